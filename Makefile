@@ -1,0 +1,75 @@
+# Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup system up down test lint unit integration e2e bench lock schema clean
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+SLURM := slurmctld slurmd slurm-client munge iproute2 util-linux
+
+help: ## list these targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/.torch node_modules/.package-lock.json system ## install what the product needs, all of it in this folder but Slurm
+
+$(VENV)/.installed: requirements-dev.txt pyproject.toml
+	@echo "installing Python packages"
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
+		$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(PYTHON) scripts/link_packages.py
+	@touch $@
+
+# pip and not uv: pip finds a build of torch that the machine's administrator provides, such as a CPU-only one.
+$(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt
+	@echo "installing PyTorch"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r examples/bytelm/requirements.txt
+	@touch $@
+
+node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
+	@echo "installing the CDK CLI"
+	@npm ci --silent --no-audit --no-fund
+	@touch $@
+
+system: ## install Slurm and munge when they are missing and apt is there
+	@scripts/install_slurm.sh $(SLURM)
+
+up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
+	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch --prepare examples/bytelm/prepare.py
+
+down: $(VENV)/.installed ## remove everything that `make up` made
+	@$(VENV)/bin/holdfast down
+
+test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
+	@$(PYTHON) -m pytest -q
+
+lint: $(VENV)/.torch
+	@ruff check .
+	@ruff format --check --quiet .
+	@lint-imports --no-cache
+	@shellcheck scripts/*.sh lifecycle/on_create.sh examples/*/*.sbatch .ci/run
+	@mypy
+
+unit: setup ## the tests that need nothing but Python
+	@$(PYTHON) -m pytest -q tests/unit
+
+integration: setup ## the tests with real parts: moto, Slurm, gloo processes
+	@$(PYTHON) -m pytest -q tests/integration
+
+e2e: setup ## the whole product, several times over; takes minutes
+	@$(PYTHON) -m pytest -q --e2e tests/e2e
+
+bench: setup ## side-by-side measurements
+	@$(PYTHON) benchmarks/boot.py
+
+lock: $(VENV)/.installed ## pin all dependencies again, with hashes
+	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
+	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+schema: $(VENV)/.installed ## write docs/environment.schema.json from the models
+	@$(PYTHON) -m holdfast.config
+
+clean: ## remove what setup and the tools made here
+	@rm -rf $(VENV) node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,297 @@
+"""
+The deployed truth, read from AWS APIs and from Slurm, never from the environment file.
+
+Gathers what the commands show; how it looks is theirs.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli._errors import CommandError
+from holdfast.cli._session import Context
+
+if TYPE_CHECKING:
+    from holdfast_common import Event
+
+STAND_IN_TAG = "holdfast:stand-in:"
+EVENT_PAGE = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """One instance, as HyperPod and as Slurm see it. ``slurm`` is empty for a node Slurm does not schedule on."""
+
+    instance_id: str
+    instance_group: str
+    instance_type: str
+    hostname: str
+    address: str
+    status: str
+    slurm: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One Slurm job in the queue."""
+
+    job_id: str
+    name: str
+    state: str
+    nodes: str
+    elapsed: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystemView:
+    """The Lustre file system and the S3 paths its directories are linked to."""
+
+    file_system_id: str
+    status: str
+    capacity_gib: int
+    data_repositories: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusView:
+    """All that ``holdfast status`` shows."""
+
+    environment: str
+    cloud: str
+    endpoint: str
+    stack_name: str
+    stack_status: str
+    stack_outputs: dict[str, str]
+    cluster_name: str
+    cluster_status: str
+    cluster_message: str
+    nodes: list[NodeView]
+    jobs: list[JobView]
+    file_system: FileSystemView | None
+    stand_ins: dict[str, str]
+
+
+def read_status(context: Context) -> StatusView:
+    """One consistent enough picture of stack, cluster, nodes, Slurm and jobs."""
+    session = context.session
+    stack = _describe_stack(context)
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    cluster, nodes = _describe_cluster(context)
+    slurm_states, jobs = _read_slurm(context, nodes)
+    return StatusView(
+        environment=session.environment,
+        cloud=session.cloud,
+        endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
+        stack_name=session.stack_name,
+        stack_status=stack["StackStatus"],
+        stack_outputs=outputs,
+        cluster_name=session.cluster_name,
+        cluster_status=cluster.get("ClusterStatus", "absent"),
+        cluster_message=cluster.get("FailureMessage", ""),
+        nodes=[_node_view(node, slurm_states) for node in nodes],
+        jobs=jobs,
+        file_system=_file_system(context, outputs),
+        stand_ins=_stand_ins(context, cluster),
+    )
+
+
+def stack_outputs(context: Context) -> dict[str, str]:
+    """Outputs of the environment's stack by key."""
+    return {output["OutputKey"]: output["OutputValue"] for output in _describe_stack(context).get("Outputs", [])}
+
+
+def cluster_nodes(context: Context) -> list[dict[str, Any]]:
+    """``ListClusterNodes`` with the address of each, as the API returns them, controllers first."""
+    return _describe_cluster(context)[1]
+
+
+def controller_hostname(context: Context) -> str:
+    """
+    Host name of the Slurm controller.
+
+    Raises:
+        CommandError: the cluster has none.
+    """
+    cluster, nodes = _describe_cluster(context)
+    controllers = {
+        group["InstanceGroupName"]
+        for group in cluster.get("InstanceGroups", [])
+        if group.get("SlurmConfig", {}).get("NodeType") == "Controller"
+    }
+    for node in nodes:
+        if node["InstanceGroupName"] in controllers:
+            return _hostname(node)
+    raise CommandError(f"cluster {context.session.cluster_name} has no Slurm controller; see: holdfast status")
+
+
+def jobs_prefix(context: Context) -> tuple[str, str, str]:
+    """
+    Where job files go: (bucket, prefix in it, directory on the nodes).
+
+    Raises:
+        CommandError: no data repository association imports a directory called ``jobs``.
+    """
+    cluster, _ = _describe_cluster(context)
+    mount_path = next(
+        (
+            storage["FsxLustreConfig"].get("MountPath", "/fsx")
+            for group in cluster.get("InstanceGroups", [])
+            for storage in group.get("InstanceStorageConfigs", [])
+            if "FsxLustreConfig" in storage
+        ),
+        None,
+    )
+    for association in _associations(context, stack_outputs(context).get("FileSystemId", "")):
+        if association["FileSystemPath"].rstrip("/").endswith("/jobs") and mount_path is not None:
+            bucket, _, prefix = association["DataRepositoryPath"].removeprefix("s3://").partition("/")
+            return bucket, prefix.strip("/"), mount_path + association["FileSystemPath"].rstrip("/")
+    raise CommandError(
+        "the cluster's file system has no dataset at /jobs; add one with auto_import to storage.lustre.datasets"
+    )
+
+
+def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
+    """Every event of the cluster since ``since_ns``, in time order."""
+    from holdfast_common import Event, events_log_group
+
+    logs = context.client("logs")
+    lines: list[str] = []
+    token: dict[str, str] = {}
+    while True:
+        page = logs.filter_log_events(
+            logGroupName=events_log_group(context.session.cluster_name),
+            startTime=since_ns // 1_000_000,
+            limit=EVENT_PAGE,
+            **token,
+        )
+        lines += [entry["message"] for entry in page["events"]]
+        if "nextToken" not in page:
+            break
+        token = {"nextToken": page["nextToken"]}
+    return sorted((Event.from_json(line) for line in lines), key=lambda event: event.time_ns)
+
+
+def record_event(context: Context, *, kind: str, node: str = "", job: str = "", fault: str = "") -> None:
+    """Write an event of the command line's own into the cluster's event log."""
+    from holdfast_common import Event, events_log_group
+
+    event = Event(
+        time_ns=time.time_ns(),
+        source="cli",
+        cluster=context.session.cluster_name,
+        node=node,
+        job=job,
+        kind=kind,
+        fault=fault,
+    )
+    logs, group = context.client("logs"), events_log_group(context.session.cluster_name)
+    with contextlib.suppress(logs.exceptions.ResourceAlreadyExistsException):
+        logs.create_log_stream(logGroupName=group, logStreamName="cli")
+    logs.put_log_events(
+        logGroupName=group,
+        logStreamName="cli",
+        logEvents=[{"timestamp": event.time_ns // 1_000_000, "message": event.to_json()}],
+    )
+
+
+def _describe_stack(context: Context) -> dict[str, Any]:
+    from botocore.exceptions import ClientError
+
+    try:
+        answer = context.client("cloudformation").describe_stacks(StackName=context.session.stack_name)
+    except ClientError as error:
+        if "does not exist" not in str(error):
+            raise
+        return {"StackStatus": "absent"}
+    stack: dict[str, Any] = answer["Stacks"][0]
+    return stack
+
+
+def _describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    from botocore.exceptions import ClientError
+
+    sagemaker, name = context.client("sagemaker"), context.session.cluster_name
+    try:
+        cluster = sagemaker.describe_cluster(ClusterName=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("ResourceNotFound", "ResourceNotFoundException"):
+            raise
+        return {}, []
+    pages = sagemaker.get_paginator("list_cluster_nodes").paginate(ClusterName=name)
+    summaries = [node for page in pages for node in page["ClusterNodeSummaries"]]
+    order = [group["InstanceGroupName"] for group in cluster.get("InstanceGroups", [])]
+    nodes = sorted(summaries, key=lambda node: (order.index(node["InstanceGroupName"]), _address_key(node)))
+    return cluster, nodes
+
+
+def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
+    hostname = _hostname(node)
+    return NodeView(
+        instance_id=node["InstanceId"],
+        instance_group=node["InstanceGroupName"],
+        instance_type=node["InstanceType"],
+        hostname=hostname,
+        address=hostname.removeprefix("ip-").replace("-", "."),
+        status=node["InstanceStatus"]["Status"],
+        slurm=slurm_states.get(hostname, ""),
+        message=node["InstanceStatus"].get("Message", ""),
+    )
+
+
+def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str, str], list[JobView]]:
+    """Node states and the queue, in one visit to the controller; empty when it cannot be asked."""
+    from holdfast.cli._node_shell import run
+
+    if context.session.cloud == "aws" or not nodes:
+        return {}, []
+    script = "sinfo -h -N -o 'N|%N|%T' ; squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
+    try:
+        answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
+    except (CommandError, OSError):
+        return {}, []
+    rows = [line.split("|") for line in answer.stdout.splitlines()]
+    states = {row[1]: row[2] for row in rows if row[0] == "N"}
+    fields = ("job_id", "name", "state", "nodes", "elapsed", "reason")
+    return states, [JobView(**dict(zip(fields, row[1:], strict=True))) for row in rows if row[0] == "J"]
+
+
+def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:
+    file_system_id = outputs.get("FileSystemId")
+    if file_system_id is None:
+        return None
+    described = context.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"][0]
+    return FileSystemView(
+        file_system_id=file_system_id,
+        status=described["Lifecycle"],
+        capacity_gib=described["StorageCapacity"],
+        data_repositories={
+            a["FileSystemPath"]: a["DataRepositoryPath"] for a in _associations(context, file_system_id)
+        },
+    )
+
+
+def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, Any]]:
+    answer = context.client("fsx").describe_data_repository_associations(
+        Filters=[{"Name": "file-system-id", "Values": [file_system_id]}]
+    )
+    associations: list[dict[str, Any]] = answer["Associations"]
+    return associations
+
+
+def _stand_ins(context: Context, cluster: dict[str, Any]) -> dict[str, str]:
+    if not cluster:
+        return {}
+    tags = context.client("sagemaker").list_tags(ResourceArn=cluster["ClusterArn"])["Tags"]
+    return {tag["Key"].removeprefix(STAND_IN_TAG): tag["Value"] for tag in tags if tag["Key"].startswith(STAND_IN_TAG)}
+
+
+def _hostname(node: dict[str, Any]) -> str:
+    return str(node.get("PrivateDnsHostname", "")).partition(".")[0]
+
+
+def _address_key(node: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(int(part) for part in _hostname(node).split("-")[1:])

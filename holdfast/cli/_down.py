@@ -1,0 +1,20 @@
+"""``holdfast down``: end the local cloud and leave nothing of it behind."""
+
+import os
+
+from holdfast.cli._errors import CommandError
+from holdfast.cli._output import console, step
+from holdfast.localcloud import from_environment
+
+
+def down() -> None:
+    """Remove the local cloud: nodes, processes, namespaces, mounts, files. Safe to repeat, also after a crash."""
+    local = from_environment()
+    if not local.home.exists():
+        console.print(f"nothing is up in {local.home}")
+        return
+    if os.geteuid() != 0:
+        raise CommandError("down removes namespaces and mounts and needs root; run it with sudo")
+    with step("take the local cloud down") as progress:
+        progress.update(str(local.home))
+        local.remove()

@@ -1,0 +1,97 @@
+"""``holdfast logs``: the lifecycle log of a node from CloudWatch, or the output of a job."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from holdfast.cli._deployed import controller_hostname
+from holdfast.cli._errors import CommandError
+from holdfast.cli._node_shell import run
+from holdfast.cli._output import console, print_json
+from holdfast.cli._session import Context, load
+
+POLL_S = 0.5
+GROUP_PREFIX = "/aws/sagemaker/Clusters"
+
+
+def logs(
+    node: Annotated[str | None, typer.Argument(help="Instance id. Default: list the streams there are.")] = None,
+    job: Annotated[str | None, typer.Option(help="Print the output of this Slurm job instead.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as it grows.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print lines, or streams, as JSON.")] = False,
+) -> None:
+    """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
+    context = load()
+    if job is not None:
+        _print_growing(lambda: _job_lines(context, job=job), follow=follow, as_json=json)
+    elif node is not None:
+        group, stream = _lifecycle_stream(context, node=node)
+        _print_growing(lambda: _stream_lines(context, group=group, stream=stream), follow=follow, as_json=json)
+    else:
+        streams = [{"log_group": group, "log_stream": stream} for group, stream in lifecycle_streams(context)]
+        if json:
+            print_json(streams)
+        for entry in [] if json else streams:
+            console.print(f"{entry['log_group']}  {entry['log_stream']}")
+
+
+def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
+    """(log group, log stream) of every lifecycle log of clusters of this name."""
+    client = context.client("logs")
+    prefix = f"{GROUP_PREFIX}/{context.session.cluster_name}/"
+    groups = client.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    return [
+        (group["logGroupName"], stream["logStreamName"])
+        for group in groups
+        for page in client.get_paginator("describe_log_streams").paginate(logGroupName=group["logGroupName"])
+        for stream in page["logStreams"]
+    ]
+
+
+def _lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
+    streams = lifecycle_streams(context)
+    for group, stream in streams:
+        if stream.rpartition("/")[2] == node:
+            return group, stream
+    known = ", ".join(stream.rpartition("/")[2] for _, stream in streams) or "none yet"
+    raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}")
+
+
+def _stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
+    client = context.client("logs")
+    lines: list[str] = []
+    token: dict[str, str] = {}
+    while True:
+        page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=True, **token)
+        lines += [event["message"] for event in page["events"]]
+        if not page["events"] or token.get("nextToken") == page["nextForwardToken"]:
+            return lines
+        token = {"nextToken": page["nextForwardToken"]}
+
+
+def _job_lines(context: Context, *, job: str) -> list[str]:
+    script = (
+        f"path=$(scontrol show job {int(job)} | sed -n 's/^ *StdOut=//p' | head -n 1);"
+        ' test -n "$path" || exit 3; cat "$path" 2>/dev/null || true'
+    )
+    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])
+    if answer.returncode:
+        raise CommandError(f"Slurm knows no job {job}; jobs that ended minutes ago are forgotten; see: holdfast status")
+    return answer.stdout.splitlines()
+
+
+def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool) -> None:
+    printed = 0
+    while True:
+        lines = read()
+        if as_json and not follow:
+            print_json(lines)
+        else:
+            for line in lines[printed:]:
+                print(line, flush=True)
+        printed = len(lines)
+        if not follow:
+            return
+        time.sleep(POLL_S)

@@ -1,0 +1,61 @@
+"""The ``holdfast`` command: its verbs, and what becomes of an error."""
+
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from holdfast.cli import _down, _events, _kill_node, _logs, _rehearse, _ssh, _status, _submit, _up
+from holdfast.cli._errors import CommandError
+from holdfast.cli._output import error_console
+from holdfast.localcloud import LocalCloudError, ProcessError
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Provision HyperPod clusters as code and keep training on them running.",
+)
+for command in (
+    _up.up,
+    _down.down,
+    _status.status,
+    _submit.submit,
+    _logs.logs,
+    _ssh.ssh,
+    _kill_node.kill_node,
+    _events.events,
+    _rehearse.rehearse,
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app(standalone_mode=True)
+    except CommandError as error:
+        _fail(str(error), error.exit_code)
+    except (LocalCloudError, ProcessError) as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM unwinds like Ctrl-C, so that everything half-made is taken down."""
+    raise KeyboardInterrupt
+
+
+def _fail(message: str, exit_code: int) -> NoReturn:
+    error_console.print(f"[red]holdfast:[/red] {message}" if error_console.is_terminal else f"holdfast: {message}")
+    sys.exit(exit_code)

@@ -1,0 +1,55 @@
+"""How the commands speak: one console for people, plain JSON for programs, steps that show they are alive."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+console = Console(highlight=False)
+error_console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; dataclasses become objects."""
+    print(json.dumps(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, indent=2))
+
+
+class Step:
+    """A piece of work in progress; ``update`` replaces the words beside the spinner."""
+
+    def __init__(self, *, title: str, status: Status | None) -> None:
+        self._title, self._status = title, status
+        self._started = time.monotonic()
+        self.note = ""
+
+    def update(self, note: str) -> None:
+        self.note = note
+        if self._status is not None:
+            self._status.update(Text.assemble(self._title, "  ", (note, "dim"), ("  " + self._elapsed(), "dim")))
+
+    def _elapsed(self) -> str:
+        return f"{time.monotonic() - self._started:.1f} s"
+
+    def done(self, *, ok: bool) -> None:
+        mark = ("✓", "green") if ok else ("✗", "red")
+        console.print(Text.assemble(mark, " ", self._title, "  ", (self.note, "dim"), ("  " + self._elapsed(), "dim")))
+
+
+@contextlib.contextmanager
+def step(title: str) -> Iterator[Step]:
+    """Show ``title`` with a spinner on a terminal, and a line with the seconds it took when it ends."""
+    status = console.status(title, spinner="dots") if console.is_terminal else None
+    current = Step(title=title, status=status)
+    ok = False
+    try:
+        with status or contextlib.nullcontext():
+            yield current
+        ok = True
+    finally:
+        current.done(ok=ok)

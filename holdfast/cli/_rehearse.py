@@ -1,0 +1,126 @@
+"""
+``holdfast rehearse``: train, break a node under the job, and watch it come back.
+
+Everything it shows is read from the cluster's events; the summary is their timeline and nothing else.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli._deployed import controller_hostname, read_events, read_status
+from holdfast.cli._errors import CommandError
+from holdfast.cli._kill_node import Fault, inject
+from holdfast.cli._node_shell import run
+from holdfast.cli._output import Step, print_json, step
+from holdfast.cli._session import Context, load
+from holdfast.cli._submit import check_job_file, prepare_data, submit_job
+from holdfast.cli._summary import print_summary
+
+if TYPE_CHECKING:
+    from holdfast_common import Event
+
+POLL_S = 0.3
+JOB_TIMEOUT_S = 600.0
+"""Longest wait for any one thing: the first step, the replacement, the end of the job."""
+
+
+def rehearse(
+    file: Annotated[Path, typer.Argument(help="Slurm job file to train with.")],
+    prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    fault: Annotated[Fault, typer.Option(help="What to do to the node.")] = Fault.destroy,
+    json: Annotated[bool, typer.Option("--json", help="Print the cluster's events of the rehearsal as JSON.")] = False,
+) -> None:
+    """Run a job, destroy a node under it after its first checkpoint, and report how it came back."""
+    check_job_file(file)
+    events = rehearse_job(load(), file=file, prepare=prepare, fault=fault)
+    if json:
+        print_json([event.to_json() for event in events])
+
+
+def rehearse_job(context: Context, *, file: Path, prepare: Path | None, fault: Fault = Fault.destroy) -> "list[Event]":
+    """The rehearsal itself. Returns its events."""
+    from holdfast_common import kinds
+
+    if prepare is not None:
+        prepare_data(context, program=prepare)
+    since_ns = time.time_ns()
+    job_id = submit_job(context, file=file, user="ubuntu")
+    watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
+    with step("train") as progress:
+        watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="the first checkpoint", progress=progress)
+    victim = _last_node_of(context, job_id=job_id)
+    with step(f"{fault.value} a node under the job") as progress:
+        instance_id = inject(context, node=victim, fault=fault)
+        progress.update(f"{victim} ({instance_id})")
+    with step("notice") as progress:
+        watch.until(lambda events: _has(events, kinds.NODE_LOST), what="the lost node to be noticed", progress=progress)
+    with step("resume from the checkpoint") as progress:
+        watch.until(lambda events: _has(events, kinds.JOB_RESUMED), what="the job to resume", progress=progress)
+    with step("replace the node") as progress:
+        watch.until(lambda events: _has(events, kinds.NODE_REPLACED), what="the replacement", progress=progress)
+    with step("train to the end") as progress:
+        watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
+    print_summary(read_status(context), watch.events)
+    return watch.events
+
+
+def _has(events: "list[Event]", kind: str) -> bool:
+    return any(event.kind == kind for event in events)
+
+
+class _Watch:
+    """The events since the rehearsal began, and whether its job is still alive."""
+
+    def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
+        self._context, self._job_id, self._since_ns = context, job_id, since_ns
+        self.events: list[Event] = []
+
+    def until(self, reached: "Callable[[list[Event]], bool]", *, what: str, progress: Step) -> None:
+        """
+        Wait for the events to say that something happened.
+
+        Raises:
+            CommandError: the job failed, or it took more than 600 s.
+        """
+        deadline = time.monotonic() + JOB_TIMEOUT_S
+        while not reached(self._read()):
+            progress.update(self._newest())
+            self._fail_if_the_job_did()
+            if time.monotonic() > deadline:
+                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
+            time.sleep(POLL_S)
+        progress.update(self._newest())
+
+    def _read(self) -> "list[Event]":
+        events = read_events(self._context, since_ns=self._since_ns)
+        self.events = [e for e in events if e.source != "job" or e.job == self._job_id]
+        return self.events
+
+    def _newest(self) -> str:
+        for event in reversed(self.events):
+            if event.kind == "job_progress":
+                return f"step {event.detail.get('step')}, loss {float(event.detail.get('loss', 0)):.3f} nats per byte"
+        return f"job {self._job_id} is starting"
+
+    def _fail_if_the_job_did(self) -> None:
+        script = f"scontrol -o show job {self._job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
+        controller = controller_hostname(self._context)
+        state = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.strip()
+        if state in ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"):
+            raise CommandError(
+                f"job {self._job_id} is {state}; look with: holdfast logs --job {self._job_id}", exit_code=1
+            )
+
+
+def _last_node_of(context: Context, *, job_id: str) -> str:
+    """Host name of the job's last node: any rank may die, but this one shows that rank 0 is not spared by luck."""
+    script = f"scontrol show hostnames $(squeue -h -j {job_id} -o %N)"
+    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])
+    names = answer.stdout.split()
+    if not names:
+        raise CommandError(f"job {job_id} is not running any more; look with: holdfast events", exit_code=1)
+    return names[-1]

@@ -1,0 +1,100 @@
+"""
+Which deployment the commands speak to, and the AWS clients for it.
+
+``holdfast up`` records the session in its home directory; the other commands read it there and learn
+everything else from AWS APIs. A missing session is the user's mistake, not a crash.
+"""
+
+import functools
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from holdfast.cli._errors import CommandError
+from holdfast.localcloud import LocalCloud, from_environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One deployed environment."""
+
+    environment: str
+    cloud: Literal["embedded", "aws"]
+    region: str
+    stack_name: str
+    cluster_name: str
+    port: int
+
+    def save(self, *, home: Path) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        fresh = _path(home).with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(self), indent=1))
+        fresh.replace(_path(home))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """A session with its local cloud and AWS clients. A client is made on first use: it costs tens of milliseconds."""
+
+    session: Session
+    local: LocalCloud
+
+    def client(self, service: str) -> Any:
+        return _client(service, self.session, self.local)
+
+
+@functools.cache
+def _client(service: str, session: Session, local: LocalCloud) -> Any:
+    import botocore.session
+    from botocore.config import Config
+
+    if session.cloud == "aws":
+        return botocore.session.get_session().create_client(service, region_name=session.region)
+    return botocore.session.get_session().create_client(
+        service,
+        region_name=session.region,
+        endpoint_url=local.endpoint,
+        aws_access_key_id="holdfast",
+        aws_secret_access_key="holdfast",  # noqa: S106 - the embedded AWS takes any key
+        config=Config(
+            s3={"addressing_style": "path"},
+            connect_timeout=3,
+            read_timeout=30,
+            retries={"max_attempts": 1},
+            parameter_validation=False,
+        ),
+    )
+
+
+def load() -> Context:
+    """
+    The session that ``holdfast up`` recorded.
+
+    Raises:
+        CommandError: there is none, or its local cloud does not run.
+    """
+    local = from_environment()
+    try:
+        session = Session(**json.loads(_path(local.home).read_text()))
+    except FileNotFoundError:
+        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local") from None
+    except (json.JSONDecodeError, TypeError):
+        raise CommandError(f"{_path(local.home)} is not a session of this version; run: holdfast down") from None
+    except PermissionError:
+        raise CommandError(f"{local.home} cannot be read by this user; run the command as root") from None
+    if session.cloud == "embedded":
+        local = LocalCloud(home=local.home, port=session.port)
+        if not all(local.running().values()):
+            stopped = ", ".join(name for name, runs in local.running().items() if not runs)
+            raise CommandError(
+                f"the local cloud is not running (stopped: {stopped}); "
+                f"bring it back with: holdfast up {session.environment}"
+            )
+        os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+    return Context(session=session, local=local)
+
+
+def _path(home: Path) -> Path:
+    return home / "session.json"

@@ -1,0 +1,138 @@
+"""
+``holdfast submit``: hand a job file, with the folder it stands in, to the cluster's Slurm.
+
+The folder goes to the S3 prefix that the file system imports at /jobs; once the nodes see it, sbatch
+runs on the controller. So the same command works wherever the cluster is.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli._deployed import controller_hostname, jobs_prefix, record_event, stack_outputs
+from holdfast.cli._errors import CommandError
+from holdfast.cli._node_shell import run
+from holdfast.cli._output import console, print_json, step
+from holdfast.cli._session import Context, load
+
+APPEAR_TIMEOUT_S = 30.0
+MAX_FOLDER_BYTES = 64 * 1024 * 1024
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(help="Slurm job file; everything in its folder goes along.")],
+    prepare: Annotated[
+        Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="Account that owns the job.")] = "ubuntu",
+    json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
+) -> None:
+    """Submit a job to the cluster's Slurm."""
+    check_job_file(file)
+    context = load()
+    if prepare is not None:
+        prepare_data(context, program=prepare)
+    job_id = submit_job(context, file=file, user=user)
+    if json:
+        print_json({"job_id": job_id})
+    else:
+        console.print(f"job {job_id}; watch with: holdfast events --follow, or: holdfast logs --job {job_id} --follow")
+
+
+def check_job_file(file: Path) -> None:
+    """
+    Refuse what cannot be a job before anything is uploaded.
+
+    Raises:
+        CommandError: no such file, a folder, or no ``#!`` first line.
+    """
+    if not file.exists():
+        raise CommandError(f"job file {file} does not exist")
+    if not file.is_file():
+        raise CommandError(f"{file} is not a file; name the job file itself, such as {file}/job.sbatch")
+    if not file.read_bytes().startswith(b"#!"):
+        raise CommandError(f"{file} does not begin with #!; a Slurm job file starts with a line such as #!/bin/bash")
+
+
+def prepare_data(context: Context, *, program: Path) -> None:
+    """
+    Run a program on this machine that puts the job's data into the data bucket.
+
+    Raises:
+        CommandError: it does not exist or fails.
+    """
+    if not program.is_file():
+        raise CommandError(f"prepare program {program} does not exist")
+    bucket = stack_outputs(context)["DataBucketName"]
+    environment = None
+    if context.session.cloud == "embedded":
+        environment = context.local.client_environment(region=context.session.region)
+    with step(f"prepare data with {program.name}") as progress:
+        done = subprocess.run(
+            [sys.executable, str(program), "--bucket", bucket],
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        progress.update(f"s3://{bucket}")
+        if done.returncode:
+            raise CommandError(f"{program} failed with exit code {done.returncode}:\n{done.stderr.strip()[-800:]}")
+
+
+def submit_job(context: Context, *, file: Path, user: str) -> str:
+    """Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id."""
+    bucket, prefix, directory = jobs_prefix(context)
+    controller = controller_hostname(context)
+    folder = file.resolve().parent
+    files = _files(folder)
+    digest = hashlib.sha256(b"".join(path.encode() + b"\0" + body for path, body in files)).hexdigest()[:8]
+    name = f"{folder.name}-{digest}"
+    with step(f"submit {file.name}") as progress:
+        progress.update(f"{len(files)} files to s3://{bucket}/{prefix}/{name}")
+        s3 = context.client("s3")
+        for path, body in files:
+            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{path}", Body=body)
+        target = f"{directory}/{name}"
+        _wait_for_files(context, controller=controller, directory=target, names=[path for path, _ in files])
+        sbatch = f"cd {target} && sbatch --parsable {file.name}"
+        answer = run(context, node=controller, argv=["/bin/bash", "-lc", sbatch], user=user)
+        if answer.returncode:
+            raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
+        job_id = answer.stdout.strip().partition(";")[0]
+        progress.update(f"job {job_id} in {target}")
+    record_event(context, kind="job_submitted", job=job_id)
+    return job_id
+
+
+def _files(folder: Path) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
+            if re.search(r"['\"\\\s]", str(relative)):
+                raise CommandError(f"{path}: job folders may not hold names with spaces or quotes; rename it")
+            found.append((str(relative), path.read_bytes()))
+    total = sum(len(body) for _, body in found)
+    if total > MAX_FOLDER_BYTES:
+        raise CommandError(
+            f"{folder} holds {total >> 20} MiB; at most {MAX_FOLDER_BYTES >> 20} MiB go along with a job; "
+            "put data into the data bucket instead"
+        )
+    return found
+
+
+def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:
+    test = " && ".join(f"test -e {directory}/{name}" for name in names)
+    deadline = time.monotonic() + APPEAR_TIMEOUT_S
+    while run(context, node=controller, argv=["/bin/sh", "-c", test]).returncode:
+        if time.monotonic() > deadline:
+            raise CommandError(f"the job's files did not appear in {directory} within {APPEAR_TIMEOUT_S:g} s")
+        time.sleep(0.2)

@@ -1,0 +1,79 @@
+"""What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
+
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli._deployed import StatusView
+from holdfast.cli._output import console
+from holdfast.cli._status import coloured, node_table
+from holdfast_common import Event, Incident, JobTimeline, timeline
+
+
+def print_summary(view: StatusView, events: list[Event]) -> None:
+    """Print it. Every second and loss in it is computed from ``events``."""
+    told = timeline(events)
+    console.rule("[bold]what just happened")
+    console.print(_facts(view))
+    console.print(node_table(view))
+    for job in told.jobs:
+        console.print()
+        console.print(_job(job))
+    for incident in told.incidents:
+        console.print()
+        console.print(_incident(incident))
+    console.print()
+    console.print(_next_steps(view, told.jobs))
+
+
+def _facts(view: StatusView) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text("stack", style="bold"), Text.assemble(view.stack_name, "  ", coloured(view.stack_status)))
+    for key, value in sorted(view.stack_outputs.items()):
+        table.add_row(Text(f"  {key}", style="dim"), value)
+    if view.stand_ins:
+        named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
+        table.add_row(Text("stood in for", style="bold"), named)
+    table.add_row("", "")
+    return table
+
+
+def _job(job: JobTimeline) -> Table:
+    table = Table.grid(padding=(0, 2))
+    ended = "finished" if job.finished_ns is not None else "not finished"
+    table.add_row(Text(f"job {job.job}", style="bold"), f"{ended} after {job.steps} steps and {job.wall_s:.1f} s")
+    if job.first_loss is not None and job.last_loss is not None:
+        table.add_row("  loss", f"{job.first_loss:.2f} to {job.last_loss:.2f} nats per byte")
+    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps done again")
+    if job.goodput is not None:
+        table.add_row("  goodput", f"{job.goodput:.0%} of the wall time went into steps that count")
+    return table
+
+
+def _incident(incident: Incident) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text("incident", style="bold red"), f"{incident.node}: {incident.fault or 'lost'}")
+    replaced = f"replaced by {incident.replacement}" if incident.replacement else "node back"
+    rows = (
+        ("noticed", incident.noticed_after_s),
+        (replaced, incident.restored_after_s),
+        (f"job {incident.job} resumed", incident.resumed_after_s),
+    )
+    for name, seconds in rows:
+        table.add_row(f"  {name}", "not seen" if seconds is None else f"after {seconds:.1f} s")
+    return table
+
+
+def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    rows = [
+        ("holdfast status", "stack, cluster, nodes, Slurm and jobs"),
+        ("holdfast events", "everything that happened, in order"),
+        *((f"holdfast logs --job {job.job}", "the output of the job") for job in jobs),
+        (f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"),
+        ("make down", "remove it all"),
+    ]
+    table.add_row(Text("look next", style="bold"), "")
+    for command, purpose in rows:
+        table.add_row(Text(f"  {command}", style="cyan"), purpose)
+    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "boto3 and the AWS CLI see the same")
+    return table

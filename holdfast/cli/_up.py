@@ -1,0 +1,208 @@
+"""
+``holdfast up``: from an environment file to a running cluster.
+
+For an ``embedded`` environment it also starts the local cloud and bootstraps it; for one on AWS it only
+deploys. Running it again brings everything back to what the file says, after a crash as well.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import _preflight
+from holdfast.cli._cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
+from holdfast.cli._deployed import read_status
+from holdfast.cli._errors import CommandError
+from holdfast.cli._output import Step, console, print_json, step
+from holdfast.cli._rehearse import rehearse_job
+from holdfast.cli._session import Context, Session, load
+from holdfast.cli._status import render
+from holdfast.cli._submit import check_job_file
+from holdfast.localcloud import LocalCloud, from_environment
+
+if TYPE_CHECKING:
+    from holdfast.config import Environment
+
+
+def up(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or a path.")],
+    rehearse: Annotated[
+        Path | None, typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up.")
+    ] = None,
+    prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
+) -> None:
+    """Deploy an environment and wait until its cluster is in service."""
+    path = environment_file(environment)
+    if rehearse is not None:
+        check_job_file(rehearse)
+    definition = _load_environment(path)
+    local = from_environment()
+    with _nothing_half_made(local, definition=definition):
+        _deploy(definition, path=path, local=local)
+        context = load()
+        if rehearse is not None:
+            rehearse_job(context, file=rehearse, prepare=prepare)
+    view = read_status(context)
+    if json:
+        print_json(view)
+    elif rehearse is None:
+        console.print()
+        console.print(render(view))
+        console.print("\nnext: holdfast submit FILE, holdfast status, holdfast down", style="dim")
+
+
+def environment_file(name: str) -> Path:
+    """
+    The file that ``name`` stands for.
+
+    Raises:
+        CommandError: there is none; the message names those there are.
+    """
+    candidates = (Path(name), PROJECT / "environments" / f"{name}.yaml")
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    known = ", ".join(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
+    raise CommandError(f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {known}")
+
+
+def _load_environment(path: Path) -> "Environment":
+    from holdfast.config import EnvironmentFileError
+    from holdfast.config import load as load_environment
+
+    try:
+        return load_environment(path)
+    except EnvironmentFileError as error:
+        raise CommandError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _nothing_half_made(local: LocalCloud, *, definition: "Environment") -> Iterator[None]:
+    """A local cloud that this command began is taken down again when the command does not get to its end."""
+    if definition.cloud != "embedded":
+        yield
+        return
+    was_there = local.home.exists() and any(local.home.iterdir())
+    try:
+        yield
+    except BaseException:
+        if not was_there and os.geteuid() == 0:
+            with step("take down what was begun"):
+                local.remove()
+        raise
+
+
+def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
+    embedded = definition.cloud == "embedded"
+    session = Session(
+        environment=definition.name,
+        cloud=definition.cloud,
+        region=definition.region,
+        stack_name=definition.stack_name,
+        cluster_name=definition.cluster_name,
+        port=local.port,
+    )
+    variables: dict[str, str] = {}
+    if embedded:
+        variables = local.client_environment(region=definition.region)
+        with step("check this machine") as progress:
+            progress.update(_preflight.check(home=local.home))
+        local.home.mkdir(parents=True, exist_ok=True)
+    cdk = Cdk(environment_file=path, variables=variables, work=local.home)
+    synth = cdk.start_synth()
+    try:
+        if embedded:
+            _start_local_cloud(local)
+        session.save(home=local.home)
+        context = Context(session=session, local=local)
+        if embedded:
+            _bootstrap(context, cdk=cdk, definition=definition)
+        with step("synthesise the stack") as progress:
+            cdk.wait(synth, what="cdk synth", progress=lambda: None)
+            progress.update(definition.stack_name)
+    finally:
+        end(synth)
+    with step("deploy the stack") as progress:
+        child = cdk.start_deploy(stack_name=definition.stack_name)
+        watch = _DeploymentWatch(context=context, progress=progress)
+        try:
+            cdk.wait(child, what="cdk deploy", progress=watch.look)
+        except CommandError as error:
+            raise CommandError(watch.why_it_failed() or str(error), exit_code=1) from None
+        watch.look()
+
+
+def _start_local_cloud(local: LocalCloud) -> None:
+    with step("start the embedded AWS") as progress:
+        local.start_aws()
+        progress.update(local.endpoint)
+    with step("start the HyperPod control plane"):
+        local.start_hyperpod()
+
+
+def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None:
+    if stack_exists(context.client("cloudformation"), name=BOOTSTRAP_STACK):
+        return
+    with step("bootstrap the CDK"):
+        child = cdk.start_bootstrap(account=definition.account, region=definition.region)
+        cdk.wait(child, what="cdk bootstrap", progress=lambda: None)
+
+
+class _DeploymentWatch:
+    """What CloudFormation and HyperPod say while the CDK deploys."""
+
+    def __init__(self, *, context: Context, progress: Step) -> None:
+        self._context, self._progress = context, progress
+        self._seen_before = {event["EventId"] for event in self._events()}
+
+    def look(self) -> None:
+        fresh = [event for event in self._events() if event["EventId"] not in self._seen_before]
+        done = {e["LogicalResourceId"] for e in fresh if e["ResourceStatus"].endswith("_COMPLETE")}
+        words = [f"{len(done)} resources"] if fresh else []
+        nodes = self._nodes()
+        if nodes:
+            running = sum(node["InstanceStatus"]["Status"] == "Running" for node in nodes)
+            words.append(f"{running} of {len(nodes)} nodes running")
+        self._progress.update(", ".join(words) or "nothing changed")
+
+    def why_it_failed(self) -> str:
+        """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""
+        failures = [
+            f"{event['LogicalResourceId']} ({event['ResourceType']}): {event.get('ResourceStatusReason', '')}"
+            for event in reversed(self._events())
+            if event["EventId"] not in self._seen_before
+            and event["ResourceStatus"].endswith("_FAILED")
+            and "cancelled" not in event.get("ResourceStatusReason", "").lower()
+        ]
+        if not failures:
+            return ""
+        return f"stack {self._context.session.stack_name} was not deployed and was rolled back: " + "\n".join(failures)
+
+    def _events(self) -> list[dict[str, Any]]:
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._context.client("cloudformation").describe_stack_events(
+                StackName=self._context.session.stack_name
+            )
+        except ClientError:
+            return []
+        events: list[dict[str, Any]] = answer["StackEvents"]
+        return events
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._context.client("sagemaker").list_cluster_nodes(
+                ClusterName=self._context.session.cluster_name, MaxResults=100
+            )
+        except ClientError:
+            return []
+        nodes: list[dict[str, Any]] = answer["ClusterNodeSummaries"]
+        return nodes

@@ -1,0 +1,161 @@
+"""
+The local cloud of one home directory: the embedded AWS and the HyperPod control plane beside it.
+
+Starts, finds and ends both, and says how a client reaches them. What is deployed into it is the
+business of the CDK; what runs on its nodes is the business of the control plane.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.localcloud import _process
+
+DEFAULT_HOME = Path("/var/lib/holdfast")
+DEFAULT_PORT = 5710
+ACCOUNT = "123456789012"
+
+AWS, HYPERPOD = "aws", "hyperpod"
+
+
+class LocalCloudError(Exception):
+    """The local cloud cannot run here; the message says what is missing and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCloud:
+    """
+    One embedded AWS with its HyperPod.
+
+    Args:
+        home: Everything it keeps, and nothing outside it. One home holds one local cloud.
+        port: TCP port on the loopback interface. Default: 5710.
+    """
+
+    home: Path
+    port: int = DEFAULT_PORT
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    def client_environment(self, *, region: str) -> dict[str, str]:
+        """Environment variables that point any AWS client, the CDK CLI included, at this cloud and nowhere else."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            # The CDK CLI writes template URLs from this one; it must be a host that S3 parses path-style.
+            "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "holdfast",
+            "AWS_SECRET_ACCESS_KEY": "holdfast",
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "CDK_DISABLE_CLI_TELEMETRY": "true",
+        }
+
+    def running(self) -> dict[str, bool]:
+        """Which of the two processes run now."""
+        return {name: _process.find(name=name, home=self.home) is not None for name in (AWS, HYPERPOD)}
+
+    def health(self) -> dict[str, Any] | None:
+        """What the embedded AWS says of itself; None when it does not answer."""
+        try:
+            with urllib.request.urlopen(f"{self.endpoint}/_holdfast/health", timeout=2.0) as answer:  # noqa: S310
+                body: dict[str, Any] = json.load(answer)
+                return body
+        except (OSError, ValueError):
+            return None
+
+    def start_aws(self) -> bool:
+        """
+        Start the embedded AWS unless it runs. State of an earlier process of this home comes back with it.
+
+        Returns:
+            True when it had to be started.
+
+        Raises:
+            LocalCloudError: the port is taken by somebody else.
+            ProcessError: it did not start.
+        """
+        if _process.find(name=AWS, home=self.home):
+            return False
+        if _port_is_taken(self.port):
+            raise LocalCloudError(
+                f"port {self.port} on localhost is in use by another program; "
+                "stop that program, or choose another port with HOLDFAST_PORT=<port>"
+            )
+        self.home.mkdir(parents=True, exist_ok=True)
+        _process.start(
+            name=AWS,
+            argv=[sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(self.home), "--port", str(self.port)],
+            home=self.home,
+            ready=lambda: self.health() is not None,
+            endpoint=self.endpoint,
+        )
+        return True
+
+    def start_hyperpod(self) -> bool:
+        """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
+        if _process.find(name=HYPERPOD, home=self.home):
+            return False
+        ready = self.home / "run" / "hyperpod.ready"
+        ready.unlink(missing_ok=True)
+        argv = [sys.executable, "-m", "holdfast.localcloud.hyperpod", "--home", str(self.home)]
+        _process.start(
+            name=HYPERPOD,
+            argv=[*argv, "--endpoint", self.endpoint],
+            home=self.home,
+            ready=ready.exists,
+            endpoint=self.endpoint,
+        )
+        return True
+
+    def stop(self) -> None:
+        """End both processes; nodes and state stay as they are."""
+        for name in (HYPERPOD, AWS):
+            _process.stop(name=name, home=self.home)
+
+    def remove(self) -> None:
+        """End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash."""
+        from holdfast.localcloud.nodes import Fleet
+
+        self.stop()
+        if not self.home.exists():
+            return
+        Fleet(home=self.home).close()
+        shutil.rmtree(self.home)
+
+
+def from_environment() -> LocalCloud:
+    """The local cloud that HOLDFAST_HOME and HOLDFAST_PORT name. Default: /var/lib/holdfast, or what runs there."""
+    home = Path(os.environ.get("HOLDFAST_HOME", DEFAULT_HOME)).absolute()
+    port = os.environ.get("HOLDFAST_PORT")
+    if port is None:
+        return LocalCloud(home=home, port=_recorded_port(home) or DEFAULT_PORT)
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise LocalCloudError(f"HOLDFAST_PORT is {port!r}; allowed: a number from 1 to 65535")
+    return LocalCloud(home=home, port=int(port))
+
+
+def _recorded_port(home: Path) -> int | None:
+    process = _process.find(name=AWS, home=home)
+    return int(process.endpoint.rpartition(":")[2]) if process else None
+
+
+def _port_is_taken(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False

@@ -1,0 +1,48 @@
+"""What every test shares: a clean environment, and skips that say what is missing."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+SLURM_PROGRAMS = ("slurmctld", "slurmd", "munged")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--e2e", action="store_true", help="also run the tests of the whole product (minutes)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    reasons = {
+        "root": None if os.geteuid() == 0 else "needs root: namespaces and mounts",
+        "slurm": _missing_slurm(),
+        "e2e": None if config.getoption("--e2e") else "the whole product; run with --e2e",
+    }
+    for item in items:
+        for marker, reason in reasons.items():
+            if reason is not None and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test may reach an account: credentials are false and the machine's AWS configuration is out of sight."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "CDK_", "HOLDFAST_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout's root folder."""
+    return Path(__file__).parents[1]
+
+
+def _missing_slurm() -> str | None:
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    missing = [program for program in SLURM_PROGRAMS if shutil.which(program, path=path) is None]
+    return f"needs {', '.join(missing)}" if missing else None
