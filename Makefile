@@ -6,6 +6,8 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# The CDK's modules are large: without cached bytecode every synth would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
 SLURM := slurmctld slurmd slurm-client munge iproute2 util-linux
 
 help: ## list these targets

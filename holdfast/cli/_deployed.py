@@ -4,12 +4,12 @@ The deployed truth, read from AWS APIs and from Slurm, never from the environmen
 Gathers what the commands show; how it looks is theirs.
 """
 
-import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli._aws import AwsError
 from holdfast.cli._errors import CommandError
 from holdfast.cli._session import Context
 
@@ -158,11 +158,12 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
     """Every event of the cluster since ``since_ns``, in time order."""
     from holdfast_common import Event, events_log_group
 
-    logs = context.client("logs")
     lines: list[str] = []
     token: dict[str, str] = {}
     while True:
-        page = logs.filter_log_events(
+        page = context.ask(
+            "logs",
+            "FilterLogEvents",
             logGroupName=events_log_group(context.session.cluster_name),
             startTime=since_ns // 1_000_000,
             limit=EVENT_PAGE,
@@ -188,10 +189,15 @@ def record_event(context: Context, *, kind: str, node: str = "", job: str = "", 
         kind=kind,
         fault=fault,
     )
-    logs, group = context.client("logs"), events_log_group(context.session.cluster_name)
-    with contextlib.suppress(logs.exceptions.ResourceAlreadyExistsException):
-        logs.create_log_stream(logGroupName=group, logStreamName="cli")
-    logs.put_log_events(
+    group = events_log_group(context.session.cluster_name)
+    try:
+        context.ask("logs", "CreateLogStream", logGroupName=group, logStreamName="cli")
+    except AwsError as error:
+        if error.code != "ResourceAlreadyExistsException":
+            raise
+    context.ask(
+        "logs",
+        "PutLogEvents",
         logGroupName=group,
         logStreamName="cli",
         logEvents=[{"timestamp": event.time_ns // 1_000_000, "message": event.to_json()}],
@@ -199,33 +205,38 @@ def record_event(context: Context, *, kind: str, node: str = "", job: str = "", 
 
 
 def _describe_stack(context: Context) -> dict[str, Any]:
-    from botocore.exceptions import ClientError
-
     try:
-        answer = context.client("cloudformation").describe_stacks(StackName=context.session.stack_name)
-    except ClientError as error:
-        if "does not exist" not in str(error):
+        return context.describe_stack()
+    except AwsError as error:
+        if "does not exist" not in error.message:
             raise
         return {"StackStatus": "absent"}
-    stack: dict[str, Any] = answer["Stacks"][0]
-    return stack
 
 
 def _describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    from botocore.exceptions import ClientError
-
-    sagemaker, name = context.client("sagemaker"), context.session.cluster_name
+    name = context.session.cluster_name
     try:
-        cluster = sagemaker.describe_cluster(ClusterName=name)
-    except ClientError as error:
-        if error.response["Error"]["Code"] not in ("ResourceNotFound", "ResourceNotFoundException"):
+        cluster = context.ask("sagemaker", "DescribeCluster", ClusterName=name)
+        summaries = list(
+            _pages(context, "sagemaker", "ListClusterNodes", items="ClusterNodeSummaries", ClusterName=name)
+        )
+    except AwsError as error:
+        if not error.code.startswith("ResourceNotFound"):
             raise
         return {}, []
-    pages = sagemaker.get_paginator("list_cluster_nodes").paginate(ClusterName=name)
-    summaries = [node for page in pages for node in page["ClusterNodeSummaries"]]
     order = [group["InstanceGroupName"] for group in cluster.get("InstanceGroups", [])]
     nodes = sorted(summaries, key=lambda node: (order.index(node["InstanceGroupName"]), _address_key(node)))
     return cluster, nodes
+
+
+def _pages(context: Context, service: str, operation: str, *, items: str, **parameters: Any) -> Iterator[Any]:
+    """The items of every page of a SageMaker list operation."""
+    while True:
+        page = context.ask(service, operation, **parameters)
+        yield from page[items]
+        if not page.get("NextToken"):
+            return
+        parameters["NextToken"] = page["NextToken"]
 
 
 def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
@@ -263,7 +274,7 @@ def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | 
     file_system_id = outputs.get("FileSystemId")
     if file_system_id is None:
         return None
-    described = context.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"][0]
+    described = context.ask("fsx", "DescribeFileSystems", FileSystemIds=[file_system_id])["FileSystems"][0]
     return FileSystemView(
         file_system_id=file_system_id,
         status=described["Lifecycle"],
@@ -275,8 +286,8 @@ def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | 
 
 
 def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, Any]]:
-    answer = context.client("fsx").describe_data_repository_associations(
-        Filters=[{"Name": "file-system-id", "Values": [file_system_id]}]
+    answer = context.ask(
+        "fsx", "DescribeDataRepositoryAssociations", Filters=[{"Name": "file-system-id", "Values": [file_system_id]}]
     )
     associations: list[dict[str, Any]] = answer["Associations"]
     return associations
@@ -285,7 +296,7 @@ def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, A
 def _stand_ins(context: Context, cluster: dict[str, Any]) -> dict[str, str]:
     if not cluster:
         return {}
-    tags = context.client("sagemaker").list_tags(ResourceArn=cluster["ClusterArn"])["Tags"]
+    tags = context.ask("sagemaker", "ListTags", ResourceArn=cluster["ClusterArn"])["Tags"]
     return {tag["Key"].removeprefix(STAND_IN_TAG): tag["Value"] for tag in tags if tag["Key"].startswith(STAND_IN_TAG)}
 
 

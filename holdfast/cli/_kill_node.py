@@ -21,9 +21,9 @@ class Fault(StrEnum):
 
 def kill_node(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
-    fault: Annotated[
-        Fault, typer.Option(help="destroy, freeze (stop its processes) or cut (unplug it).")
-    ] = (Fault.destroy),
+    fault: Annotated[Fault, typer.Option(help="destroy, freeze (stop its processes) or cut (unplug it).")] = (
+        Fault.destroy
+    ),
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Break a node of the local HyperPod; the control plane does not know until it notices."""

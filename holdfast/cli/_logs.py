@@ -72,8 +72,10 @@ def _stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
 
 
 def _job_lines(context: Context, *, job: str) -> list[str]:
+    if not job.isdigit():
+        raise CommandError(f"--job is {job!r}; allowed: a Slurm job number, as holdfast submit prints it")
     script = (
-        f"path=$(scontrol show job {int(job)} | sed -n 's/^ *StdOut=//p' | head -n 1);"
+        f"path=$(scontrol show job {job} | sed -n 's/^ *StdOut=//p' | head -n 1);"
         ' test -n "$path" || exit 3; cat "$path" 2>/dev/null || true'
     )
     answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])

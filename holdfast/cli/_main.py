@@ -1,5 +1,6 @@
 """The ``holdfast`` command: its verbs, and what becomes of an error."""
 
+import errno
 import signal
 import sys
 from types import FrameType
@@ -8,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from holdfast.cli import _down, _events, _kill_node, _logs, _rehearse, _ssh, _status, _submit, _up
+from holdfast.cli._aws import AwsError, UnreachableError
 from holdfast.cli._errors import CommandError
 from holdfast.cli._output import error_console
 from holdfast.localcloud import LocalCloudError, ProcessError
@@ -49,6 +51,28 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:
+        message = _known_failure(error)
+        if message is None:
+            raise
+        _fail(message, 2)
+
+
+def _known_failure(error: Exception) -> str | None:
+    """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from holdfast.localcloud.nodes import NodeError
+
+    if isinstance(error, NodeError | UnreachableError):
+        return str(error)
+    if isinstance(error, AwsError):
+        return f"AWS refused: {error}"
+    if isinstance(error, ClientError | BotoCoreError):
+        return f"AWS refused or did not answer: {error}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"the disk is full: {error}; free some space and run the command again"
+    return None
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

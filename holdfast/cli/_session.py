@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from holdfast.cli import _aws
 from holdfast.cli._errors import CommandError
 from holdfast.localcloud import LocalCloud, from_environment
 
@@ -42,7 +43,34 @@ class Context:
     local: LocalCloud
 
     def client(self, service: str) -> Any:
+        """A botocore client, for what is not a single question: uploads, paginators."""
         return _client(service, self.session, self.local)
+
+    def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """
+        The answer of one operation of SageMaker, FSx or CloudWatch Logs.
+
+        Raises:
+            AwsError: the service refused.
+        """
+        if self.session.cloud == "aws":
+            return _aws.ask_botocore(self.client(service), operation, parameters)
+        return _aws.ask_json(
+            self.local.endpoint,
+            region=self.session.region,
+            service=service,
+            operation=operation,
+            parameters=parameters,
+        )
+
+    def describe_stack(self) -> dict[str, Any]:
+        """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
+        name = self.session.stack_name
+        if self.session.cloud == "aws":
+            answer = _aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
+            stack: dict[str, Any] = answer["Stacks"][0]
+            return stack
+        return _aws.ask_describe_stack(self.local.endpoint, region=self.session.region, stack_name=name)
 
 
 @functools.cache

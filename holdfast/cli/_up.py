@@ -117,7 +117,7 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
     synth = cdk.start_synth()
     try:
         if embedded:
-            _start_local_cloud(local)
+            _start_local_cloud(local, region=definition.region)
         session.save(home=local.home)
         context = Context(session=session, local=local)
         if embedded:
@@ -137,12 +137,12 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
         watch.look()
 
 
-def _start_local_cloud(local: LocalCloud) -> None:
+def _start_local_cloud(local: LocalCloud, *, region: str) -> None:
     with step("start the embedded AWS") as progress:
         local.start_aws()
         progress.update(local.endpoint)
     with step("start the HyperPod control plane"):
-        local.start_hyperpod()
+        local.start_hyperpod(region=region)
 
 
 def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None:

@@ -103,7 +103,7 @@ class LocalCloud:
         )
         return True
 
-    def start_hyperpod(self) -> bool:
+    def start_hyperpod(self, *, region: str) -> bool:
         """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
         if _process.find(name=HYPERPOD, home=self.home):
             return False
@@ -112,7 +112,7 @@ class LocalCloud:
         argv = [sys.executable, "-m", "holdfast.localcloud.hyperpod", "--home", str(self.home)]
         _process.start(
             name=HYPERPOD,
-            argv=[*argv, "--endpoint", self.endpoint],
+            argv=[*argv, "--endpoint", self.endpoint, "--region", region],
             home=self.home,
             ready=ready.exists,
             endpoint=self.endpoint,

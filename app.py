@@ -1,0 +1,54 @@
+"""
+The CDK app: one environment, one stack. The only reader of CDK context and of environment variables.
+
+``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path.
+"""
+
+import sys
+from pathlib import Path
+
+from aws_cdk import App
+
+from holdfast.config import EnvironmentFileError, load
+from stacks import HyperPodStack
+
+ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
+
+
+class NoSuchEnvironmentError(Exception):
+    """No environment was named, or one that does not exist."""
+
+
+def main() -> int:
+    """Synthesise the environment that the context names; 2 when it cannot be."""
+    app = App(analytics_reporting=False)
+    try:
+        environment = load(environment_file(app.node.try_get_context("environment")))
+    except (EnvironmentFileError, NoSuchEnvironmentError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    HyperPodStack(app, environment.stack_name, environment=environment)
+    app.synth()
+    return 0
+
+
+def environment_file(name: object) -> Path:
+    """
+    The file of an environment, by its name or its path.
+
+    Raises:
+        NoSuchEnvironmentError: there is no such file.
+    """
+    if isinstance(name, str) and name:
+        for path in (ENVIRONMENTS / f"{name}.yaml", Path(name)):
+            if path.is_file():
+                return path
+    known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
+    given = f"environment {name!r}" if name else "no environment"
+    raise NoSuchEnvironmentError(
+        f"got {given}; allowed: {known}, or the path of a YAML file; add -c environment=NAME to the cdk command"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The files of a lifecycle bundle and the hash of their content; no CDK in here."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+HASH_LENGTH = 16
+CONFIG = "config.json"
+
+
+def collect(*, sources: Sequence[Path], config: Mapping[str, object]) -> dict[str, bytes]:
+    """
+    The bundle: each source under its own name, folders with all below them, and ``config.json``.
+
+    Raises:
+        ValueError: a source is absent, or a script has Windows line ends, with which a shell does not run it.
+    """
+    files: dict[str, bytes] = {}
+    for source in sources:
+        if not source.exists():
+            raise ValueError(f"lifecycle bundle: got the source {source}; allowed: a file or folder that exists")
+        paths = sorted(path for path in source.rglob("*") if _belongs(path)) if source.is_dir() else [source]
+        files |= {path.relative_to(source.parent).as_posix(): path.read_bytes() for path in paths}
+    for name, content in files.items():
+        if name.endswith((".sh", ".py")) and b"\r\n" in content:
+            raise ValueError(f"lifecycle bundle: got CRLF line ends in {name}; allowed: LF; save it with LF")
+    files[CONFIG] = (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
+    return files
+
+
+def content_hash(files: Mapping[str, bytes]) -> str:
+    """A hash of names and contents; modes, times and the order of reading do not matter."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        for part in (name.encode(), files[name]):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()[:HASH_LENGTH]
+
+
+def _belongs(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"

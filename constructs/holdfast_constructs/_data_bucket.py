@@ -1,0 +1,42 @@
+"""The bucket for datasets and checkpoints."""
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+KEPT_VERSIONS_DAYS = 7
+
+
+class DataBucket(Construct):
+    """An encrypted, private bucket that takes TLS only."""
+
+    bucket: s3.IBucket
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    ) -> None:
+        """
+        Define a bucket.
+
+        Args:
+            removal_policy: Default: RETAIN, the bucket outlives its stack, and what is overwritten or deleted in it
+                can be had back for a week. DESTROY: the bucket goes with its stack, and all objects with it.
+        """
+        super().__init__(scope, construct_id)
+        kept = removal_policy is not RemovalPolicy.DESTROY
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            versioned=kept,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=Duration.days(KEPT_VERSIONS_DAYS),
+                    noncurrent_version_expiration=Duration.days(KEPT_VERSIONS_DAYS) if kept else None,
+                )
+            ],
+            removal_policy=removal_policy,
+            auto_delete_objects=not kept,
+        )

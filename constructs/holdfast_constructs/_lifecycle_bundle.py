@@ -1,0 +1,93 @@
+"""The lifecycle scripts of a cluster, in S3."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_deployment as s3_deployment
+from constructs import Construct
+
+from holdfast_constructs._bundle_files import collect, content_hash
+
+
+class LifecycleBundle(Construct):
+    """
+    What HyperPod runs on a new node, under a prefix named by its content.
+
+    A changed script is a changed prefix: CloudFormation sees that the instance groups change, and running groups keep
+    the prefix that they were made with. Old prefixes stay until the stack is deleted. The bucket always goes with its
+    stack, because all in it can be made again and no node outlives the stack.
+    """
+
+    bucket: s3.IBucket
+    prefix: str
+    on_create: str
+    source_s3_uri: str
+    """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        sources: Sequence[Path],
+        config: Mapping[str, object],
+        on_create: str = "on_create.sh",
+    ) -> None:
+        """
+        Define a bundle.
+
+        Args:
+            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens.
+            sources: Files and folders, each put into the bundle under its own name.
+            config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
+            on_create: Default: "on_create.sh". The file that HyperPod runs; one of ``sources``.
+        """
+        super().__init__(scope, construct_id)
+        files = collect(sources=sources, config=config)
+        if on_create not in files:
+            raise ValueError(
+                f"lifecycle bundle: got on_create '{on_create}'; allowed: a file of the bundle "
+                f"({', '.join(sorted(file for file in files if '/' not in file))})"
+            )
+        digest = content_hash(files)
+        stack = Stack.of(self)
+        self.on_create = on_create
+        self.prefix = f"lifecycle/{digest}"
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            bucket_name=f"sagemaker-{name}-{stack.account}-{stack.region}",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            auto_delete_objects=True,
+        )
+        self.source_s3_uri = f"s3://{self.bucket.bucket_name}/{self.prefix}"
+        self._deploy(files, digest)
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to read this bundle and those before it."""
+        return self.bucket.grant_read(grantee, "lifecycle/*")
+
+    def _deploy(self, files: Mapping[str, bytes], digest: str) -> None:
+        with tempfile.TemporaryDirectory(prefix="holdfast-lifecycle-") as folder:
+            for name, content in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            # The asset is copied into the cloud assembly here and now, so the folder need not stay.
+            s3_deployment.BucketDeployment(
+                self,
+                "Deployment",
+                sources=[s3_deployment.Source.asset(folder, asset_hash=digest)],
+                destination_bucket=self.bucket,
+                destination_key_prefix=self.prefix,
+                prune=False,
+                retain_on_delete=True,
+            )

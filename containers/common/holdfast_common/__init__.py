@@ -1,0 +1,43 @@
+"""What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy.
+
+Standard library only and Python 3.10, because it runs inside every image and on nodes before anything is installed.
+"""
+
+from holdfast_common import kinds
+from holdfast_common._events import (
+    SOURCES,
+    VERSION,
+    Detail,
+    Event,
+    EventError,
+    EventLog,
+    ParsedEvents,
+    events_log_group,
+    parse_events,
+)
+from holdfast_common._faults import FAULTS, Fault, Remedy, Severity, fault_named
+from holdfast_common._incidents import Incident
+from holdfast_common._timeline import JobTimeline, Phase, Timeline, timeline
+
+__all__ = [
+    "FAULTS",
+    "SOURCES",
+    "VERSION",
+    "Detail",
+    "Event",
+    "EventError",
+    "EventLog",
+    "Fault",
+    "Incident",
+    "JobTimeline",
+    "ParsedEvents",
+    "Phase",
+    "Remedy",
+    "Severity",
+    "Timeline",
+    "events_log_group",
+    "fault_named",
+    "kinds",
+    "parse_events",
+    "timeline",
+]

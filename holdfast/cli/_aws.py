@@ -1,0 +1,100 @@
+"""
+One question to an AWS service: an operation, its parameters, its answer.
+
+On AWS botocore asks. The embedded AWS is on this machine and wants no signature, so it is asked directly in
+AWS's JSON protocol: importing botocore and reading its service models costs more time than ``holdfast status``
+may take. Both give the same answers and raise the same error.
+"""
+
+import functools
+import http.client
+import json
+import urllib.parse
+from typing import Any
+from xml.etree import ElementTree
+
+TARGETS = {
+    "fsx": "AWSSimbaAPIService_v20180301",
+    "logs": "Logs_20140328",
+    "sagemaker": "SageMaker",
+}
+"""The X-Amz-Target prefix of the services that speak JSON (botocore's service models, ``targetPrefix``)."""
+
+CLOUDFORMATION_VERSION = "2010-05-15"
+TIMEOUT_S = 30.0
+
+
+class AwsError(Exception):
+    """A service refused: ``code`` is AWS's own, such as ResourceNotFoundException."""
+
+    def __init__(self, *, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+
+
+class UnreachableError(Exception):
+    """The embedded AWS does not answer."""
+
+
+def ask_botocore(client: Any, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Ask through a botocore client."""
+    from botocore import xform_name
+    from botocore.exceptions import ClientError
+
+    try:
+        answer: dict[str, Any] = getattr(client, xform_name(operation))(**parameters)
+    except ClientError as error:
+        raise AwsError(code=error.response["Error"]["Code"], message=error.response["Error"]["Message"]) from None
+    return answer
+
+
+def ask_json(endpoint: str, *, region: str, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Ask a JSON service of the embedded AWS."""
+    headers = {"X-Amz-Target": f"{TARGETS[service]}.{operation}", "Content-Type": "application/x-amz-json-1.1"}
+    status, body = _post(endpoint, region=region, service=service, body=json.dumps(parameters), headers=headers)
+    answer: dict[str, Any] = json.loads(body or b"{}")
+    if status >= 300:
+        code = str(answer.get("__type", status)).rpartition("#")[2]
+        raise AwsError(code=code, message=str(answer.get("message", answer.get("Message", ""))))
+    return answer
+
+
+def ask_describe_stack(endpoint: str, *, region: str, stack_name: str) -> dict[str, Any]:
+    """DescribeStacks for one stack of the embedded AWS, whose CloudFormation answers in XML as the real one does."""
+    fields = {"Action": "DescribeStacks", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, body = _post(
+        endpoint, region=region, service="cloudformation", body=urllib.parse.urlencode(fields), headers=headers
+    )
+    root = ElementTree.fromstring(body)  # noqa: S314 - written by our own process
+    if status >= 300:
+        raise AwsError(code=_text(root, ".//{*}Error/{*}Code"), message=_text(root, ".//{*}Error/{*}Message"))
+    stack = root.find(".//{*}Stacks/{*}member")
+    assert stack is not None
+    outputs = [{child.tag.rpartition("}")[2]: child.text for child in each} for each in stack.findall("{*}Outputs/*")]
+    return {"StackStatus": _text(stack, "{*}StackStatus"), "Outputs": outputs}
+
+
+def _text(element: ElementTree.Element, path: str) -> str:
+    return element.findtext(path, default="")
+
+
+def _post(endpoint: str, *, region: str, service: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
+    # The region and the service are read from the credential scope; nobody checks the signature that is not there.
+    scope = f"AWS4-HMAC-SHA256 Credential=holdfast/20260101/{region}/{service}/aws4_request"
+    connection = _connection(endpoint)
+    for attempt in (1, 2):
+        try:
+            connection.request("POST", "/", body=body, headers={**headers, "Authorization": scope})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (http.client.HTTPException, OSError) as error:
+            connection.close()  # an idle connection that the server has closed meanwhile; the next request opens another
+            if attempt == 2:
+                raise UnreachableError(f"the embedded AWS at {endpoint} does not answer: {error}") from None
+    raise AssertionError
+
+
+@functools.cache
+def _connection(endpoint: str) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=TIMEOUT_S)

@@ -1,0 +1,132 @@
+"""From pydantic's errors to problems in the words of the file: what was given, what is allowed, what to write."""
+
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from holdfast.config._document import Document, Location
+from holdfast.config._fields import Allowed, closest_word
+from holdfast.config._models import Environment
+from holdfast.config._problems import Problem, plain, shown
+
+
+def explain(error: ValidationError, document: Document) -> list[Problem]:
+    """All problems that pydantic found, except where the reading of the file had found one."""
+    known = {problem.path for problem in document.problems}
+    found = (_problem(details, document) for details in error.errors(include_url=False))
+    return [problem for problem in found if problem.path not in known]
+
+
+def allowed_at(location: Location) -> Allowed:
+    """What may stand at a location of the environment file."""
+    return _allowed(_annotation(location))
+
+
+def _problem(details: ErrorDetails, document: Document) -> Problem:
+    location, key = details["loc"], details["loc"][-1]
+    if details["type"] == "extra_forbidden":
+        return _unknown(location, document)
+    allowed = allowed_at(location)
+    if details["type"] == "missing":
+        fix = f"add {_setting(key, allowed.example)}"
+        return document.problem(location, given="nothing", allowed=allowed.text, fix=fix)
+    value = details["input"]
+    example = allowed.closest(value)
+    if example is None:
+        example = _as_text(document.written.get(location), allowed)
+    fix = f"write {_setting(key, allowed.example if example is None else example)}"
+    return document.problem(location, given=_given(value, location, document), allowed=allowed.text, fix=fix)
+
+
+def _unknown(location: Location, document: Document) -> Problem:
+    key = str(location[-1])
+    names = list(_model(_annotation(location[:-1])).model_fields)
+    meant = closest_word(key, names)
+    fix = f"did you mean {meant}?" if meant else f"remove {plain(key)}"
+    return document.problem(location, given="an unknown setting", allowed=", ".join(names), fix=fix)
+
+
+def _given(value: object, location: Location, document: Document) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return document.written.get(location) or shown(value)
+
+
+def _as_text(written: str | None, allowed: Allowed) -> str | None:
+    """An account number that was given without quotes."""
+    account = isinstance(allowed.example, str) and len(allowed.example) == 12 and allowed.example.isdigit()
+    return written if account and written is not None and len(written) == 12 and written.isdigit() else None
+
+
+def _setting(key: str | int, example: object) -> str:
+    if isinstance(example, dict):
+        return f"a mapping {key} with {', '.join(example)}"
+    if isinstance(example, list):
+        return f"a list {key}"
+    # Digits in quotes, or YAML would take them for a number.
+    text = f'"{example}"' if isinstance(example, str) and example.isdigit() else str(example)
+    return f"{key}: {text}" if isinstance(key, str) else text
+
+
+def _annotation(location: Location) -> Any:
+    annotation: Any = Environment
+    for part in location:
+        if isinstance(part, int):
+            annotation = get_args(_bare(annotation))[0]
+        else:
+            field = _model(annotation).model_fields[part]
+            annotation = field.annotation
+            for mark in field.metadata:
+                annotation = Annotated[annotation, mark]
+    return annotation
+
+
+def _model(annotation: Any) -> type[BaseModel]:
+    model: type[BaseModel] = _bare(annotation)
+    assert issubclass(model, BaseModel)
+    return model
+
+
+def _bare(annotation: Any) -> Any:
+    """Without Annotated and without None."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif get_origin(annotation) in (Union, UnionType):
+            annotation = next(item for item in get_args(annotation) if item is not type(None))
+        else:
+            return annotation
+
+
+def _allowed(annotation: Any) -> Allowed:
+    if get_origin(annotation) in (Union, UnionType):
+        return _allowed(next(item for item in get_args(annotation) if item is not type(None)))
+    if get_origin(annotation) is Annotated:
+        marks = [item for item in get_args(annotation)[1:] if isinstance(item, Allowed)]
+        return marks[0] if marks else _allowed(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return _one_of(get_args(annotation))
+    if get_origin(annotation) is tuple:
+        item = _bare(get_args(annotation)[0])
+        what = f"of {', '.join(get_args(item))}" if get_origin(item) is Literal else f"of {item.__name__.lower()}s"
+        return Allowed(f"a list {what}", [])
+    settings = {name: None for name, field in annotation.model_fields.items() if field.is_required()}
+    return Allowed(f"a mapping with {', '.join(annotation.model_fields)}", settings or {"its settings": None})
+
+
+def _one_of(values: tuple[Any, ...]) -> Allowed:
+    def closest(value: object) -> object | None:
+        numbers = [item for item in values if isinstance(item, int)]
+        if numbers and isinstance(value, int):
+            return min(numbers, key=lambda number: abs(number - value))
+        by_text = {str(item): item for item in values}
+        word = closest_word(str(value), by_text)
+        if word is None and value is None and "None" in by_text:
+            return "None"
+        return None if word is None else by_text[word]
+
+    return Allowed(f"one of {', '.join(map(str, values))}", values[0], closest)

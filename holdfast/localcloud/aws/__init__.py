@@ -1,0 +1,22 @@
+"""The embedded AWS: moto, and beside it what moto lacks (CloudFormation, FSx, HyperPod), on loopback.
+
+    with serve(home=Path("/tmp/cloud"), hyperpod="simulated") as aws:
+        boto3.client("fsx", endpoint_url=aws.endpoint, region_name="us-west-2")
+
+Importing this package is cheap; the server and moto are imported when `serve` is called.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.localcloud.aws._server import EmbeddedAws, PortBusyError, serve
+
+__all__ = ["EmbeddedAws", "PortBusyError", "serve"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from holdfast.localcloud.aws import _server
+
+        return getattr(_server, name)
+    raise AttributeError(name)

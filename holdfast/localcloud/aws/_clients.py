@@ -1,0 +1,53 @@
+"""boto3 clients of the embedded AWS's own endpoint, for those of its services that look up what others hold."""
+
+import threading
+from typing import Any, Protocol
+
+import boto3
+from botocore.config import Config
+
+DEFAULT_ACCOUNT = "123456789012"
+
+
+class ClientFactory(Protocol):
+    """Gives a boto3 client of a service, acting for the account and region of the caller at hand."""
+
+    def __call__(self, service: str, /) -> Any: ...
+
+
+class Clients:
+    """Clients of one account and region, made on first use and shared by all threads."""
+
+    def __init__(self, *, endpoint: str, account: str, region: str) -> None:
+        self._endpoint = endpoint
+        self._account = account
+        self._lock = threading.Lock()
+        self._made: dict[str, Any] = {}
+        self._session = boto3.session.Session(
+            aws_access_key_id="embedded",
+            aws_secret_access_key="embedded",  # noqa: S106 - nobody checks it
+            region_name=region,
+        )
+
+    def __call__(self, service: str, /) -> Any:
+        with self._lock:
+            if service not in self._made:
+                self._made[service] = self._make(service)
+            return self._made[service]
+
+    def _make(self, service: str) -> Any:
+        config = Config(
+            retries={"total_max_attempts": 2},
+            connect_timeout=5,
+            read_timeout=60,
+            proxies={},
+            s3={"addressing_style": "path"},
+            parameter_validation=False,  # the embedded services validate; their words are the ones to pass on
+        )
+        client = self._session.client(service, endpoint_url=self._endpoint, config=config)
+        if self._account != DEFAULT_ACCOUNT:
+            client.meta.events.register("before-call", self._name_account)
+        return client
+
+    def _name_account(self, *, params: dict[str, Any], **_: Any) -> None:
+        params["headers"]["x-moto-account-id"] = self._account

@@ -1,0 +1,15 @@
+"""CloudTrail's LookupEvents, which the CDK CLI calls after a failed deployment to explain it: nothing is recorded."""
+
+from typing import Any
+
+
+class CloudTrail:
+    """Answers that there are no events; the other operations are moto's."""
+
+    def lookup_events(self, **_: Any) -> dict[str, Any]:
+        return {"Events": []}
+
+    def state(self) -> None:
+        return None
+
+    def restore(self, state: None) -> None: ...

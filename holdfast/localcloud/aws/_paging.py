@@ -1,0 +1,45 @@
+"""Pages of list operations, and the tokens between them."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from holdfast.localcloud.aws._errors import ServiceError
+
+Item = TypeVar("Item")
+
+
+def page(
+    items: Sequence[Item], *, size: int | None, token: str | None, default: int = 100
+) -> tuple[list[Item], dict[str, str]]:
+    """One page and, when more follows, the members to add to the answer."""
+    start = 0
+    if token:
+        try:
+            start = int(base64.b64decode(token.encode()).decode())
+        except (ValueError, binascii.Error, UnicodeDecodeError):
+            raise ServiceError(
+                "ValidationException", "The NextToken is not one that this operation returned."
+            ) from None
+    end = start + (size or default)
+    more = {"NextToken": base64.b64encode(str(end).encode()).decode()} if end < len(items) else {}
+    return list(items[start:end]), more
+
+
+def between(moment: datetime, after: datetime | None, before: datetime | None) -> bool:
+    """Whether a moment lies between two optional ones; parsed requests carry naive UTC times."""
+    return (after is None or moment > aware(after)) and (before is None or moment < aware(before))
+
+
+def aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def tag_list(tags: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def tag_dict(tags: Sequence[dict[str, str]] | None) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in tags or ()}

@@ -1,0 +1,249 @@
+"""The embedded AWS as a server: sockets, threads, services, start and stop."""
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from moto.core.base_backend import BackendDict
+from moto.core.config import default_user_config
+from moto.moto_server.werkzeug_app import MotoRequestHandler
+from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.wrappers import Request, Response
+
+from holdfast.localcloud.aws._clients import Clients
+from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._front import Front, json_response
+from holdfast.localcloud.aws._gate import Gate
+from holdfast.localcloud.aws._hyperpod_plane import Plane
+from holdfast.localcloud.aws._persistence import Persistence
+from holdfast.localcloud.aws._service import Caller, HostedService
+
+log = logging.getLogger(__name__)
+
+HyperPod = Literal["controlled", "simulated"]
+LONGEST_WATCH_S = 60.0
+
+
+class PortBusyError(Exception):
+    """Another process listens on the wanted port."""
+
+
+class EmbeddedAws:
+    """A running embedded AWS. moto keeps its state in the process, so there can be one at a time."""
+
+    _running = threading.Lock()
+
+    def __init__(self, *, home: Path, port: int, hyperpod: HyperPod) -> None:
+        if not EmbeddedAws._running.acquire(blocking=False):
+            raise RuntimeError("an embedded AWS already runs in this process; stop it first")
+        with contextlib.ExitStack() as undo:
+            undo.callback(EmbeddedAws._running.release)
+            sockets = _listen(port)
+            for one in sockets:
+                undo.callback(one.close)
+            self.port: int = sockets[0].getsockname()[1]
+            self.endpoint = f"http://localhost:{self.port}"
+            self._plane = Plane(simulated=hyperpod == "simulated")
+            self._services = self._make_services()
+            gate = Gate()
+            self._persistence = Persistence(home=home, gate=gate, services=self._services)
+            self._front = Front(services=self._services, private=self._private, gate=gate)
+            self._servers = [_server(one, self._front) for one in sockets]
+            self._threads = [
+                threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+                for server in self._servers
+            ]
+            self._ready = False
+            self._stopping = threading.Event()
+            self._start()
+            undo.pop_all()
+
+    def stop(self) -> None:
+        """End all requests that wait, stop answering, and keep the state."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._plane.close()
+        for service in self._services.values():
+            service.close()
+        for server, thread in zip(self._servers, self._threads, strict=True):
+            server.shutdown()
+            thread.join()
+            server.server_close()
+        self._persistence.close()
+        BackendDict.reset()
+        EmbeddedAws._running.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def health(self) -> dict[str, Any]:
+        """What ``/_holdfast/health`` answers."""
+        problem = self._persistence.problem
+        return {
+            "status": "degraded" if problem else "ok",
+            "pid": os.getpid(),
+            "ready": self._ready,
+            "problem": problem,
+            "unsaved": self._persistence.unsaved,
+        }
+
+    def _start(self) -> None:
+        BackendDict.reset()
+        # The CDK's bootstrap attaches AdministratorAccess; an account has AWS's managed policies from the start.
+        default_user_config["iam"]["load_aws_managed_policies"] = True
+        started = time.monotonic()
+        for thread in self._threads:  # services may talk to each other while they are restored
+            thread.start()
+        restored = self._persistence.restore()
+        if restored:
+            log.info("restored %s in %.2f s", ", ".join(restored), time.monotonic() - started)
+        self._front.changed = partial(self._persistence.changed, ours=True)
+        self._front.changed_moto = partial(self._persistence.changed, ours=False)
+        for name, service in self._services.items():
+            service.on_change = partial(self._persistence.changed, name, ours=True)
+        self._persistence.start()
+        self._ready = True
+        threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+
+    def _make_services(self) -> Mapping[str, HostedService]:
+        def clients(caller: Caller) -> Clients:
+            return Clients(endpoint=f"http://127.0.0.1:{self.port}", account=caller.account, region=caller.region)
+
+        def service(name: str, load: Any, *, beside_moto: bool = False, **more: Any) -> HostedService:
+            def create(caller: Caller) -> Any:
+                place = {"account": caller.account, "region": caller.region}
+                return load()(client=clients(caller), **place, **more)
+
+            return HostedService(name=name, load=load, create=create, beside_moto=beside_moto)
+
+        services = [
+            service("cloudformation", _cloudformation),
+            service("fsx", _fsx),
+            service("sagemaker", _sagemaker, beside_moto=True, plane=self._plane),
+            HostedService(name="cloudtrail", load=_cloudtrail, create=lambda _: _cloudtrail()(), beside_moto=True),
+        ]
+        return {service.name: service for service in services}
+
+    def _private(self, request: Request) -> Response:
+        where = (request.method, request.path)
+        try:
+            if where == ("GET", "/_holdfast/health"):
+                return json_response(self.health(), status=200 if self._ready else 503)
+            if where == ("GET", "/_holdfast/hyperpod/watch"):
+                version = request.args.get("version", type=int, default=-1)
+                timeout_s = min(request.args.get("timeout_s", type=float, default=10.0), LONGEST_WATCH_S)
+                return json_response(self._plane.watch(version=version, timeout_s=timeout_s))
+            if where == ("GET", "/_holdfast/hyperpod/requests"):
+                return json_response(self._plane.requests())
+            if where == ("POST", "/_holdfast/hyperpod/report"):
+                return json_response(self._plane.report(_body(request)))
+        except ServiceError as error:
+            return json_response({"code": error.code, "message": error.message}, status=error.status)
+        return json_response({"code": "NotFound", "message": f"there is no {where[0]} {where[1]}"}, status=404)
+
+
+def serve(*, home: Path, port: int = 0, hyperpod: HyperPod = "controlled") -> EmbeddedAws:
+    """Start an embedded AWS in this process; use it as a context manager or call ``stop``.
+
+    `port` 0 takes a free one. `hyperpod` "simulated" makes HyperPod nodes come and go without a control plane.
+    Raises `PortBusyError`.
+    """
+    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod)
+
+
+class _Handler(MotoRequestHandler):
+    """One request; the front logs what there is to log."""
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002, ARG002 - the name is werkzeug's
+        return
+
+
+def _server(listening: socket.socket, front: Front) -> BaseWSGIServer:
+    host, port = listening.getsockname()[:2]
+    server = make_server(host, port, front, threaded=True, request_handler=_Handler, fd=listening.fileno())
+    listening.close()  # the server has its own duplicate
+    return server
+
+
+def _listen(port: int) -> list[socket.socket]:
+    """Sockets on the loopback addresses, IPv4's first; ``localhost`` may mean either."""
+    first = _bound(socket.AF_INET, "127.0.0.1", port)
+    sockets = [first]
+    with contextlib.suppress(OSError, PortBusyError):
+        sockets.append(_bound(socket.AF_INET6, "::1", first.getsockname()[1]))
+    return sockets
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise PortBusyError(
+                f"port {port} of {host} cannot be used: {os.strerror(error.errno).lower()}; "
+                "stop what listens there or choose another port with --port"
+            ) from error
+        raise
+    return made
+
+
+def _body(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(request.get_data())
+    except ValueError as error:
+        raise ServiceError("ValidationException", f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise ServiceError("ValidationException", "the body is not a JSON object")
+    return body
+
+
+def _warm_up() -> None:
+    """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
+    import cfnlint.schema.manager
+    import moto.ec2.models
+    import moto.iam.models
+    import moto.s3.models  # noqa: F401
+
+
+def _cloudformation() -> Any:
+    from holdfast.localcloud.aws.cloudformation import CloudFormation
+
+    return CloudFormation
+
+
+def _fsx() -> type:
+    from holdfast.localcloud.aws._fsx import Fsx
+
+    return Fsx
+
+
+def _sagemaker() -> type:
+    from holdfast.localcloud.aws._sagemaker import SageMaker
+
+    return SageMaker
+
+
+def _cloudtrail() -> type:
+    from holdfast.localcloud.aws._cloudtrail import CloudTrail
+
+    return CloudTrail

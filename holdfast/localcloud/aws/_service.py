@@ -1,0 +1,214 @@
+"""Hosting of our own services: from a parsed HTTP request to a method call and back to HTTP.
+
+A service is any object whose methods are named like the API's operations in snake_case (``create_stack`` for
+CreateStack) and take the API's member names as keyword arguments (``StackName=...``). A method returns a dict of
+the output shape's members, with datetimes (timezone aware, UTC) as timestamps, or None for an empty answer, and
+refuses by raising `ServiceError`. Requests reach a method only after the service model accepted them.
+
+One object exists for each account and region. Besides operations it has:
+
+- ``state()``: everything to be kept across restarts, as plain picklable data that no thread changes afterwards;
+- ``restore(state)``: called once after construction, before any request, when there is something to restore;
+- optionally ``on_change``: an attribute that the host sets to a callable without arguments. Call it after a change
+  that no request made (a background thread's); after a request the host looks at ``state()`` by itself;
+- optionally ``close()``: stop background threads; called before the last snapshot.
+
+Methods are called from several threads at once; a service does its own locking, and holds no lock while it calls
+other services through its client factory. Where requests come from is `_front`'s business, and which of them
+belong to moto.
+"""
+
+import functools
+import json
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+import botocore.exceptions
+from botocore import xform_name
+from moto.core.model import OperationModel, ServiceModel
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.serialize import SerializationContext, get_serializer_class
+from moto.core.utils import get_service_model
+from werkzeug.wrappers import Request, Response
+
+from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._validate import violations
+
+JSON_CONTENT = "application/x-amz-json-1.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who calls: derived from the signature's credential scope."""
+
+    account: str
+    region: str
+
+
+class HostedService:
+    """One of our services: its model, its objects (one per account and region), and the way between them and HTTP."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        load: Callable[[], type],
+        create: Callable[[Caller], Any],
+        beside_moto: bool = False,
+    ) -> None:
+        """`load` imports the class (late, for start-up's sake), `create` makes an object of it.
+
+        `beside_moto`: operations without a method here are moto's; otherwise they are nobody's.
+        """
+        self.name = name
+        self.beside_moto = beside_moto
+        self.on_change: Callable[[], None] = lambda: None
+        self._load = functools.cache(load)
+        self._create = create
+        self._lock = threading.Lock()
+        self._instances: dict[Caller, Any] = {}
+
+    @property
+    def model(self) -> ServiceModel:
+        model: ServiceModel = get_service_model(self.name)
+        return model
+
+    def owns(self, operation: str) -> bool:
+        """Whether there is a method for the operation."""
+        return callable(getattr(self._load(), xform_name(operation), None)) and operation[:1].isupper()
+
+    def at(self, caller: Caller) -> Any:
+        """The service object of an account and region."""
+        with self._lock:
+            instance = self._instances.get(caller)
+            if instance is None:
+                instance = self._make(caller)
+            return instance
+
+    def handle(self, *, request: Request, operation: str, caller: Caller) -> Response:
+        """Answer one request. Lets `NotOurs` through."""
+        request_id = str(uuid.uuid4())
+        try:
+            operation_model = self._operation_model(operation)
+            arguments = self._arguments(request, operation_model)
+            result = getattr(self.at(caller), xform_name(operation))(**arguments)
+        except ServiceError as error:
+            return error_response(protocol=self.model.protocol, error=error, request_id=request_id)
+        return self._response(operation_model, result or {}, request_id)
+
+    def state(self) -> Any:
+        """What to keep across restarts, for all accounts and regions."""
+        with self._lock:
+            instances = dict(self._instances)
+        return {(caller.account, caller.region): instance.state() for caller, instance in instances.items()}
+
+    def restore(self, state: Any) -> None:
+        """Take over what `state` gave in an earlier life."""
+        with self._lock:
+            for (account, region), kept in state.items():
+                self._make(Caller(account=account, region=region)).restore(kept)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.close()
+        with self._lock:
+            self._instances.clear()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        with self._lock:
+            instances = list(self._instances.values())
+        for instance in instances:
+            if hasattr(instance, "close"):
+                instance.close()
+
+    def _make(self, caller: Caller) -> Any:
+        instance = self._create(caller)
+        if hasattr(instance, "on_change"):
+            instance.on_change = lambda: self.on_change()
+        self._instances[caller] = instance
+        return instance
+
+    def _operation_model(self, operation: str) -> OperationModel:
+        try:
+            model: OperationModel = self.model.operation_model(operation)
+        except botocore.exceptions.OperationNotFoundError:
+            raise ServiceError("InvalidAction", f"The action {operation} is not valid for this endpoint.") from None
+        return model
+
+    def _arguments(self, request: Request, operation_model: OperationModel) -> dict[str, Any]:
+        shape = operation_model.input_shape
+        if shape is None:
+            return {}
+        protocol = self.model.protocol
+        body = request.get_data() if protocol == "json" else b""
+        given = _json_object(body) if protocol == "json" else None
+        found = violations(shape=shape, value=given) if given is not None else []
+        if not found:
+            try:
+                parsed: dict[str, Any] = PROTOCOL_PARSERS[protocol](operation_model).parse(
+                    {
+                        "method": request.method,
+                        "values": request.values,
+                        "headers": request.headers,
+                        "body": body,
+                        "url_path": request.path,
+                        "url_params": {},
+                    }
+                )
+            except (ValueError, TypeError) as error:
+                raise ServiceError(self._validation_code(), f"a value cannot be read: {error}") from error
+            if given is None:
+                found = violations(shape=shape, value=parsed)
+            if not found:
+                return parsed
+        count = "1 validation error" if len(found) == 1 else f"{len(found)} validation errors"
+        raise ServiceError(self._validation_code(), f"{count} detected: {'; '.join(found)}")
+
+    def _validation_code(self) -> str:
+        return "ValidationException" if self.model.protocol == "json" else "ValidationError"
+
+    def _response(self, operation_model: OperationModel, result: dict[str, Any], request_id: str) -> Response:
+        serializer = get_serializer_class(self.name, self.model.protocol)(
+            operation_model, context=SerializationContext(request_id)
+        )
+        answer = serializer.serialize(result)
+        headers = {**answer["headers"], "x-amzn-RequestId": request_id}
+        if self.model.protocol == "json":
+            headers["Content-Type"] = JSON_CONTENT
+        return Response(answer["body"], status=answer["status_code"], headers=headers)
+
+
+def error_response(*, protocol: str, error: ServiceError, request_id: str = "") -> Response:
+    """An error in the words of a protocol."""
+    request_id = request_id or str(uuid.uuid4())
+    headers = {"x-amzn-RequestId": request_id}
+    if protocol in ("json", "rest-json"):
+        headers |= {"Content-Type": JSON_CONTENT, "x-amzn-ErrorType": error.code}
+        body = json.dumps({"__type": error.code, "message": error.message})
+        return Response(body, status=error.status, headers=headers)
+    code, message = escape(error.code), escape(error.message)
+    kind = "Sender" if error.status < 500 else "Receiver"
+    headers["Content-Type"] = "text/xml"
+    detail = f"<Type>{kind}</Type><Code>{code}</Code><Message>{message}</Message>"
+    if protocol == "ec2":
+        body = f"<Response><Errors><Error>{detail}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
+    elif protocol == "rest-xml":
+        body = f"<Error>{detail}<RequestId>{request_id}</RequestId></Error>"
+    else:
+        body = f"<ErrorResponse><Error>{detail}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
+    return Response(body, status=error.status, headers=headers)
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(body or b"{}")
+    except ValueError as error:
+        raise ServiceError("SerializationException", f"the request body is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise ServiceError("SerializationException", "the request body is not a JSON object")
+    return given

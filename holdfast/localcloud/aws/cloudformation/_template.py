@@ -1,0 +1,197 @@
+"""
+Parse a template (JSON or YAML with short-form tags) and judge it as a whole.
+
+Pure: no AWS call, no clock. What a value resolves to is decided in ``_intrinsics``; what a resource type
+is, in ``resources``.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+SECTIONS = frozenset(
+    {
+        "AWSTemplateFormatVersion",
+        "Conditions",
+        "Description",
+        "Hooks",
+        "Mappings",
+        "Metadata",
+        "Outputs",
+        "Parameters",
+        "Resources",
+        "Rules",
+        "Transform",
+    }
+)
+PSEUDO_PARAMETERS = frozenset(
+    {
+        "AWS::AccountId",
+        "AWS::NoValue",
+        "AWS::NotificationARNs",
+        "AWS::Partition",
+        "AWS::Region",
+        "AWS::StackId",
+        "AWS::StackName",
+        "AWS::URLSuffix",
+    }
+)
+IAM_TYPES = frozenset({"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::InstanceProfile"})
+
+
+class TemplateError(ValueError):
+    """The template, or a value in it, cannot be used; the message is worded as AWS words it."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's tags; dates stay text, as CloudFormation reads them."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        key: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for key, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _short_form(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
+def parse(body: str) -> dict[str, Any]:
+    """The template's document. Raises TemplateError when it is no template at all."""
+    try:
+        document = json.loads(body) if body.lstrip().startswith("{") else yaml.load(body, Loader=_Loader)  # noqa: S506
+    except (ValueError, yaml.YAMLError) as error:
+        raise TemplateError(f"Template format error: JSON or YAML not well-formed. {error}") from None
+    if not isinstance(document, dict):
+        raise TemplateError("Template format error: unsupported structure.")
+    unknown = sorted(str(key) for key in document if key not in SECTIONS)
+    if unknown:
+        raise TemplateError(f"Invalid template property or properties [{', '.join(unknown)}]")
+    if document.get("Transform"):
+        raise TemplateError(f"Template error: transform {document['Transform']} is not supported by the embedded AWS")
+    resources = document.get("Resources")
+    if not isinstance(resources, dict) or not resources:
+        raise TemplateError("Template format error: At least one Resources member must be defined.")
+    for name, definition in resources.items():
+        if not isinstance(definition, dict) or not isinstance(definition.get("Type"), str):
+            raise TemplateError(f"Template format error: [/Resources/{name}/Type] must be a string.")
+    return document
+
+
+def references(value: Any) -> Iterator[tuple[str, str]]:
+    """Every (name, attribute) which a value refers to; attribute is "" for Ref."""
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item)
+    elif isinstance(value, dict):
+        if len(value) == 1:
+            yield from _own_references(*next(iter(value.items())))
+        for item in value.values():
+            yield from references(item)
+
+
+def _own_references(key: Any, argument: Any) -> Iterator[tuple[str, str]]:
+    if key == "Ref" and isinstance(argument, str):
+        yield argument, ""
+    elif key == "Fn::GetAtt":
+        parts = argument.split(".", 1) if isinstance(argument, str) else argument
+        if isinstance(parts, list) and len(parts) == 2 and isinstance(parts[0], str):
+            yield parts[0], parts[1] if isinstance(parts[1], str) else "*"
+    elif key == "Fn::Sub":
+        text, names = (argument, {}) if isinstance(argument, str) else (argument[0], argument[1])
+        for name in sub_names(text):
+            if name not in names:
+                logical_id, _, attribute = name.partition(".")
+                yield logical_id, attribute
+
+
+def sub_names(text: str) -> list[str]:
+    """The names between ``${`` and ``}`` of a Fn::Sub text, without the literal ``${!...}``."""
+    names = []
+    for part in text.split("${")[1:]:
+        name, closed, _ = part.partition("}")
+        if closed and not name.startswith("!"):
+            names.append(name.strip())
+    return names
+
+
+def dependencies(document: Mapping[str, Any]) -> dict[str, set[str]]:
+    """For each resource, the resources it needs first: its references and its DependsOn."""
+    resources = document["Resources"]
+    needs: dict[str, set[str]] = {}
+    for name, definition in resources.items():
+        explicit = definition.get("DependsOn", [])
+        needs[name] = {explicit} if isinstance(explicit, str) else set(explicit)
+        needs[name] |= {other for other, _ in references(definition.get("Properties", {})) if other in resources}
+        needs[name].discard(name)
+    return needs
+
+
+def check(document: Mapping[str, Any], *, supports: Callable[[str], bool]) -> None:
+    """Refuse unknown types, references to nothing, and cycles, before anything is made."""
+    resources, parameters = document["Resources"], document.get("Parameters", {})
+    unknown = sorted({entry["Type"] for entry in resources.values() if not supports(entry["Type"])})
+    if unknown:
+        raise TemplateError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
+    known = resources.keys() | parameters.keys() | PSEUDO_PARAMETERS
+    missing: dict[str, None] = {}
+    for name, needed in dependencies(document).items():
+        missing |= dict.fromkeys(sorted(other for other in needed if other not in resources))
+        missing |= dict.fromkeys(
+            other for other, _ in references(resources[name].get("Properties")) if other not in known
+        )
+        condition = resources[name].get("Condition")
+        if condition is not None and condition not in document.get("Conditions", {}):
+            raise TemplateError(f"Template format error: Condition {condition} in resource {name} is not defined")
+    if missing:
+        raise TemplateError(
+            f"Template format error: Unresolved resource dependencies [{', '.join(missing)}] "
+            "in the Resources block of the template"
+        )
+    outputs = {other for other, _ in references(document.get("Outputs", {})) if other not in known}
+    if outputs:
+        raise TemplateError(
+            f"Template format error: Unresolved resource dependencies [{', '.join(sorted(outputs))}] "
+            "in the Outputs block of the template"
+        )
+    cycle = find_cycle(dependencies(document))
+    if cycle:
+        raise TemplateError(f"Circular dependency between resources: [{', '.join(sorted(cycle))}]")
+
+
+def find_cycle(needs: Mapping[str, set[str]]) -> set[str]:
+    """The nodes that are left when everything whose needs are met has been taken away."""
+    left = {name: set(needed) for name, needed in needs.items()}
+    while True:
+        ready = {name for name, needed in left.items() if not needed & left.keys()}
+        if not ready:
+            return set(left)
+        for name in ready:
+            del left[name]
+
+
+def capabilities(document: Mapping[str, Any]) -> list[str]:
+    """Which capability the caller must acknowledge: named IAM resources need more than unnamed ones."""
+    names = {
+        "AWS::IAM::Role": "RoleName",
+        "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
+        "AWS::IAM::InstanceProfile": "InstanceProfileName",
+    }
+    found = [entry for entry in document["Resources"].values() if entry["Type"] in IAM_TYPES]
+    if any(names.get(entry["Type"], "-") in entry.get("Properties", {}) for entry in found):
+        return ["CAPABILITY_NAMED_IAM"]
+    return ["CAPABILITY_IAM"] if found else []

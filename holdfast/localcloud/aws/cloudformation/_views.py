@@ -1,0 +1,355 @@
+"""The API operations that only read: stacks, events, resources, templates, change sets, exports."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws.cloudformation._parameters import described
+from holdfast.localcloud.aws.cloudformation._scope import Surroundings
+from holdfast.localcloud.aws.cloudformation._store import ChangeSet, Resource, Stack
+from holdfast.localcloud.aws.cloudformation._template import (
+    TemplateError,
+    capabilities,
+    parse,
+)
+
+PAGE = 100
+NO_DRIFT = {"StackDriftStatus": "NOT_CHECKED"}
+NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
+
+
+def _page(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str, str]]:
+    start = int(token) if token and token.isdigit() else 0
+    more = {"NextToken": str(start + PAGE)} if start + PAGE < len(items) else {}
+    return list(items[start : start + PAGE]), more
+
+
+def _present(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+class Views:
+    """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
+
+    def __init__(self, *, surroundings: Surroundings) -> None:
+        self._surroundings, self._stacks = surroundings, surroundings.store
+
+    def describe_stacks(self, **request: Any) -> dict[str, Any]:
+        """DescribeStacks."""
+        with self._stacks.lock:
+            if request.get("StackName"):
+                return {"Stacks": [self._stack(self._found(request["StackName"]))]}
+            alive = [self._stack(stack) for stack in self._stacks.stacks.values() if stack.alive]
+        page, more = _page(alive, request.get("NextToken"))
+        return {"Stacks": page, **more}
+
+    def list_stacks(self, **request: Any) -> dict[str, Any]:
+        """ListStacks."""
+        wanted = request.get("StackStatusFilter")
+        with self._stacks.lock:
+            found = [
+                _present(
+                    {
+                        "StackId": stack.id,
+                        "StackName": stack.name,
+                        "CreationTime": stack.created,
+                        "TemplateDescription": stack.target.document.get("Description"),
+                        "LastUpdatedTime": stack.updated,
+                        "DeletionTime": stack.deleted,
+                        "StackStatus": stack.status,
+                        "StackStatusReason": stack.reason,
+                        "DriftInformation": NO_DRIFT,
+                    }
+                )
+                for stack in reversed(self._stacks.stacks.values())
+                if not wanted or stack.status in wanted
+            ]
+        page, more = _page(found, request.get("NextToken"))
+        return {"StackSummaries": page, **more}
+
+    def describe_stack_events(self, **request: Any) -> dict[str, Any]:
+        """DescribeStackEvents: newest first."""
+        with self._stacks.lock:
+            events = list(reversed(self._found(request["StackName"]).events))
+        page, more = _page(events, request.get("NextToken"))
+        return {"StackEvents": [_present(event) for event in page], **more}
+
+    def describe_events(self, **request: Any) -> dict[str, Any]:
+        """DescribeEvents: the same events with the operation they belong to."""
+        with self._stacks.lock:
+            if request.get("ChangeSetName"):
+                self._change_set(request["ChangeSetName"], request.get("StackName"))
+                return {"OperationEvents": []}
+            stack = self._named(request)
+            kinds = {operation: kind for kind, operation in stack.operations}
+            wanted = request.get("OperationId")
+            events = [event for event in reversed(stack.events) if not wanted or event["OperationId"] == wanted]
+        if (request.get("Filters") or {}).get("FailedEvents"):
+            events = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
+        page, more = _page(events, request.get("NextToken"))
+        shown = [
+            _present(
+                {key: value for key, value in event.items() if key != "StackName"}
+                | {"EventType": "STACK_EVENT", "OperationType": kinds.get(event["OperationId"])}
+            )
+            for event in page
+        ]
+        return {"OperationEvents": shown, **more}
+
+    def describe_stack_resources(self, **request: Any) -> dict[str, Any]:
+        """DescribeStackResources."""
+        logical_id, physical_id = request.get("LogicalResourceId"), request.get("PhysicalResourceId")
+        with self._stacks.lock:
+            name = request.get("StackName")
+            stack = self._found(name) if name else self._owner(physical_id)
+            return {
+                "StackResources": [
+                    {
+                        **self._resource(entry),
+                        "StackName": stack.name,
+                        "StackId": stack.id,
+                        "Timestamp": entry.changed,
+                        "DriftInformation": NO_RESOURCE_DRIFT,
+                    }
+                    for entry in stack.resources.values()
+                    if logical_id in (None, entry.logical_id) and physical_id in (None, entry.physical_id)
+                ]
+            }
+
+    def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
+        """DescribeStackResource."""
+        with self._stacks.lock:
+            stack = self._found(request["StackName"])
+            entry = stack.resources.get(request["LogicalResourceId"])
+            if entry is None:
+                raise ServiceError(
+                    "ValidationError", f"Resource {request['LogicalResourceId']} does not exist for stack {stack.name}"
+                )
+            metadata = entry.definition.get("Metadata")
+            detail = {
+                **self._resource(entry),
+                "StackName": stack.name,
+                "StackId": stack.id,
+                "LastUpdatedTimestamp": entry.changed,
+                "DriftInformation": NO_RESOURCE_DRIFT,
+            }
+            return {"StackResourceDetail": detail | ({"Metadata": json.dumps(metadata)} if metadata else {})}
+
+    def list_stack_resources(self, **request: Any) -> dict[str, Any]:
+        """ListStackResources."""
+        with self._stacks.lock:
+            found = [
+                {**self._resource(entry), "LastUpdatedTimestamp": entry.changed, "DriftInformation": NO_RESOURCE_DRIFT}
+                for entry in self._found(request["StackName"]).resources.values()
+            ]
+        page, more = _page(found, request.get("NextToken"))
+        return {"StackResourceSummaries": page, **more}
+
+    def get_template(self, **request: Any) -> dict[str, Any]:
+        """GetTemplate: both stages are the same, there are no transforms."""
+        with self._stacks.lock:
+            if request.get("ChangeSetName"):
+                target = self._change_set(request["ChangeSetName"], request.get("StackName"))[1].target
+            else:
+                stack = self._named(request)
+                target = stack.target
+                if stack.status == "REVIEW_IN_PROGRESS":
+                    return {"TemplateBody": "", "StagesAvailable": ["Original", "Processed"]}
+        return {"TemplateBody": target.body, "StagesAvailable": ["Original", "Processed"]}
+
+    def get_template_summary(self, **request: Any) -> dict[str, Any]:
+        """GetTemplateSummary."""
+        document = self._document(request)
+        needed = capabilities(document)
+        return _present(
+            {
+                "Parameters": [
+                    _present(
+                        {
+                            "ParameterKey": name,
+                            "ParameterType": rule.get("Type", "String"),
+                            "DefaultValue": None if rule.get("Default") is None else str(rule["Default"]),
+                            "NoEcho": str(rule.get("NoEcho", "")).lower() == "true",
+                            "Description": rule.get("Description"),
+                            "ParameterConstraints": {"AllowedValues": [str(v) for v in rule.get("AllowedValues", [])]},
+                        }
+                    )
+                    for name, rule in document.get("Parameters", {}).items()
+                ],
+                "ResourceTypes": sorted({entry["Type"] for entry in document["Resources"].values()}),
+                "Capabilities": needed,
+                "Description": document.get("Description"),
+                "CapabilitiesReason": self._why(document) if needed else None,
+                "Version": document.get("AWSTemplateFormatVersion"),
+                "DeclaredTransforms": [],
+                "Metadata": json.dumps(document["Metadata"]) if document.get("Metadata") else None,
+            }
+        )
+
+    def validate_template(self, **request: Any) -> dict[str, Any]:
+        """ValidateTemplate."""
+        summary = self.get_template_summary(**request)
+        shown = [
+            {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
+            for entry in summary["Parameters"]
+        ]
+        kept = ("Capabilities", "CapabilitiesReason", "Description", "DeclaredTransforms")
+        return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
+
+    def describe_change_set(self, **request: Any) -> dict[str, Any]:
+        """DescribeChangeSet."""
+        with self._stacks.lock:
+            stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
+            page, more = _page(made.changes, request.get("NextToken"))
+            target = made.target
+            return _present(
+                {
+                    "ChangeSetName": made.name,
+                    "ChangeSetId": made.id,
+                    "StackId": stack.id,
+                    "StackName": stack.name,
+                    "Description": made.description,
+                    "CreationTime": made.created,
+                    "ExecutionStatus": made.execution,
+                    "Status": made.status,
+                    "StatusReason": made.reason,
+                    "NotificationARNs": [],
+                    "Parameters": described(target.document, target.parameters, target.looked_up),
+                    "Capabilities": target.capabilities,
+                    "Tags": _tags(target.tags),
+                    "Changes": page,
+                    "IncludeNestedStacks": False,
+                    "RollbackConfiguration": {},
+                    **more,
+                }
+            )
+
+    def list_change_sets(self, **request: Any) -> dict[str, Any]:
+        """ListChangeSets."""
+        with self._stacks.lock:
+            stack = self._found(request["StackName"])
+            found = [
+                _present(
+                    {
+                        "StackId": stack.id,
+                        "StackName": stack.name,
+                        "ChangeSetId": made.id,
+                        "ChangeSetName": made.name,
+                        "ExecutionStatus": made.execution,
+                        "Status": made.status,
+                        "StatusReason": made.reason,
+                        "CreationTime": made.created,
+                        "Description": made.description,
+                    }
+                )
+                for made in stack.change_sets.values()
+            ]
+        page, more = _page(found, request.get("NextToken"))
+        return {"Summaries": page, **more}
+
+    def list_exports(self, **request: Any) -> dict[str, Any]:
+        """ListExports."""
+        found = [
+            {"ExportingStackId": owner, "Name": name, "Value": value}
+            for name, (value, owner) in sorted(self._stacks.exports().items())
+        ]
+        page, more = _page(found, request.get("NextToken"))
+        return {"Exports": page, **more}
+
+    def list_imports(self, **request: Any) -> dict[str, Any]:
+        """ListImports."""
+        users = self._stacks.importers(request["ExportName"])
+        if not users:
+            raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")
+        return {"Imports": users}
+
+    # -- parts
+
+    def _found(self, name: str) -> Stack:
+        stack = self._stacks.find(name)
+        if stack is None:
+            raise ServiceError("ValidationError", f"Stack with id {name} does not exist")
+        return stack
+
+    def _named(self, request: dict[str, Any]) -> Stack:
+        if not request.get("StackName"):
+            raise ServiceError("ValidationError", "StackName must be given")
+        return self._found(request["StackName"])
+
+    def _owner(self, physical_id: str | None) -> Stack:
+        for stack in self._stacks.stacks.values():
+            if physical_id and any(entry.physical_id == physical_id for entry in stack.resources.values()):
+                return stack
+        raise ServiceError("ValidationError", f"Stack for {physical_id} does not exist")
+
+    def _change_set(self, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
+        stacks = [self._found(stack_name)] if stack_name else list(self._stacks.stacks.values())
+        for stack in stacks:
+            for made in stack.change_sets.values():
+                if name == made.id or (stack_name and name == made.name):
+                    return stack, made
+        raise ServiceError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist", 404)
+
+    def _document(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("StackName"):
+            return self._found(request["StackName"]).target.document
+        try:
+            return parse(self._body(request))
+        except TemplateError as error:
+            raise ServiceError("ValidationError", str(error)) from None
+
+    def _body(self, request: dict[str, Any]) -> str:
+        raise NotImplementedError
+
+    @staticmethod
+    def _why(document: dict[str, Any]) -> str:
+        types = sorted(
+            {entry["Type"] for entry in document["Resources"].values() if entry["Type"].startswith("AWS::IAM::")}
+        )
+        return f"The following resource(s) require capabilities: [{', '.join(types)}]"
+
+    @staticmethod
+    def _resource(entry: Resource) -> dict[str, Any]:
+        return _present(
+            {
+                "LogicalResourceId": entry.logical_id,
+                "PhysicalResourceId": entry.physical_id,
+                "ResourceType": entry.type,
+                "ResourceStatus": entry.status,
+                "ResourceStatusReason": entry.reason,
+            }
+        )
+
+    @staticmethod
+    def _stack(stack: Stack) -> dict[str, Any]:
+        target = stack.target
+        operations = [{"OperationType": kind, "OperationId": operation} for kind, operation in stack.operations[-1:]]
+        return _present(
+            {
+                "StackId": stack.id,
+                "StackName": stack.name,
+                "ChangeSetId": stack.change_set_id,
+                "Description": target.document.get("Description"),
+                "CreationTime": stack.created,
+                "Parameters": described(target.document, target.parameters, target.looked_up),
+                "DeletionTime": stack.deleted,
+                "LastUpdatedTime": stack.updated,
+                "StackStatus": stack.status,
+                "StackStatusReason": stack.reason,
+                "DisableRollback": stack.disable_rollback,
+                "Capabilities": target.capabilities,
+                "Outputs": [dict(output) for output in stack.outputs],
+                "RoleARN": stack.role,
+                "Tags": _tags(target.tags),
+                "EnableTerminationProtection": stack.protected,
+                "NotificationARNs": [],
+                "RollbackConfiguration": {},
+                "DriftInformation": NO_DRIFT,
+                "LastOperations": operations,
+            }
+        )
+
+
+def _tags(tags: dict[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]

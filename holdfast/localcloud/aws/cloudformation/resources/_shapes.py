@@ -1,0 +1,88 @@
+"""
+Between CloudFormation properties and API members: match names without case, follow the shape, adapt the type.
+
+Pure functions over botocore shapes.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.model import ListShape, MapShape, Shape, StructureShape
+
+
+def squeezed(name: str) -> str:
+    """A name without case and punctuation: ``KMSKeyId`` and ``kmsKeyId`` are the same."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def members(shape: StructureShape) -> dict[str, str]:
+    """Squeezed member names to member names."""
+    return {squeezed(name): name for name in shape.members}
+
+
+def to_shape(shape: Shape, value: Any) -> Any:
+    """The value as the API's shape wants it. Properties that the shape does not know are left out."""
+    if isinstance(shape, StructureShape):
+        if not isinstance(value, Mapping):
+            return value
+        known = members(shape)
+        pairs = ((known.get(squeezed(key)), item) for key, item in value.items())
+        return {name: to_shape(shape.members[name], item) for name, item in pairs if name is not None}
+    if isinstance(shape, ListShape):
+        return _to_list(shape, value)
+    if isinstance(shape, MapShape):
+        return _to_map(shape, value)
+    return _to_scalar(shape.type_name, value)
+
+
+def _to_list(shape: ListShape, value: Any) -> Any:
+    if isinstance(value, Mapping) and isinstance(shape.member, StructureShape):
+        value = [{"Key": key, "Value": item} for key, item in value.items()]
+    if not isinstance(value, list):
+        value = [value]
+    if isinstance(shape.member, StructureShape) and {"TagKey", "TagValue"} <= shape.member.members.keys():
+        value = [{"TagKey": item["Key"], "TagValue": item["Value"]} for item in value]
+    return [to_shape(shape.member, item) for item in value]
+
+
+def _to_map(shape: MapShape, value: Any) -> Any:
+    if isinstance(value, list):
+        return {item["Key"]: str(item["Value"]) for item in value}
+    if isinstance(value, Mapping):
+        return {key: to_shape(shape.value, item) for key, item in value.items()}
+    return value
+
+
+def _to_scalar(kind: str, value: Any) -> Any:
+    if kind == "string" and isinstance(value, (dict, list)):
+        return json.dumps(value)
+    if kind == "string" and not isinstance(value, str):
+        return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    if kind in ("integer", "long") and isinstance(value, (str, float)):
+        return int(value)
+    if kind in ("float", "double") and isinstance(value, (str, int)):
+        return float(value)
+    if kind == "boolean" and isinstance(value, str):
+        return value.lower() == "true"
+    return value
+
+
+def pick(described: Mapping[str, Any], *names: str) -> Any:
+    """The first member of a description that has one of the names, case aside; None when there is none."""
+    known = {squeezed(key): value for key, value in described.items()}
+    return next((known[squeezed(name)] for name in names if known.get(squeezed(name)) is not None), None)
+
+
+def unwrapped(response: Mapping[str, Any], noun: str) -> dict[str, Any]:
+    """The described thing inside a response: the structure, or the first of the list, that it holds."""
+    body = {key: value for key, value in response.items() if key not in ("ResponseMetadata", "NextToken", "nextToken")}
+    wanted = squeezed(noun)
+    named = [value for key, value in body.items() if wanted in squeezed(key) or squeezed(key).rstrip("s") in wanted]
+    for value in [*named, *body.values()]:
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            return dict(value[0])
+        if isinstance(value, Mapping) and value:
+            return dict(value)
+    return body

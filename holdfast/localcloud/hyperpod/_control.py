@@ -1,0 +1,334 @@
+"""
+The control loop: observe, decide, execute, again, whenever something changed.
+
+Everything that takes time happens in threads; the loop itself only looks and decides, so a hanging lifecycle script or
+a slow boot never delays the replacement of another instance.
+"""
+
+import ipaddress
+import logging
+import threading
+import time
+import urllib.error
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from holdfast.localcloud.hyperpod import _reconcile
+from holdfast.localcloud.hyperpod._aws import Aws, Plane, Report, Waker
+from holdfast.localcloud.hyperpod._events import EventSink, Tailer
+from holdfast.localcloud.hyperpod._forward import Forwarder
+from holdfast.localcloud.hyperpod._health import Watch
+from holdfast.localcloud.hyperpod._instances import Procedure
+from holdfast.localcloud.hyperpod._lifecycle import TIMEOUT_S, Bundles
+from holdfast.localcloud.hyperpod._logs import LogShipper
+from holdfast.localcloud.hyperpod._members import Members
+from holdfast.localcloud.hyperpod._model import FAILED, FAILURE, IN_SERVICE, ROLLING_BACK, Cluster, Instance
+from holdfast.localcloud.hyperpod._node_files import EVENTS
+from holdfast.localcloud.hyperpod._reconcile import Action, Observed
+from holdfast.localcloud.hyperpod._state import Memory
+from holdfast.localcloud.hyperpod._storage import Storage
+from holdfast.localcloud.hyperpod._tools import Tools
+from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast_common import kinds
+
+IDLE_S = 1.0
+REFRESH_S = 5.0
+THREADS = 80
+EMBEDDED_PORT = 5710
+
+_log = logging.getLogger(__name__)
+
+_ANNOUNCED = {
+    "Creating": kinds.CLUSTER_CREATING,
+    "Updating": kinds.CLUSTER_UPDATING,
+    "Deleting": kinds.CLUSTER_DELETING,
+}
+_UNREACHABLE = (ClientError, BotoCoreError, urllib.error.URLError, OSError, ValueError)
+
+
+class ControlPlane:
+    """
+    The HyperPod service of one home.
+
+    Args:
+        endpoint: Of the embedded AWS.
+        lifecycle_timeout_s: Bound on a lifecycle script. Default: 600 s.
+    """
+
+    def __init__(self, *, home: Path, endpoint: str, region: str, lifecycle_timeout_s: float = TIMEOUT_S) -> None:
+        self._home = home
+        self._endpoint = endpoint
+        self._waker = Waker()
+        self._stopping = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="work")
+        self._busy_lock = threading.Lock()
+        self._busy: dict[str, str] = {}
+        """Instance id -> ARN of its cluster."""
+        self._failing_since: dict[str, float] = {}
+        self._stale = True
+        self._refreshed = 0.0
+        self._clusters: list[Cluster] = []
+        self._requests: dict[str, str] = {}
+        self._forwarder: Forwarder | None = None
+        aws = Aws(endpoint=endpoint, region=region)
+        shipper = LogShipper(logs=aws.logs)
+        self._tools = Tools(
+            home=home,
+            fleet=Fleet(home=home),
+            aws=aws,
+            plane=Plane(endpoint=endpoint),
+            events=EventSink(shipper=shipper),
+            tailer=Tailer(shipper=shipper),
+            shipper=shipper,
+            memory=Memory(path=home / "hyperpod" / "memory.json"),
+            bundles=Bundles(s3=aws.s3, directory=home / "hyperpod" / "bundles"),
+            lifecycle_timeout_s=lifecycle_timeout_s,
+        )
+        self._watch = Watch(on_change=self._waker.wake)
+        self._members = Members(tools=self._tools, pool=self._pool, on_done=self._changed)
+        self._storage = Storage(tools=self._tools, clusters=lambda: self._clusters)
+
+    def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
+        self._tools.shipper.start()
+        self._tools.tailer.start()
+        self._watch.start()
+        watcher = threading.Thread(target=self._watch_service, name="service", daemon=True)
+        watcher.start()
+        self._storage.start()
+        on_ready()
+        try:
+            while not self._stopping.is_set():
+                self._step()
+                self._waker.wait(timeout_s=IDLE_S)
+        finally:
+            self._close()
+
+    def stop(self) -> None:
+        """Make ``run`` return soon. Work on single instances is left where it is and taken up by the next process."""
+        self._stopping.set()
+        self._waker.wake()
+
+    def _close(self) -> None:
+        self._stopping.set()
+        self._storage.stop()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + 3.0
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self._watch.stop()
+        if self._forwarder:
+            self._forwarder.stop()
+        self._tools.tailer.stop()
+        self._tools.shipper.stop()
+
+    # --- observing
+
+    def _watch_service(self) -> None:
+        version = 0
+        while not self._stopping.is_set():
+            try:
+                seen = self._tools.plane.watch(version=version)
+            except _UNREACHABLE:
+                self._stopping.wait(0.3)
+                continue
+            if seen != version:
+                version = seen
+                self._changed()
+
+    def _changed(self) -> None:
+        self._stale = True
+        self._waker.wake()
+
+    def _step(self) -> None:
+        if self._stale or time.monotonic() - self._refreshed > REFRESH_S:
+            self._stale = False
+            try:
+                self._refresh()
+            except _UNREACHABLE as error:
+                _log.warning("the embedded AWS at %s does not answer as expected: %s", self._endpoint, error)
+                self._stale = True
+                return
+        nodes = {node.spec.instance_id: node for node in self._tools.fleet.nodes()}
+        self._watch.follow(nodes.values())
+        for cluster in self._clusters:
+            self._announce(cluster)
+            observed = self._observe(cluster, nodes=nodes)
+            settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
+            for action in _reconcile.decide(replace(observed, slurm_settled=settled)):
+                self._execute(cluster, action)
+        self._remove_strangers(nodes)
+
+    def _refresh(self) -> None:
+        """Ask the service. What is busy is asked first: work that ends meanwhile makes everything stale again."""
+        requests = self._tools.plane.requests()
+        clusters = self._tools.aws.clusters()
+        self._tools.file_systems = self._tools.aws.file_systems()
+        self._requests, self._clusters, self._refreshed = requests, clusters, time.monotonic()
+        self._tools.memory.forget(keep=frozenset(cluster.arn for cluster in clusters))
+        if clusters and self._forwarder is None:
+            self._open_fleet(clusters[0])
+
+    def _open_fleet(self, cluster: Cluster) -> None:
+        network = self._tools.aws.vpc_cidr(cluster.subnets) if cluster.subnets else ""
+        if not network:
+            if not cluster.instances:
+                return
+            network = str(ipaddress.ip_network(f"{cluster.instances[0].address}/16", strict=False))
+        gateway = str(ipaddress.ip_network(network)[1])
+        try:
+            self._tools.fleet.open(network=network, gateway=gateway)
+            listener = self._tools.fleet.listen(address=gateway, port=EMBEDDED_PORT)
+        except NodeError as error:
+            _log.error("nodes of cluster %s cannot be booted: %s", cluster.name, error)
+            raise
+        target = urlsplit(self._endpoint)
+        self._forwarder = Forwarder(listener=listener, host=target.hostname or "127.0.0.1", port=target.port or 80)
+        self._forwarder.start()
+
+    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node]) -> Observed:
+        with self._busy_lock:
+            busy = frozenset(self._busy)
+        health = {}
+        for one in cluster.instances:
+            node = nodes.get(one.instance_id)
+            if node is not None:
+                health[one.instance_id] = self._watch.health(node)
+                if one.instance_id not in busy:
+                    path = node.outside(EVENTS)
+                    self._tools.tailer.follow(instance_id=one.instance_id, cluster=cluster.name, path=path)
+        with self._tools.memory.change(cluster.arn) as memory:
+            if cluster.status == IN_SERVICE:
+                memory.settled = sorted(
+                    one.instance_id
+                    for one in cluster.instances
+                    if one.status != "Pending" or one.instance_id in memory.settled
+                )
+            return Observed(
+                cluster=cluster,
+                health=health,
+                requests=self._requests,
+                marks=self._members.marks(cluster),
+                busy=busy,
+                settled=frozenset(memory.settled),
+                attempts=dict(memory.attempts),
+                failures=dict(memory.failures),
+                failing_for_s=self._failing_for(cluster, settled=memory.settled),
+                rollback_message=memory.rollback_message,
+            )
+
+    def _failing_for(self, cluster: Cluster, *, settled: list[str]) -> float | None:
+        if not any(one.status == FAILURE and one.instance_id not in settled for one in cluster.instances):
+            self._failing_since.pop(cluster.arn, None)
+            return None
+        return time.monotonic() - self._failing_since.setdefault(cluster.arn, time.monotonic())
+
+    def _announce(self, cluster: Cluster) -> None:
+        """An event for each status that a caller of the API brought about."""
+        with self._tools.memory.change(cluster.arn) as memory:
+            before, memory.status = memory.status, cluster.status
+        if before != cluster.status and cluster.status in _ANNOUNCED:
+            self._tools.events.emit(_ANNOUNCED[cluster.status], cluster=cluster.name)
+
+    # --- executing
+
+    def _execute(self, cluster: Cluster, action: Action) -> None:
+        if isinstance(action, _reconcile.SetStatus):
+            self._set_status(cluster, action)
+            return
+        instance = cluster.instance(action.instance_id)
+        assert instance is not None
+        procedure = Procedure(tools=self._tools, cluster=cluster, instance=instance, on_boot=self._waker.wake)
+        match action:
+            case _reconcile.Prepare():
+                self._start(instance, cluster, lambda: procedure.prepare(afresh=action.afresh))
+            case _reconcile.Replace():
+                self._start(instance, cluster, lambda: procedure.replace(cause=action.cause, lost=action.lost))
+            case _reconcile.Reboot():
+                self._start(
+                    instance, cluster, lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable)
+                )
+            case _reconcile.Remove():
+                self._start(instance, cluster, procedure.remove)
+            case _reconcile.MarkFailed():
+                self._start(instance, cluster, lambda: procedure.give_up(message=action.message))
+
+    def _start(self, instance: Instance, cluster: Cluster, work: Callable[[], None]) -> None:
+        """Run ``work`` in a thread. Until the service was asked again afterwards, the instance stays busy."""
+        with self._busy_lock:
+            self._busy[instance.instance_id] = cluster.arn
+
+        def guarded() -> None:
+            try:
+                work()
+            except Exception:  # noqa: BLE001
+                # The entry point of a thread: the records still say what is to be done, and it is decided again.
+                _log.exception("work on %s failed", instance.instance_id)
+                self._stopping.wait(1.0)
+            finally:
+                self._release(instance.instance_id)
+
+        self._pool.submit(guarded)
+
+    def _release(self, instance_id: str) -> None:
+        # Stale first: whoever sees the instance free must also see what the service says of it by now.
+        self._stale = True
+        with self._busy_lock:
+            self._busy.pop(instance_id, None)
+        self._waker.wake()
+
+    def _set_status(self, cluster: Cluster, action: _reconcile.SetStatus) -> None:
+        message = action.message
+        with self._tools.memory.change(cluster.arn) as memory:
+            if action.status == ROLLING_BACK:
+                memory.rollback_message = message
+            if action.status == IN_SERVICE:
+                memory.rollback_message = ""
+                memory.settled = sorted(one.instance_id for one in cluster.instances)
+        event = {
+            "resource_type": "Cluster",
+            "description": f"The cluster is {action.status}."
+            if not message
+            else f"The cluster is {action.status}: {message}",
+            "level": "Error" if message else "Info",
+        }
+        report = Report(
+            arn=cluster.arn,
+            cluster_status=action.status,
+            failure_message=message or None,
+            events=() if action.status == "Deleted" else (event,),
+        )
+        self._tools.plane.report(report)
+        kind = {
+            IN_SERVICE: kinds.CLUSTER_IN_SERVICE,
+            FAILED: kinds.CLUSTER_FAILED,
+            "Deleted": kinds.CLUSTER_DELETED,
+        }.get(action.status, kinds.CLUSTER_UPDATING)
+        self._tools.events.emit(kind, cluster=cluster.name, evidence=message)
+        self._changed()
+
+    def _remove_strangers(self, nodes: dict[str, Node]) -> None:
+        """Destroy nodes of clusters that are gone, unless the service was not asked since they were seen."""
+        known = {one.instance_id for cluster in self._clusters for one in cluster.instances}
+        with self._busy_lock:
+            strangers = [nodes[name] for name in nodes.keys() - known - self._busy.keys()]
+        if strangers and self._stale:
+            return
+        for node in strangers:
+            _log.warning("%s belongs to no cluster any more and is destroyed", node)
+            node.destroy()
+            self._tools.tailer.finish(instance_id=node.spec.instance_id)
+            node.remove()
+
+
+def _leaving(observed: Observed) -> frozenset[str]:
+    """Instances that are being deleted and so get no place in Slurm."""
+    requested = {name for name, verb in observed.requests.items() if verb == "delete"}
+    if observed.cluster.status == ROLLING_BACK:
+        requested |= {one.instance_id for one in observed.cluster.instances if one.instance_id not in observed.settled}
+    return frozenset(requested)

@@ -1,0 +1,154 @@
+"""
+CloudWatch Logs shipping: lines from any thread, batched per stream, in order, until the service has them.
+
+A stream is created when it is missing. A group is created only for the service's own logs; the events group belongs to
+the stack, and lines for it wait until it exists.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+FLUSH_S = 0.15
+RETRY_S = 1.0
+MAX_BATCH_LINES = 1000
+MAX_BATCH_BYTES = 900_000
+MAX_LINE_BYTES = 200_000
+MAX_WAITING_LINES = 50_000
+OWN_GROUPS = "/aws/sagemaker/Clusters/"
+
+_log = logging.getLogger(__name__)
+
+Line = tuple[int, str]
+"""Milliseconds since 1970, text."""
+Stream = tuple[str, str]
+"""Group, stream."""
+
+
+class LogShipper:
+    """One thread that puts lines; ``start`` it, ``stop`` flushes."""
+
+    def __init__(self, *, logs: Any) -> None:
+        self._logs = logs
+        self._lock = threading.Lock()
+        self._waiting: dict[Stream, deque[Line]] = {}
+        self._retry_at: dict[Stream, float] = {}
+        self._known: set[Stream] = set()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, *, timeout_s: float = 5.0) -> None:
+        """Put what waits, at most for ``timeout_s``; lines that no group accepts are dropped."""
+        self._stopping.set()
+        self._thread.join(timeout_s)
+
+    def put(self, *, group: str, stream: str, lines: Iterable[Line]) -> None:
+        """Queue lines. Order within a stream is kept."""
+        with self._lock:
+            waiting = self._waiting.setdefault((group, stream), deque())
+            waiting.extend(lines)
+            excess = len(waiting) - MAX_WAITING_LINES
+            for _ in range(excess):
+                waiting.popleft()
+        if excess > 0:
+            _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
+
+    def count(self, *, group: str, stream: str) -> int:
+        """How many events the stream has; 0 when there is no such stream or group."""
+        arguments = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
+        counted, token = 0, ""
+        while True:
+            try:
+                answer = self._logs.get_log_events(**arguments, **({"nextToken": token} if token else {}))
+            except ClientError as error:
+                if _code(error) == "ResourceNotFoundException":
+                    return 0
+                raise
+            counted += len(answer["events"])
+            if answer["nextForwardToken"] == token or not answer["events"]:
+                return counted
+            token = answer["nextForwardToken"]
+
+    def _run(self) -> None:
+        while not self._stopping.wait(FLUSH_S):
+            self._flush()
+        self._retry_at.clear()
+        self._flush()
+
+    def _flush(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            due = [name for name, lines in self._waiting.items() if lines and self._retry_at.get(name, 0.0) <= now]
+        for name in due:
+            try:
+                while self._put_some(name):
+                    continue
+                self._retry_at.pop(name, None)
+            except (ClientError, BotoCoreError) as error:
+                if name not in self._retry_at:
+                    _log.warning("log group %s, stream %s: %s; retrying", *name, error)
+                self._retry_at[name] = time.monotonic() + RETRY_S
+
+    def _put_some(self, name: Stream) -> bool:
+        batch = self._next_batch(name)
+        if not batch:
+            return False
+        self._ensure(name)
+        events = [{"timestamp": time_ms, "message": text} for time_ms, text in sorted(batch, key=lambda line: line[0])]
+        self._logs.put_log_events(logGroupName=name[0], logStreamName=name[1], logEvents=events)
+        with self._lock:
+            for _ in batch:
+                self._waiting[name].popleft()
+        return True
+
+    def _next_batch(self, name: Stream) -> list[Line]:
+        batch: list[Line] = []
+        size = 0
+        with self._lock:
+            for time_ms, text in self._waiting[name]:
+                kept = text if len(text) <= MAX_LINE_BYTES else text[:MAX_LINE_BYTES]
+                size += len(kept.encode()) + 26
+                if batch and (size > MAX_BATCH_BYTES or len(batch) == MAX_BATCH_LINES):
+                    break
+                batch.append((time_ms, kept or " "))
+        return batch
+
+    def _ensure(self, name: Stream) -> None:
+        if name in self._known:
+            return
+        group, stream = name
+        try:
+            self._create_stream(group, stream)
+        except ClientError as error:
+            if _code(error) != "ResourceNotFoundException" or not group.startswith(OWN_GROUPS):
+                raise
+            self._ignore_existing(self._logs.create_log_group, logGroupName=group)
+            self._create_stream(group, stream)
+        self._known.add(name)
+
+    def _create_stream(self, group: str, stream: str) -> None:
+        self._ignore_existing(self._logs.create_log_stream, logGroupName=group, logStreamName=stream)
+
+    @staticmethod
+    def _ignore_existing(call: Any, **arguments: str) -> None:
+        try:
+            call(**arguments)
+        except ClientError as error:
+            if _code(error) != "ResourceAlreadyExistsException":
+                raise
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response["Error"]["Code"])

@@ -1,0 +1,190 @@
+"""
+What the control plane knows of the world, as plain values: clusters as the APIs describe them.
+
+Parsing of API answers is here; asking the APIs is ``_aws``'s, deciding is ``_reconcile``'s.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
+
+PENDING, RUNNING, FAILURE = "Pending", "Running", "Failure"
+SHUTTING_DOWN, NOT_FOUND = "ShuttingDown", "NotFound"
+
+CREATING, IN_SERVICE, UPDATING = "Creating", "InService", "Updating"
+ROLLING_BACK, DELETING, FAILED = "RollingBack", "Deleting", "Failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LustreMount:
+    """Where a group's instances see a Lustre file system, as InstanceStorageConfigs states it."""
+
+    dns_name: str
+    mount_name: str
+    mount_path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One instance group."""
+
+    name: str
+    instance_type: str
+    slurm_role: str = ""
+    """Controller, Compute, Login, or empty when Slurm is not configured through the API."""
+    partitions: tuple[str, ...] = ()
+    lifecycle_uri: str = ""
+    on_create: str = ""
+    mounts: tuple[LustreMount, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """One node record of the service."""
+
+    instance_id: str
+    group: str
+    address: str
+    status: str = PENDING
+
+    @property
+    def host_name(self) -> str:
+        return host_name(self.address)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """One cluster as described."""
+
+    arn: str
+    name: str
+    status: str
+    groups: tuple[Group, ...] = ()
+    instances: tuple[Instance, ...] = ()
+    node_recovery: str = "Automatic"
+    subnets: tuple[str, ...] = ()
+
+    @property
+    def cluster_id(self) -> str:
+        return self.arn.rpartition("/")[2]
+
+    def group(self, name: str) -> Group:
+        """The group called ``name``; a bare one while there are instances of a group no longer described."""
+        return next((group for group in self.groups if group.name == name), Group(name=name, instance_type=""))
+
+    def instance(self, instance_id: str) -> Instance | None:
+        return next((one for one in self.instances if one.instance_id == instance_id), None)
+
+    def with_role(self, role: str) -> tuple[Instance, ...]:
+        """Instances whose group has this Slurm role, by address."""
+        names = {group.name for group in self.groups if group.slurm_role == role}
+        found = [one for one in self.instances if one.group in names]
+        return tuple(sorted(found, key=lambda one: ipaddress.ip_address(one.address)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystem:
+    """One Lustre file system."""
+
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    lifecycle: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Association:
+    """One data repository association: a path of a file system linked with a prefix of a bucket."""
+
+    association_id: str
+    file_system_id: str
+    path: str
+    bucket: str
+    prefix: str
+    """Empty, or ending with a slash."""
+    imports: frozenset[str]
+    """Of NEW, CHANGED, DELETED."""
+    exports: frozenset[str]
+
+
+def host_name(address: str) -> str:
+    """The name HyperPod gives the instance with this private address."""
+    return "ip-" + address.replace(".", "-")
+
+
+def address_of(name: str) -> str | None:
+    """The private address inside a private DNS name such as ip-10-1-0-12.us-west-2.compute.internal; None if none."""
+    match = _HOST_NAME.match(name)
+    return ".".join(match.groups()) if match else None
+
+
+def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping[str, Any], str]]) -> Cluster:
+    """DescribeCluster's answer and (ListClusterNodes summary, private address) pairs as a Cluster."""
+    return Cluster(
+        arn=described["ClusterArn"],
+        name=described["ClusterName"],
+        status=described["ClusterStatus"],
+        groups=tuple(_parse_group(group) for group in described.get("InstanceGroups", ())),
+        instances=tuple(
+            Instance(
+                instance_id=summary["InstanceId"],
+                group=summary["InstanceGroupName"],
+                address=address,
+                status=summary["InstanceStatus"]["Status"],
+            )
+            for summary, address in nodes
+        ),
+        node_recovery=described.get("NodeRecovery", "Automatic"),
+        subnets=tuple(described.get("VpcConfig", {}).get("Subnets", ())),
+    )
+
+
+def _parse_group(group: Mapping[str, Any]) -> Group:
+    slurm, lifecycle = group.get("SlurmConfig", {}), group.get("LifeCycleConfig", {})
+    lustre = [
+        config["FsxLustreConfig"] for config in group.get("InstanceStorageConfigs", ()) if "FsxLustreConfig" in config
+    ]
+    return Group(
+        name=group["InstanceGroupName"],
+        instance_type=group.get("InstanceType", ""),
+        slurm_role=slurm.get("NodeType", ""),
+        partitions=tuple(slurm.get("PartitionNames", ())),
+        lifecycle_uri=lifecycle.get("SourceS3Uri", ""),
+        on_create=lifecycle.get("OnCreate", ""),
+        mounts=tuple(
+            LustreMount(
+                dns_name=config["DnsName"], mount_name=config["MountName"], mount_path=config.get("MountPath", "/fsx")
+            )
+            for config in lustre
+        ),
+    )
+
+
+def parse_file_system(described: Mapping[str, Any]) -> FileSystem:
+    return FileSystem(
+        file_system_id=described["FileSystemId"],
+        dns_name=described.get("DNSName", ""),
+        mount_name=described.get("LustreConfiguration", {}).get("MountName", ""),
+        lifecycle=described.get("Lifecycle", ""),
+    )
+
+
+def parse_association(described: Mapping[str, Any]) -> Association | None:
+    """One DescribeDataRepositoryAssociations entry. None when it is not (any more) in use or not with S3."""
+    bucket, _, prefix = described.get("DataRepositoryPath", "").removeprefix("s3://").partition("/")
+    if described.get("Lifecycle") not in ("AVAILABLE", "UPDATING", "MISCONFIGURED") or not bucket:
+        return None
+    s3 = described.get("S3", {})
+    return Association(
+        association_id=described["AssociationId"],
+        file_system_id=described["FileSystemId"],
+        path=described.get("FileSystemPath", "/"),
+        bucket=bucket,
+        prefix=prefix if not prefix or prefix.endswith("/") else prefix + "/",
+        imports=frozenset(s3.get("AutoImportPolicy", {}).get("Events", ())),
+        exports=frozenset(s3.get("AutoExportPolicy", {}).get("Events", ())),
+    )

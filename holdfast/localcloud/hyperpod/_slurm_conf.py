@@ -1,0 +1,121 @@
+"""
+slurm.conf, rendered whole from the cluster as described. Pure; starting daemons is ``_slurm``'s.
+
+HyperPod's service owns NodeName and PartitionName lines; so does this. Timeouts are those of a development cluster:
+a lost node is noticed by the control plane first, Slurm's own timeout is the second line.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.localcloud.hyperpod._model import Cluster, Instance
+
+DEFAULT_PARTITION = "dev"
+NO_NODES = '""'
+TASK_PROLOG = "/opt/holdfast/slurm/task_prolog"
+STARTING_REASON = "lifecycle scripts are running"
+
+_SETTINGS = (
+    "SlurmUser=root",
+    "SlurmdUser=root",
+    # A requeued job waits until its old credential has expired; the default is 120 s, under 10 is refused.
+    "AuthType=auth/munge",
+    "AuthInfo=cred_expire=10",
+    "StateSaveLocation=/var/spool/slurmctld",
+    "SlurmdSpoolDir=/var/spool/slurmd",
+    "SlurmctldPidFile=/run/slurmctld.pid",
+    "SlurmdPidFile=/run/slurmd.pid",
+    "SlurmctldLogFile=/var/log/slurm/slurmctld.log",
+    "SlurmdLogFile=/var/log/slurm/slurmd.log",
+    "MailProg=/bin/true",
+    "MpiDefault=none",
+    "SelectType=select/cons_tres",
+    "SelectTypeParameters=CR_Core",
+    "ProctrackType=proctrack/linuxproc",
+    # HyperPod's auto-resume works with this task plugin only.
+    "TaskPlugin=task/none",
+    f"TaskProlog={TASK_PROLOG}",
+    # The instance type's CPUs are not this machine's.
+    "SlurmdParameters=config_overrides",
+    "SlurmctldParameters=enable_configless",
+    "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=5,bf_interval=5",
+    "ReturnToService=2",
+    "JobRequeue=1",
+    "SlurmdTimeout=30",
+    "SlurmctldTimeout=30",
+    "MessageTimeout=5",
+    "TCPTimeout=2",
+    "BatchStartTimeout=10",
+    "KillWait=2",
+    "InactiveLimit=0",
+    "UnkillableStepTimeout=20",
+    "TreeWidth=64",
+    "JobCompType=jobcomp/none",
+    "AccountingStorageType=accounting_storage/none",
+    "PropagateResourceLimits=NONE",
+    "DebugFlags=NO_CONF_HASH",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What every instance really has."""
+
+    cpus: int
+    memory_mib: int
+
+
+def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = ()) -> str:
+    """
+    The whole file.
+
+    Args:
+        without: Instance ids that are being removed and get no line.
+
+    Raises:
+        ValueError: the cluster has not exactly one controller.
+    """
+    controllers = cluster.with_role("Controller")
+    if len(controllers) != 1:
+        raise ValueError(
+            f"cluster {cluster.name} has {len(controllers)} Slurm controller instances; exactly 1 is allowed"
+        )
+    gone = frozenset(without)
+    compute = [one for one in cluster.with_role("Compute") if one.instance_id not in gone]
+    lines = [
+        f"ClusterName={cluster.name}",
+        f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
+        *_SETTINGS,
+        *(_node(one, machine=machine) for one in compute),
+        *_partitions(cluster, compute=compute),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _node(instance: Instance, *, machine: Machine) -> str:
+    return (
+        f"NodeName={instance.host_name} NodeAddr={instance.address} "
+        f"CPUs={machine.cpus} RealMemory={machine.memory_mib} State=UNKNOWN"
+    )
+
+
+def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
+    members: dict[str, list[str]] = {}
+    for group in cluster.groups:
+        if group.slurm_role != "Compute":
+            continue
+        for partition in group.partitions or (DEFAULT_PARTITION,):
+            names = members.setdefault(partition, [])
+            names.extend(one.host_name for one in compute if one.group == group.name)
+    return [
+        f"PartitionName={partition} Nodes={','.join(names) or NO_NODES} Default={'NO' if number else 'YES'} "
+        "MaxTime=INFINITE State=UP"
+        for number, (partition, names) in enumerate(members.items())
+    ]
+
+
+def node_names(conf: str) -> frozenset[str]:
+    """Host names that have a NodeName line in a rendered file."""
+    return frozenset(
+        line.split()[0].removeprefix("NodeName=") for line in conf.splitlines() if line.startswith("NodeName=")
+    )

@@ -1,0 +1,89 @@
+"""
+What the control plane must remember beyond its own life and the service does not keep. One small JSON file.
+
+Where this and the service disagree the service is right; losing the file costs counts and reasons, no instance.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(kw_only=True)
+class Return:
+    """An instance on its way back into service."""
+
+    verb: str
+    """replace or reboot."""
+    old: str
+    """The instance id before."""
+    since_ns: int
+    """When the loss was noticed or the request taken up."""
+
+
+@dataclass(kw_only=True)
+class ClusterMemory:
+    """Of one cluster, by ARN."""
+
+    status: str = ""
+    """Last one that was announced by an event."""
+    settled: list[str] = field(default_factory=list)
+    """Instance ids when last in service."""
+    attempts: dict[str, int] = field(default_factory=dict)
+    """Private address -> automatic replacements in a row."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Instance id -> why it failed."""
+    returning: dict[str, Return] = field(default_factory=dict)
+    """Instance id -> what brings it back."""
+    rollback_message: str = ""
+
+
+class Memory:
+    """All of it, written through on every change."""
+
+    def __init__(self, *, path: Path) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        self._clusters = self._load()
+
+    def _load(self) -> dict[str, ClusterMemory]:
+        try:
+            stored: dict[str, dict[str, Any]] = json.loads(self._path.read_text())
+            return {arn: _parse(one) for arn, one in stored.items()}
+        except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+    @contextmanager
+    def change(self, arn: str) -> Iterator[ClusterMemory]:
+        """The memory of one cluster, to be changed; other threads wait, and it is on disk afterwards."""
+        with self._lock:
+            memory = self._clusters.setdefault(arn, ClusterMemory())
+            before = asdict(memory)
+            yield memory
+            if asdict(memory) != before:
+                self._write()
+
+    def forget(self, *, keep: frozenset[str]) -> None:
+        """Drop every cluster but those."""
+        with self._lock:
+            gone = self._clusters.keys() - keep
+            for arn in gone:
+                del self._clusters[arn]
+            if gone:
+                self._write()
+
+    def _write(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps({arn: asdict(one) for arn, one in self._clusters.items()}))
+        os.replace(fresh, self._path)  # noqa: PTH105  one atomic step
+
+
+def _parse(stored: dict[str, Any]) -> ClusterMemory:
+    returning = {name: Return(**one) for name, one in stored.pop("returning", {}).items()}
+    return ClusterMemory(**stored, returning=returning)

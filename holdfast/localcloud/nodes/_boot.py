@@ -1,0 +1,324 @@
+"""The program that turns a plan into a running node, and the system calls that Python 3.11 lacks.
+
+Run as a script (``python -I -S _boot.py``, a line of JSON on standard input): it makes the namespaces, plugs the
+node into the fabric, builds the root and leaves a small shell as the node's PID 1. It imports nothing but the
+standard library because 64 of these start at once. What goes into a root is decided in ``_root``, which nodes
+exist in ``_fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
+"""
+
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypedDict
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+_PR_SET_PDEATHSIG, _SIGKILL, _SYS_PIVOT_ROOT = 1, 9, {"x86_64": 155, "aarch64": 41}
+
+# A child that sleeps is what lets the shell sit in wait(2), reap every orphan, and still hear SIGTERM at once.
+INIT_SCRIPT = "trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; while :; do sleep 86400 & wait $!; done"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Layer(TypedDict):
+    at: str
+    upper: str
+    work: str
+
+
+class File(TypedDict):
+    path: str
+    content: str  # latin-1, so that any bytes survive JSON
+    mode: int
+    uid: int
+    gid: int
+
+
+class Directory(TypedDict):
+    path: str
+    mode: int
+    uid: int
+    gid: int
+
+
+class Bind(TypedDict):
+    source: str
+    target: str
+    read_only: bool
+
+
+class Plan(TypedDict):
+    """Everything the program needs to know; written by ``_fleet``."""
+
+    caller: int
+    inherited: list[int]
+    hostname: str
+    link: str
+    address: str
+    prefix: int
+    mac: str
+    fabric: str
+    root: str
+    console: str
+    layers: list[Layer]
+    hide: list[str]
+    empty: list[str]
+    directories: list[Directory]
+    files: list[File]
+    binds: list[Bind]
+
+
+def _call(name: str, *arguments: Any) -> None:
+    if getattr(_libc, name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        shown = ", ".join(a.decode() if isinstance(a, bytes) else str(a) for a in arguments if a is not None)
+        raise OSError(number, f"{name}({shown}): {os.strerror(number)}")
+
+
+def mount(*, source: str | None, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
+    encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    _call("mount", encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
+
+
+def umount(target: str, *, flags: int = 0) -> None:
+    _call("umount2", os.fsencode(target), ctypes.c_int(flags))
+
+
+def unshare(flags: int) -> None:
+    _call("unshare", ctypes.c_int(flags))
+
+
+def setns(fd: int, kind: int) -> None:
+    _call("setns", ctypes.c_int(fd), ctypes.c_int(kind))
+
+
+def pivot_root() -> None:
+    """Make the working directory the root; the old root ends up stacked on top of it."""
+    number = _SYS_PIVOT_ROOT.get(os.uname().machine)
+    if number is None:
+        raise OSError(f"pivot_root is not known for machine type {os.uname().machine!r}; use x86_64 or aarch64")
+    if _libc.syscall(ctypes.c_long(number), b".", b"old") != 0:
+        raise OSError(ctypes.get_errno(), f"pivot_root: {os.strerror(ctypes.get_errno())}")
+
+
+def die_with_parent(*, yes: bool = True) -> None:
+    _call("prctl", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(_SIGKILL if yes else 0))
+
+
+def overlay_options(*, lower: str, upper: str, work: str) -> str:
+    """The mount data; a colon or comma in a path would otherwise end it."""
+    escaped = [path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (lower, upper, work)]
+    return f"lowerdir={escaped[0]},upperdir={escaped[1]},workdir={escaped[2]},index=off"
+
+
+def _program(*argv: str, text: str) -> None:
+    """Run a program with ``text`` as its input; subprocess alone would double this script's start-up time."""
+    reader, writer = os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    pid = os.posix_spawnp(argv[0], argv, dict(os.environ), file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0)])
+    os.close(reader)
+    if (code := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])) != 0:
+        raise OSError(f"{' '.join(argv)} ended with {code}, given: {text.strip()}")
+
+
+def _plug_in(plan: Plan) -> None:
+    """A virtual cable from this network namespace to the bridge of the fabric."""
+    # The address fixes the MAC, so a replacement on the same address is reached at once despite old ARP entries.
+    link, me = plan["link"], os.getpid()
+    _program(
+        "nsenter", f"--net={plan['fabric']}", "ip", "-batch", "-",
+        text=f"link add {link} type veth peer name eth0 address {plan['mac']} netns {me}\n"
+        f"link set {link} master br0 addrgenmode none up\n",
+    )  # fmt: skip
+    _program(
+        "ip", "-batch", "-",
+        text="link set lo up\nlink set eth0 addrgenmode none up\n"
+        f"addr add {plan['address']}/{plan['prefix']} dev eth0\n",
+    )  # fmt: skip
+
+
+def _layer_of(path: str, layers: list[Layer]) -> tuple[str, str]:
+    """The upper directory that ``path`` lands in, and the path below it. Deepest layers come last."""
+    for layer in reversed(layers):
+        at = layer["at"].rstrip("/")
+        if path == at or path.startswith(at + "/"):
+            return layer["upper"], path[len(at) :].lstrip("/")
+    raise AssertionError(path)
+
+
+def _upper_directory(path: str, layers: list[Layer]) -> str:
+    """Create ``path`` in its upper directory, with each parent looking like the machine's own."""
+    upper, relative = _layer_of(path, layers)
+    lower = path[: len(path) - len(relative)]
+    for part in relative.split("/"):
+        upper, lower = os.path.join(upper, part), os.path.join(lower, part)  # noqa: PTH118
+        if not os.path.lexists(upper):
+            info = os.stat(lower)  # noqa: PTH116
+            os.mkdir(upper, 0o755)  # noqa: PTH102
+            os.chown(upper, info.st_uid, info.st_gid)
+            os.chmod(upper, stat.S_IMODE(info.st_mode))  # noqa: PTH101
+    return upper
+
+
+def _prepare_uppers(plan: Plan) -> None:
+    """Hide what is the machine's own: whiteouts for whole names, opaque directories for contents."""
+    root_upper = Path(plan["layers"][0]["upper"])
+    for name in plan["hide"]:
+        if not os.path.lexists(root_upper / name):
+            os.mknod(root_upper / name, stat.S_IFCHR, os.makedev(0, 0))
+    for path in plan["empty"]:
+        upper, relative = _layer_of(path, plan["layers"])
+        if not Path(upper, relative).exists():
+            os.setxattr(_upper_directory(path, plan["layers"]), "trusted.overlay.opaque", b"y")
+
+
+def _mount_root(plan: Plan) -> None:
+    """Stack the layers; afterwards the working directory is the future root."""
+    mount(source=None, target="/", flags=MS_REC | MS_PRIVATE)
+    for layer in plan["layers"]:
+        target = plan["root"] + layer["at"].rstrip("/")
+        options = overlay_options(lower=layer["at"], upper=layer["upper"], work=layer["work"])
+        mount(source="overlay", target=target, kind="overlay", data=options)
+    os.chdir(plan["root"])
+    Path("old").mkdir(exist_ok=True)
+    pivot_root()
+    os.chdir("/")
+
+
+def _mount_systems() -> None:
+    for name in ("proc", "sys", "dev", "run", "tmp"):
+        Path("/", name).mkdir(exist_ok=True)
+    quiet = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    mount(source="proc", target="/proc", kind="proc", flags=quiet)
+    mount(source="sysfs", target="/sys", kind="sysfs", flags=quiet | MS_RDONLY)
+    mount(source="dev", target="/dev", kind="tmpfs", flags=MS_NOSUID, data="mode=755")
+    mount(source="run", target="/run", kind="tmpfs", flags=MS_NOSUID | MS_NODEV, data="mode=755")
+    mount(source="tmp", target="/tmp", kind="tmpfs", flags=MS_NOSUID | MS_NODEV, data="mode=1777")  # noqa: S108
+    numbers = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+    for name, (major, minor) in numbers.items():
+        os.mknod(f"/dev/{name}", 0o666 | stat.S_IFCHR, os.makedev(major, minor))
+        os.chmod(f"/dev/{name}", 0o666)  # noqa: PTH101, S103
+    for name, target in {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}.items():
+        os.symlink(f"/proc/self/fd{target}", f"/dev/{name}")  # noqa: PTH211
+    os.symlink("pts/ptmx", "/dev/ptmx")  # noqa: PTH211
+    for name in ("shm", "pts"):
+        Path("/dev", name).mkdir()
+    mount(source="shm", target="/dev/shm", kind="tmpfs", flags=MS_NOSUID | MS_NODEV, data="mode=1777")  # noqa: S108
+    options = "newinstance,ptmxmode=0666,mode=620,gid=5"
+    mount(source="devpts", target="/dev/pts", kind="devpts", flags=MS_NOSUID | MS_NOEXEC, data=options)
+
+
+def _write_files(plan: Plan) -> None:
+    for directory in plan["directories"]:
+        path = Path(directory["path"])
+        path.mkdir(parents=True, exist_ok=True)
+        os.chown(path, directory["uid"], directory["gid"])
+        path.chmod(directory["mode"])
+    for file in plan["files"]:
+        path = Path(file["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():  # resolv.conf is often a link into a /run that the node does not share
+            path.unlink()
+        path.write_bytes(file["content"].encode("latin-1"))
+        os.chown(path, file["uid"], file["gid"])
+        path.chmod(file["mode"])
+
+
+def _bind(bind: Bind) -> None:
+    source, target = Path("/old" + bind["source"]), Path(bind["target"])
+    if source.is_dir():
+        target.mkdir(parents=True, exist_ok=True)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch()
+    mount(source=str(source), target=str(target), flags=MS_BIND)
+    if bind["read_only"]:
+        mount(source=None, target=str(target), flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NODEV)
+
+
+def _build(plan: Plan) -> None:
+    console = os.open(plan["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    _prepare_uppers(plan)
+    _mount_root(plan)
+    _mount_systems()
+    _write_files(plan)
+    for bind in plan["binds"]:
+        _bind(bind)
+    umount("/old", flags=MNT_DETACH)
+    Path("/old").rmdir()
+    name = plan["hostname"].encode()
+    _call("sethostname", name, ctypes.c_size_t(len(name)))
+    null = os.open("/dev/null", os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(console, 1)
+
+
+def _become_init(*, plan: Plan, ready: int, go: int) -> None:
+    """The future PID 1: report that the root stands, wait for permission to outlive the caller, become the shell."""
+    die_with_parent()
+    os.setsid()
+    _build(plan)
+    os.write(ready, b"1")
+    if os.read(go, 1) != b"1":
+        os._exit(1)
+    die_with_parent(yes=False)
+    os.dup2(1, 2)
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    environment = {"PATH": path, "HOME": "/", "container": "holdfast"}
+    os.execve("/bin/sh", ["holdfast-init", "-c", INIT_SCRIPT], environment)  # noqa: S606
+
+
+def _guarded(action: Callable[[], None]) -> None:
+    """Run ``action`` in a forked child, which must never return into the parent's code."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001  the entry point of a process
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(1)
+
+
+def main() -> int:
+    import json
+
+    os.umask(0o022)
+    die_with_parent()
+    plan: Plan = json.loads(sys.stdin.buffer.readline())
+    if os.getppid() != plan["caller"]:
+        return 1
+    for fd in plan["inherited"]:  # the fleet's lock: held until the shell takes over, never by the shell
+        os.set_inheritable(fd, False)  # noqa: FBT003
+    unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+    _plug_in(plan)
+    unshare(CLONE_NEWPID)
+    ready, ready_write = os.pipe()
+    go_read, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(go)
+        _guarded(lambda: _become_init(plan=plan, ready=ready_write, go=go_read))
+    os.close(ready_write)
+    os.close(go_read)
+    if os.read(ready, 1) != b"1":
+        return 1
+    print(child, flush=True)
+    if sys.stdin.buffer.read(1) != b"1":
+        return 1
+    os.write(go, b"1")
+    os.read(ready, 1)  # end of file: the shell has taken over and close-on-exec has shut the pipe
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except OSError as problem:
+        sys.exit(str(problem))

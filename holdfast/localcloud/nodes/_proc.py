@@ -1,0 +1,124 @@
+"""Processes as /proc shows them: identity that survives pid reuse, and who belongs to which namespace."""
+
+import contextlib
+import os
+import select
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat from the third on; the second is a name that may hold spaces and brackets."""
+    try:
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; None if there is none."""
+    fields = _stat_fields(pid)
+    return int(fields[19]) if fields else None
+
+
+def state(pid: int) -> str:
+    """One letter as ps shows it; empty if there is no such process."""
+    fields = _stat_fields(pid)
+    return fields[0] if fields else ""
+
+
+def alive(*, pid: int, ticks: int) -> bool:
+    fields = _stat_fields(pid)
+    return bool(fields) and int(fields[19]) == ticks and fields[0] not in "ZX"
+
+
+@contextlib.contextmanager
+def pidfd(*, pid: int, ticks: int) -> Iterator[int | None]:
+    """A handle that can never mean another process; None if the process is gone."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        # Opened first, compared second: a pid recycled in between shows other ticks.
+        yield fd if alive(pid=pid, ticks=ticks) else None
+    finally:
+        os.close(fd)
+
+
+def kill(*, pid: int, ticks: int, timeout_s: float) -> bool:
+    """SIGKILL, then wait; True when the process is gone."""
+    with pidfd(pid=pid, ticks=ticks) as fd:
+        if fd is None:
+            return True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+        return wait_ended(fd, timeout_s=timeout_s)
+
+
+def wait_ended(fd: int, *, timeout_s: float) -> bool:
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    return bool(poller.poll(max(0.0, timeout_s) * 1000))
+
+
+def pids() -> list[int]:
+    return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208  names are all that is needed
+
+
+def namespace(pid: int, kind: str) -> str:
+    """Name of a namespace like ``pid:[4026531836]``; empty if the process is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115
+    except OSError:
+        return ""
+
+
+def members(pid: int) -> list[int]:
+    """Every process in the pid namespace of ``pid``."""
+    wanted = namespace(pid, "pid")
+    return [other for other in pids() if wanted and namespace(other, "pid") == wanted]
+
+
+def entrances(inside: list[int]) -> list[int]:
+    """
+    The nsenter processes that wait, outside, for programs they started among ``inside``.
+
+    nsenter stops itself when its program is stopped, and while it stands still a dying namespace cannot end.
+    """
+    parents = {int(fields[1]) for fields in map(_stat_fields, inside) if fields} - {*inside, 0}
+    return sorted(pid for pid in parents if _name(pid) == "nsenter")
+
+
+def _name(pid: int) -> str:
+    try:
+        return (PROC / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def signal_all(targets: list[int], sign: signal.Signals) -> None:
+    for pid in targets:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sign)
+
+
+def users_of_overlays_below(directory: Path) -> list[int]:
+    """Processes in other mount namespaces whose file systems include an overlay written below ``directory``."""
+    own, needle = namespace(os.getpid(), "mnt"), f"upperdir={directory}/"
+    verdicts: dict[str, bool] = {own: False, "": False}
+    found = []
+    for pid in pids():
+        name = namespace(pid, "mnt")
+        if name not in verdicts:
+            try:
+                verdicts[name] = needle in (PROC / str(pid) / "mountinfo").read_text()
+            except OSError:
+                continue
+        if verdicts[name]:
+            found.append(pid)
+    return found

@@ -1,0 +1,8 @@
+"""Runs the lifecycle of a node: python3 -m holdfast_lifecycle. Started by on_create.sh."""
+
+import sys
+
+from holdfast_lifecycle._main import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,146 @@
+"""What a node knows about itself: the lifecycle configuration, and its place in resource_config.json.
+
+A node that cannot find itself stops at once and says what it looked for: guessing a role would be worse.
+"""
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
+
+
+class LifecycleError(Exception):
+    """The lifecycle cannot begin; the message says what was looked for and what to do."""
+
+
+@dataclass(frozen=True)
+class User:
+    """An account that every node has, with the same number everywhere because files on FSx carry numbers."""
+
+    name: str
+    uid: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything a step may look at. ``root`` is / on a node and a scratch folder in tests."""
+
+    root: Path
+    bundle: Path
+    """Where holdfast_common lies beside this package."""
+    cluster_name: str
+    instance_group: str
+    instance_id: str
+    address: str
+    role: str
+    controller_address: str
+    users: tuple[User, ...]
+    fsx_mount_path: str
+    events_path: str
+
+    def path(self, absolute: str) -> Path:
+        """A path of the node, below the root."""
+        return self.root / absolute.lstrip("/")
+
+
+def load_context(
+    *,
+    config: Path,
+    resource_config: Path | None = None,
+    addresses: Collection[str] | None = None,
+    root: Path = Path("/"),
+) -> Context:
+    """Read both files and find this node in them by its addresses."""
+    if resource_config is None:
+        resource_config = Path(os.environ.get("SAGEMAKER_RESOURCE_CONFIG_PATH", DEFAULT_RESOURCE_CONFIG))
+    settings = _read(config, "the lifecycle bundle is incomplete; deploy it again")
+    resources = _read(resource_config, "HyperPod writes it; set SAGEMAKER_RESOURCE_CONFIG_PATH if it is elsewhere")
+    own = set(own_addresses() if addresses is None else addresses)
+    try:
+        users = tuple(User(name=str(user["name"]), uid=int(user["uid"])) for user in settings["users"])
+        mount_path, events_path = str(settings["fsx_mount_path"]), str(settings["events_path"])
+        cluster_name = str(settings["cluster_name"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise LifecycleError(f"{config} lacks or misspells {error}; deploy the lifecycle bundle again") from error
+    group, instance = _find_self(resources, own, resource_config)
+    roles = {str(item["Name"]): _role(item) for item in resources["InstanceGroups"]}
+    if "Controller" not in roles.values():
+        raise LifecycleError(
+            f"no instance group of {resource_config} is the Slurm controller (groups: {', '.join(roles)});"
+            " give one group the node type Controller, or name it controller"
+        )
+    controllers = [
+        str(node["CustomerIpAddress"])
+        for item in resources["InstanceGroups"]
+        if roles[str(item["Name"])] == "Controller"
+        for node in item.get("Instances") or []
+    ]
+    return Context(
+        root=root,
+        bundle=config.parent,
+        cluster_name=cluster_name,
+        instance_group=str(group["Name"]),
+        instance_id=str(instance["InstanceId"]),
+        address=str(instance["CustomerIpAddress"]),
+        role=roles[str(group["Name"])],
+        controller_address=controllers[0] if controllers else "",
+        users=users,
+        fsx_mount_path=mount_path,
+        events_path=events_path,
+    )
+
+
+def _read(path: Path, action: str) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise LifecycleError(f"cannot read {path}: {error}; {action}") from error
+
+
+def _find_self(resources: Any, own: Collection[str], path: Path) -> tuple[Any, Any]:
+    known: list[str] = []
+    try:
+        for group in resources["InstanceGroups"]:
+            for instance in group.get("Instances") or []:
+                known.append(str(instance["CustomerIpAddress"]))
+                if instance["CustomerIpAddress"] in own:
+                    return group, instance
+    except (KeyError, TypeError) as error:
+        raise LifecycleError(
+            f"{path} is not a HyperPod resource configuration: {error!r} is missing or wrong"
+        ) from error
+    raise LifecycleError(
+        f"this node has the addresses {', '.join(sorted(own)) or 'none'}, but {path} knows only"
+        f" {', '.join(known) or 'none'}; the file is stale or belongs to another node"
+    )
+
+
+def _role(group: Any) -> str:
+    """The group's Slurm node type where the file has it; by its name otherwise, since older files have names only."""
+    slurm = group.get("SlurmConfig") or {}
+    if slurm.get("NodeType"):
+        return str(slurm["NodeType"])
+    name = str(group["Name"]).lower()
+    return "Controller" if "controller" in name else "Login" if "login" in name else "Compute"
+
+
+def own_addresses() -> set[str]:
+    """IPv4 addresses of this node's interfaces, from the kernel: no name lookup, no network, no program."""
+    import fcntl
+
+    found: set[str] = set()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                answer = fcntl.ioctl(probe, 0x8915, request)  # SIOCGIFADDR
+            except OSError:
+                continue  # an interface without an address
+            found.add(socket.inet_ntoa(answer[20:24]))
+    return found - {"127.0.0.1"}

@@ -1,0 +1,65 @@
+"""A step, and the order of steps. Pure: running them is the runner's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast_lifecycle._context import Context, LifecycleError
+
+CONTROLLER = "Controller"
+LOGIN = "Login"
+COMPUTE = "Compute"
+EVERYWHERE = (CONTROLLER, LOGIN, COMPUTE)
+
+
+class StepError(Exception):
+    """A step cannot be brought to its goal: what was expected, what was seen, what to do."""
+
+    def __init__(self, *, expected: str, seen: str, action: str) -> None:
+        super().__init__(expected, seen, action)
+        self.expected = expected
+        self.seen = seen
+        self.action = action
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that must be true on a node, and how to make it so.
+
+    ``check`` says whether it already is, ``apply`` makes it so, ``verify`` raises StepError when it still is not and
+    otherwise returns a remark, possibly empty. All three run in a process of their own, which is killed with its
+    children when ``timeout_s`` is over.
+    """
+
+    name: str
+    check: Callable[[Context], bool]
+    apply: Callable[[Context], None]
+    verify: Callable[[Context], str]
+    timeout_s: float
+    needs: tuple[str, ...] = ()
+    roles: tuple[str, ...] = EVERYWHERE
+
+
+def plan(steps: Sequence[Step], *, role: str, only: str = "") -> list[Step]:
+    """The steps of a role, each after those it needs; refuses unknown names and cycles."""
+    named = {step.name: step for step in steps}
+    if len(named) != len(steps):
+        raise LifecycleError("step names must be unique, got " + ", ".join(step.name for step in steps))
+    for step in steps:
+        unknown = sorted(set(step.needs) - named.keys())
+        if unknown:
+            raise LifecycleError(f"step '{step.name}' needs unknown {', '.join(unknown)}; known: {', '.join(named)}")
+    if only and only not in named:
+        raise LifecycleError(f"unknown step '{only}'; known: {', '.join(named)}")
+    ordered: dict[str, Step] = {}
+    for step in steps:
+        _visit(step, named, ordered, ())
+    return [step for step in ordered.values() if role in step.roles and only in ("", step.name)]
+
+
+def _visit(step: Step, named: dict[str, Step], ordered: dict[str, Step], path: tuple[str, ...]) -> None:
+    if step.name in path:
+        raise LifecycleError(f"steps need each other in a circle: {' -> '.join((*path, step.name))}")
+    if step.name not in ordered:
+        for need in step.needs:
+            _visit(named[need], named, ordered, (*path, step.name))
+        ordered[step.name] = step

@@ -1,0 +1,109 @@
+"""What every job finds: who and where it is, where events go, and holdfast_common to write them with.
+
+Whole files under names of our own, so running it again gives the same files.
+"""
+
+import shlex
+from pathlib import Path
+
+from holdfast_lifecycle._context import Context
+from holdfast_lifecycle._step import Step, StepError
+
+_LIBRARY = "/opt/holdfast/lib"
+_PROGRAMS = "/opt/holdfast/env/bin"
+_ENVIRONMENT = "/etc/holdfast/environment"
+_PROFILE = "/etc/profile.d/holdfast.sh"
+_SHARED_FOLDER_MODE = 0o1777
+_SHARED_FILE_MODE = 0o666
+
+
+def _variables(context: Context) -> dict[str, str]:
+    return {
+        "HOLDFAST_CLUSTER": context.cluster_name,
+        "HOLDFAST_INSTANCE_ID": context.instance_id,
+        "HOLDFAST_INSTANCE_GROUP": context.instance_group,
+        "HOLDFAST_EVENTS": context.events_path,
+    }
+
+
+def _prepend(variable: str, folder: str) -> str:
+    """Shell that puts a folder first, once, however often it is read."""
+    return (
+        f'case ":${{{variable}:-}}:" in ":{folder}:"*) ;; *) {variable}="{folder}${{{variable}:+:${variable}}}" ;; esac'
+    )
+
+
+def _files(context: Context) -> dict[str, bytes]:
+    """Every file of this step and its whole content."""
+    variables = _variables(context)
+    plain = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+    profile = (
+        "# Written by holdfast_lifecycle at node creation; changes are lost.\n"
+        f"{plain}"
+        f"{_prepend('PYTHONPATH', _LIBRARY)}\n"
+        f"if [ -d {_PROGRAMS} ]; then {_prepend('PATH', _PROGRAMS)}; fi\n"
+        f"export {' '.join(variables)} PYTHONPATH PATH\n"
+    )
+    files = {
+        _ENVIRONMENT: f"{plain}PYTHONPATH={_LIBRARY}\n".encode(),
+        _PROFILE: profile.encode(),
+    }
+    for source in sorted((context.bundle / "holdfast_common").iterdir()):
+        if source.suffix == ".py" or source.name == "py.typed":
+            files[f"{_LIBRARY}/holdfast_common/{source.name}"] = source.read_bytes()
+    return files
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        return None
+
+
+def _wrong(context: Context) -> list[str]:
+    """What is not yet as it must be."""
+    wrong = []
+    for name, content in _files(context).items():
+        path = context.path(name)
+        if not path.is_file() or path.read_bytes() != content:
+            wrong.append(name)
+    events = context.path(context.events_path)
+    if _mode(events.parent) != _SHARED_FOLDER_MODE:
+        wrong.append(f"mode of {Path(context.events_path).parent}")
+    if _mode(events) != _SHARED_FILE_MODE:
+        wrong.append(f"mode of {context.events_path}")
+    return wrong
+
+
+def check(context: Context) -> bool:
+    return not _wrong(context)
+
+
+def apply(context: Context) -> None:
+    for name, content in _files(context).items():
+        path = context.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{path.name}.tmp")
+        unfinished.write_bytes(content)
+        unfinished.chmod(0o644)
+        unfinished.replace(path)
+    events = context.path(context.events_path)
+    events.parent.mkdir(parents=True, exist_ok=True)
+    events.parent.chmod(_SHARED_FOLDER_MODE)
+    events.touch()
+    events.chmod(_SHARED_FILE_MODE)
+
+
+def verify(context: Context) -> str:
+    wrong = _wrong(context)
+    if wrong:
+        raise StepError(
+            expected="the job environment is written",
+            seen=f"not as written: {', '.join(wrong)}",
+            action="look for a program on the node that changes these files, and at the free space of its disk",
+        )
+    return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}"
+
+
+STEP = Step(name="job_environment", check=check, apply=apply, verify=verify, timeout_s=30)

@@ -1,0 +1,103 @@
+"""A whole local cloud for the tests of the product: its own home and port, and proof that nothing stays behind."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMMAND_TIMEOUT_S = 420
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """The command line, pointed at one home directory."""
+
+    home: Path
+    port: int
+    work: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {"HOLDFAST_HOME": str(self.home), "HOLDFAST_PORT": str(self.port)}
+
+    def popen(self, *arguments: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [str(Path(sys.executable).parent / "holdfast"), *arguments],
+            cwd=ROOT,
+            env={**os.environ, **self.variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        child = self.popen(*arguments)
+        out, err = child.communicate(timeout=COMMAND_TIMEOUT_S)
+        done = subprocess.CompletedProcess(arguments, child.returncode, out, err)
+        assert not check or done.returncode == 0, f"holdfast {' '.join(arguments)}: {done.returncode}\n{out}\n{err}"
+        return done
+
+    def status(self) -> dict[str, Any]:
+        view: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        return view
+
+    def client(self, service: str) -> Any:
+        return boto3.client(
+            service,
+            region_name="us-west-2",
+            endpoint_url=f"http://localhost:{self.port}",
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
+
+    def environment(self, name: str = "local", *, workers: int = 4, spares: int = 1, **changes: Any) -> Path:
+        """environments/local.yaml with another number of workers, and top-level settings replaced."""
+        document = yaml.safe_load((ROOT / "environments" / "local.yaml").read_text())
+        group = next(g for g in document["cluster"]["instance_groups"] if g["name"] == "workers")
+        group["instance_count"], group["spare_count"] = workers, spares
+        document.update(changes)
+        path = self.work / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(document))
+        return path
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Iterator[Product]:
+    before = traces()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    product = Product(home=tmp_path / "home", port=port, work=tmp_path)
+    try:
+        yield product
+    finally:
+        product.run("down")
+    assert traces() - before == set()
+    assert not product.home.exists()
+
+
+def traces() -> set[str]:
+    """Everything on this machine that a local cloud could leave behind."""
+    found = {f"mount {line.split()[1]}" for line in Path("/proc/mounts").read_text().splitlines()}
+    found |= {f"netns {entry.name}" for entry in Path("/run/netns").glob("*")}
+    found |= {f"link {entry.name}" for entry in Path("/sys/class/net").iterdir()}
+    found |= {f"cgroup {path}" for path in Path("/sys/fs/cgroup").glob("*/*") if path.is_dir()}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        line = b" ".join(words).decode(errors="replace")
+        if any(word in line for word in ("holdfast.localcloud", "slurmd", "slurmctld", "munged", "bytelm", "aws-cdk")):
+            found.add(f"process {line}")
+    return found

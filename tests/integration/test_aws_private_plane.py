@@ -1,0 +1,185 @@
+"""The private plane between the SageMaker service and the HyperPod control plane, played here by the test."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+
+import boto3
+import pytest
+
+from holdfast.localcloud.aws import serve
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory):
+    with serve(home=tmp_path_factory.mktemp("cloud")) as running:
+        yield running
+
+
+@pytest.fixture
+def sagemaker(aws):
+    arguments = {
+        "endpoint_url": aws.endpoint,
+        "region_name": "us-west-2",
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    client = boto3.client("sagemaker", **arguments)
+    iam = boto3.client("iam", **arguments)
+    role = "arn:aws:iam::123456789012:role/nodes"
+    if not iam.list_roles()["Roles"]:
+        iam.create_role(RoleName="nodes", AssumeRolePolicyDocument='{"Version": "2012-10-17", "Statement": []}')
+    group = {"InstanceGroupName": "g", "InstanceType": "ml.m5.xlarge", "InstanceCount": 2, "ExecutionRole": role}
+    client.group = group
+    client.arn = client.create_cluster(ClusterName="lab", InstanceGroups=[group])["ClusterArn"]
+    yield client
+    if client.list_clusters()["ClusterSummaries"]:
+        if client.describe_cluster(ClusterName="lab")["ClusterStatus"] != "Deleting":
+            client.delete_cluster(ClusterName="lab")
+        post(aws, cluster_arn=client.arn, cluster_status="Deleted")
+    client.close()
+    iam.close()
+
+
+def get(aws, path):
+    with urllib.request.urlopen(f"{aws.endpoint}/_holdfast/hyperpod/{path}") as answer:
+        return json.load(answer)
+
+
+def post(aws, **body):
+    request = urllib.request.Request(
+        f"{aws.endpoint}/_holdfast/hyperpod/report", data=json.dumps(body).encode(), method="POST"
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def nodes(sagemaker):
+    found = sagemaker.list_cluster_nodes(ClusterName="lab")["ClusterNodeSummaries"]
+    return [(node["InstanceId"], node["InstanceStatus"]["Status"]) for node in found]
+
+
+def all_running(aws, sagemaker):
+    said = [{"instance_id": node, "status": "Running"} for node, status in nodes(sagemaker) if status == "Pending"]
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="InService", nodes=said)
+
+
+def status(sagemaker):
+    told = sagemaker.describe_cluster(ClusterName="lab")
+    group = told["InstanceGroups"][0]
+    return told["ClusterStatus"], group["CurrentCount"], group["TargetCount"], group["Status"]
+
+
+def test_a_cluster_is_what_the_control_plane_reports(aws, sagemaker):
+    assert status(sagemaker) == ("Creating", 0, 2, "Creating")
+    assert [state for _, state in nodes(sagemaker)] == ["Pending", "Pending"]
+
+    all_running(aws, sagemaker)
+
+    assert status(sagemaker) == ("InService", 2, 2, "InService")
+
+
+def test_watchers_wake_when_a_caller_changes_something(aws, sagemaker):
+    version = get(aws, "watch?version=0")["version"]
+    assert get(aws, f"watch?version={version}&timeout_s=0.1")["version"] == version
+    seen = []
+    watcher = threading.Thread(target=lambda: seen.append(get(aws, f"watch?version={version}&timeout_s=10")["version"]))
+    watcher.start()
+    sagemaker.delete_cluster(ClusterName="lab")
+    watcher.join(timeout=5)
+
+    assert seen[0] > version
+
+
+def test_a_failed_creation_names_its_reason(aws, sagemaker):
+    first = nodes(sagemaker)[0][0]
+    post(
+        aws,
+        cluster_arn=sagemaker.arn,
+        cluster_status="Failed",
+        failure_message=f"instance {first} of group g failed in step users",
+        nodes=[{"instance_id": first, "status": "Failure", "message": "exit 1"}],
+        events=[{"resource_type": "Instance", "instance_group": "g", "instance_id": first, "description": "no",
+                 "level": "Error"}],
+    )  # fmt: skip
+
+    told = sagemaker.describe_cluster(ClusterName="lab")
+    event = sagemaker.list_cluster_events(ClusterName="lab", NodeId=first)["Events"][0]
+    detail = sagemaker.describe_cluster_event(ClusterName="lab", EventId=event["EventId"])["EventDetails"]
+    assert (told["ClusterStatus"], "step users" in told["FailureMessage"]) == ("Failed", True)
+    assert (detail["EventLevel"], detail["Description"], detail["InstanceId"]) == ("Error", "no", first)
+
+
+def test_scaling_in_asks_for_the_last_nodes_and_ends_when_they_are_gone(aws, sagemaker):
+    all_running(aws, sagemaker)
+    (first, _), (last, _) = nodes(sagemaker)
+    sagemaker.update_cluster(ClusterName="lab", InstanceGroups=[{**sagemaker.group, "InstanceCount": 1}])
+
+    assert status(sagemaker) == ("Updating", 2, 1, "Updating")
+    assert get(aws, "requests")["requests"] == [
+        {"cluster_arn": sagemaker.arn, "instance_id": last, "action": "delete"}
+    ]  # fmt: skip
+    gone = [{"instance_id": last, "status": "NotFound"}]
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="InService", nodes=gone)
+    assert status(sagemaker) == ("InService", 1, 1, "InService")
+    assert nodes(sagemaker) == [(first, "Running")]
+
+
+def test_an_update_that_fails_is_taken_back(aws, sagemaker):
+    all_running(aws, sagemaker)
+    sagemaker.update_cluster(ClusterName="lab", InstanceGroups=[{**sagemaker.group, "InstanceCount": 3}])
+    new = nodes(sagemaker)[2][0]
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="RollingBack", failure_message="step users failed")
+    assert status(sagemaker)[:3] == ("RollingBack", 2, 2)
+    assert [one["instance_id"] for one in get(aws, "requests")["requests"]] == [new]
+
+    gone = [{"instance_id": new, "status": "NotFound"}]
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="InService", nodes=gone)
+
+    assert status(sagemaker) == ("InService", 2, 2, "InService")
+    assert sagemaker.describe_cluster(ClusterName="lab")["FailureMessage"] == "step users failed"
+
+
+def test_requests_stay_until_they_are_answered(aws, sagemaker):
+    all_running(aws, sagemaker)
+    (first, _), (second, _) = nodes(sagemaker)
+    sagemaker.batch_reboot_cluster_nodes(ClusterName="lab", NodeIds=[first])
+    sagemaker.batch_replace_cluster_nodes(ClusterName="lab", NodeIds=[second])
+    assert [one["action"] for one in get(aws, "requests")["requests"]] == ["reboot", "replace"]
+
+    again = sagemaker.batch_replace_cluster_nodes(ClusterName="lab", NodeIds=[second])["Failed"][0]
+    assert again["ErrorCode"] == "InstanceIdInUse"
+    new = "i-0123456789abcdef0"
+    post(
+        aws,
+        cluster_arn=sagemaker.arn,
+        nodes=[
+            {"instance_id": first, "status": "Pending"},
+            {"instance_id": new, "status": "Pending", "replaces": second},
+        ],
+    )
+    assert get(aws, "requests")["requests"] == []
+    post(aws, cluster_arn=sagemaker.arn, nodes=[{"instance_id": one, "status": "Running"} for one in (first, new)])
+    assert dict(nodes(sagemaker)) == {first: "Running", new: "Running"}
+
+
+def test_a_deleted_cluster_is_gone_when_reported(aws, sagemaker):
+    sagemaker.delete_cluster(ClusterName="lab")
+    assert status(sagemaker)[0] == "Deleting"
+    assert {one["action"] for one in get(aws, "requests")["requests"]} == {"delete"}
+
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="Deleted")
+
+    assert sagemaker.list_clusters()["ClusterSummaries"] == []
+
+
+@pytest.mark.parametrize(
+    "body", [{"cluster_arn": "nope"}, {"cluster_status": "Great"}, {"nodes": [{"status": "Running"}]}]
+)
+def test_reports_that_make_no_sense_are_refused(aws, sagemaker, body):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        post(aws, **{"cluster_arn": sagemaker.arn, **body})
+
+    assert caught.value.code in (400, 404)
+    caught.value.close()

@@ -1,0 +1,82 @@
+"""Background processes, with real ones."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud import ProcessError, _process
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def start_sleeper(home: Path) -> _process.Process:
+    return _process.start(name="sleeper", argv=SLEEP, home=home, ready=lambda: True)
+
+
+def test_a_started_process_is_found_by_name_and_ends_on_stop(tmp_path: Path) -> None:
+    started = start_sleeper(tmp_path)
+
+    assert _process.find(name="sleeper", home=tmp_path) == started
+    assert _process.stop(name="sleeper", home=tmp_path)
+    assert not started.alive()
+    assert _process.find(name="sleeper", home=tmp_path) is None
+
+
+def test_a_process_that_ends_while_starting_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
+    with pytest.raises(ProcessError, match="ended with exit code 3 while starting:\nno such bucket"):
+        _process.start(
+            name="broken",
+            argv=[sys.executable, "-c", "import sys; print('no such bucket'); sys.exit(3)"],
+            home=tmp_path,
+            ready=lambda: False,
+        )
+    assert _process.find(name="broken", home=tmp_path) is None
+
+
+def test_a_process_that_is_never_ready_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(ProcessError, match=r"slow was not ready after 0.3 s"):
+        _process.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, timeout_s=0.3)
+    assert _process.find(name="slow", home=tmp_path) is None
+
+
+def test_a_killed_process_is_not_taken_for_alive(tmp_path: Path) -> None:
+    started = start_sleeper(tmp_path)
+    os.kill(started.pid, signal.SIGKILL)
+    os.waitpid(started.pid, 0)
+
+    assert _process.find(name="sleeper", home=tmp_path) is None
+
+
+def test_a_recycled_pid_is_never_signalled(tmp_path: Path) -> None:
+    """The record names a live pid of someone else: this test's own."""
+    record = tmp_path / "run" / "sleeper.json"
+    record.parent.mkdir()
+    record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": 1, "endpoint": ""}))
+
+    assert _process.find(name="sleeper", home=tmp_path) is None
+    assert not _process.stop(name="sleeper", home=tmp_path)
+
+
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    stubborn = (
+        "import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); "
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+    )
+    started = _process.start(name="stubborn", argv=[sys.executable, "-c", stubborn], home=tmp_path, ready=ready.exists)
+
+    started.stop(timeout_s=0.3)
+
+    assert not started.alive()
+
+
+def test_an_unreadable_record_is_no_process(tmp_path: Path) -> None:
+    record = tmp_path / "run" / "sleeper.json"
+    record.parent.mkdir()
+    record.write_text("{")
+
+    assert _process.find(name="sleeper", home=tmp_path) is None

@@ -1,0 +1,98 @@
+"""What a user sees of a mistake: one message, an exit code, no traceback."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli._errors import CommandError
+from holdfast.cli._submit import check_job_file
+from holdfast.cli._up import environment_file
+from holdfast.localcloud import LocalCloud, LocalCloudError, from_environment
+
+
+def holdfast(*arguments: str, home: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
+        env={"HOLDFAST_HOME": str(home), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_a_command_without_anything_up_says_how_to_start(tmp_path: Path) -> None:
+    answer = holdfast("status", home=tmp_path)
+
+    assert answer.returncode == 2
+    assert answer.stderr == f"holdfast: nothing is up in {tmp_path}; start with: holdfast up local\n"
+
+
+def test_a_stopped_local_cloud_is_named_with_the_command_that_brings_it_back(tmp_path: Path) -> None:
+    session = {
+        "environment": "local",
+        "cloud": "embedded",
+        "region": "us-west-2",
+        "stack_name": "holdfast-local",
+        "cluster_name": "local",
+        "port": 5710,
+    }
+    (tmp_path / "session.json").write_text(json.dumps(session))
+
+    answer = holdfast("status", home=tmp_path)
+
+    assert answer.returncode == 2
+    assert "the local cloud is not running (stopped: aws, hyperpod)" in answer.stderr
+    assert "bring it back with: holdfast up local" in answer.stderr
+
+
+def test_a_damaged_session_is_refused_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "session.json").write_text("{")
+
+    answer = holdfast("events", home=tmp_path)
+
+    assert answer.returncode == 2
+    assert answer.stderr.endswith("is not a session of this version; run: holdfast down\n")
+
+
+def test_an_unknown_environment_lists_the_known_ones() -> None:
+    with pytest.raises(CommandError, match=r"there is no environment 'lcoal'; allowed: a path .*local"):
+        environment_file("lcoal")
+
+
+def test_a_job_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"job file .*missing.sbatch does not exist"):
+        check_job_file(tmp_path / "missing.sbatch")
+
+
+def test_a_folder_is_not_a_job_file(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="is not a file; name the job file itself"):
+        check_job_file(tmp_path)
+
+
+def test_a_file_that_is_no_script_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+
+    with pytest.raises(CommandError, match="does not begin with #!"):
+        check_job_file(path)
+
+
+def test_a_busy_port_is_named_with_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LocalCloudError, match=rf"port {port} on localhost is in use .* HOLDFAST_PORT=<port>"):
+            LocalCloud(home=tmp_path / "home", port=port).start_aws()
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("port", ["", "http", "0", "70000"])
+def test_a_port_that_is_none_is_refused(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_PORT", port)
+
+    with pytest.raises(LocalCloudError, match="allowed: a number from 1 to 65535"):
+        from_environment()

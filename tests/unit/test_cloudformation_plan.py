@@ -1,0 +1,154 @@
+"""What a deployment decides to do, and in which order it happens."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from holdfast.localcloud.aws.cloudformation import _plan
+from holdfast.localcloud.aws.cloudformation._run import Cancelled, run
+from holdfast.localcloud.aws.cloudformation._store import Resource
+from holdfast.localcloud.aws.cloudformation.resources import _schema
+
+SUBNET = "AWS::EC2::Subnet"
+PROPERTIES = {"VpcId": "vpc-1", "CidrBlock": "10.0.0.0/24"}
+
+
+def resource(**changed: Any) -> Resource:
+    given: dict[str, Any] = {
+        "logical_id": "A",
+        "type": SUBNET,
+        "definition": {"Type": SUBNET, "Properties": PROPERTIES},
+        "needs": set(),
+        "physical_id": "subnet-1",
+        "properties": PROPERTIES,
+        "sent": PROPERTIES,
+        "status": "CREATE_COMPLETE",
+    }
+    return Resource(**(given | changed))
+
+
+@pytest.mark.parametrize(
+    ("current", "changed", "expected"),
+    [
+        (None, {}, _plan.Step.CREATE),
+        (resource(), {}, _plan.Step.NOTHING),
+        (resource(), {"MapPublicIpOnLaunch": True}, _plan.Step.UPDATE),
+        (resource(), {"CidrBlock": "10.0.1.0/24"}, _plan.Step.REPLACE),
+        (resource(status="UPDATE_FAILED"), {}, _plan.Step.UPDATE),
+        (resource(status="CREATE_FAILED"), {}, _plan.Step.REPLACE),
+        (resource(type="AWS::S3::Bucket"), {}, _plan.Step.REPLACE),
+        (resource(physical_id=""), {}, _plan.Step.CREATE),
+    ],
+)
+def test_a_step_follows_from_what_differs(current: Resource | None, changed: dict[str, Any], expected: Any) -> None:
+    properties = {**PROPERTIES, **changed}
+
+    assert _plan.step(current, SUBNET, properties, properties) is expected
+
+
+def test_a_change_set_shows_replacement_and_its_cause() -> None:
+    properties = {**PROPERTIES, "CidrBlock": "10.0.1.0/24"}
+
+    entry = _plan.change(resource(), {"Type": SUBNET}, "A", properties, properties)
+
+    assert entry is not None
+    change = entry["ResourceChange"]
+    assert (change["Action"], change["Replacement"], change["Scope"]) == ("Modify", "True", ["Properties"])
+    assert change["Details"][0]["Target"]["Name"] == "CidrBlock"
+    assert change["Details"][0]["Target"]["RequiresRecreation"] == "Always"
+
+
+def test_an_unchanged_resource_is_not_in_the_change_set() -> None:
+    assert _plan.change(resource(), resource().definition, "A", PROPERTIES, PROPERTIES) is None
+
+
+def test_tags_of_stack_and_cloudformation_are_added_where_the_type_takes_them() -> None:
+    tagged = _plan.with_tags(SUBNET, {"Tags": [{"Key": "a", "Value": "own"}]}, {"a": "stack", "b": "1"}, {"aws:x": "y"})
+
+    assert tagged["Tags"] == [{"Key": "a", "Value": "own"}, {"Key": "b", "Value": "1"}, {"Key": "aws:x", "Value": "y"}]
+    assert _plan.with_tags("AWS::EC2::Route", {"RouteTableId": "r"}, {"b": "1"}, {}) == {"RouteTableId": "r"}
+    assert _plan.with_tags("AWS::SSM::Parameter", {}, {"b": "1"}, {})["Tags"] == {"b": "1"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "creating", "except_on_create", "kept"),
+    [
+        ("Delete", False, False, False),
+        ("Retain", False, False, True),
+        ("Retain", True, False, True),
+        ("Retain", True, True, False),
+        ("RetainExceptOnCreate", False, False, True),
+        ("RetainExceptOnCreate", True, False, False),
+    ],
+)
+def test_deletion_policy_decides_what_outlives_the_stack(
+    policy: str, creating: bool, except_on_create: bool, kept: bool
+) -> None:
+    entry = resource(definition={"Type": SUBNET, "DeletionPolicy": policy})
+
+    assert _plan.retained(entry, "DeletionPolicy", creating=creating, except_on_create=except_on_create) is kept
+
+
+def test_rejects_properties_in_cloudformations_words() -> None:
+    found = _schema.violations(SUBNET, {"CidrBlock": 3, "Nope": 1})
+
+    assert "#: required key [VpcId] not found" in found
+    assert "#: extraneous key [Nope] is not permitted" in found
+    assert "#/CidrBlock: expected type: string, found: int" in found
+
+
+def test_text_becomes_what_the_schema_says() -> None:
+    prepared = _schema.prepared(SUBNET, {"VpcId": "v", "MapPublicIpOnLaunch": "true", "Ipv4NetmaskLength": "24"})
+
+    assert prepared == {"VpcId": "v", "MapPublicIpOnLaunch": True, "Ipv4NetmaskLength": 24}
+
+
+def test_a_graph_runs_in_order_and_in_parallel() -> None:
+    order: list[str] = []
+    both = threading.Barrier(2, timeout=10)
+
+    def work(name: str, _: object) -> None:
+        if name in "bc":
+            both.wait()
+        order.append(name)
+
+    errors = run({"a": set(), "b": {"a"}, "c": {"a"}, "d": {"b", "c"}}, work, stopping=threading.Event())
+
+    assert errors == {}
+    assert (order[0], order[-1], set(order)) == ("a", "d", set("abcd"))
+
+
+def test_a_failure_ends_the_waits_of_the_others_and_starts_nothing_more() -> None:
+    started: list[str] = []
+    waiting = threading.Event()
+
+    def work(name: str, switch: Any) -> None:
+        started.append(name)
+        if name == "bad":
+            waiting.wait(10)
+            raise ValueError(name)
+        while True:
+            waiting.set()
+            switch.pause(0.01)
+
+    errors = run({"bad": set(), "slow": set(), "later": {"slow"}}, work, stopping=threading.Event())
+
+    assert set(started) == {"bad", "slow"}
+    assert isinstance(errors["slow"], Cancelled)
+
+
+def test_going_on_runs_everything_that_does_not_need_the_failed_one() -> None:
+    done: list[str] = []
+
+    def work(name: str, _: object) -> None:
+        if name == "a":
+            raise ValueError(name)
+        time.sleep(0)
+        done.append(name)
+
+    errors = run({"a": set(), "b": {"a"}, "c": set(), "d": {"c"}}, work, stopping=threading.Event(), go_on=True)
+
+    assert set(errors) == {"a"}
+    assert done == ["c", "d"]

@@ -1,0 +1,70 @@
+"""The schema for editors is up to date, and says something about every setting."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from holdfast.config._explain import allowed_at
+from holdfast.config._models import Environment
+from holdfast.config._schema import SCHEMA, schema_text
+
+
+def test_the_committed_schema_is_up_to_date() -> None:
+    assert SCHEMA.read_text() == schema_text(), "run: make schema"
+
+
+@pytest.mark.parametrize("name", ["local", "slurm-p5"])
+def test_the_environments_satisfy_the_schema(name: str, repository: Path) -> None:
+    data = yaml.safe_load((repository / "environments" / f"{name}.yaml").read_text())
+
+    jsonschema.validate(data, json.loads(schema_text()))
+
+
+def test_every_setting_is_described_and_every_optional_one_names_its_default() -> None:
+    schema = json.loads(schema_text())
+    for section in (schema, *schema["$defs"].values()):
+        for name, setting in section.get("properties", {}).items():
+            assert setting.get("description"), name
+            if name not in section.get("required", ()):
+                assert "Default: " in setting["description"], name
+
+
+def test_every_setting_can_be_explained() -> None:
+    for location in locations(Environment, ()):
+        assert allowed_at(location).text
+
+
+def test_importing_the_config_loads_nothing_slow() -> None:
+    program = (
+        "import sys, holdfast.config; print([m for m in ('botocore', 'boto3', 'aws_cdk', 'moto') if m in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+
+    assert answer.stdout.strip() == "[]"
+
+
+def locations(model: Any, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    schema = model.model_json_schema()
+    yield from _walk(schema, schema["$defs"], at)
+
+
+def _walk(
+    node: dict[str, Any], definitions: dict[str, Any], at: tuple[str | int, ...]
+) -> Iterator[tuple[str | int, ...]]:
+    node = definitions[node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+    for option in node.get("anyOf", ()):
+        if option != {"type": "null"}:
+            yield from _walk(option, definitions, at)
+    if "items" in node:
+        yield (*at, 0)
+        yield from _walk(node["items"], definitions, (*at, 0))
+    for name, child in node.get("properties", {}).items():
+        yield (*at, name)
+        yield from _walk(child, definitions, (*at, name))

@@ -1,0 +1,91 @@
+"""The lifecycle bundle's place depends on its content and on nothing else."""
+
+import os
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+
+from holdfast_constructs import LifecycleBundle
+from holdfast_constructs._bundle_files import collect, content_hash
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    folder = tmp_path / "lifecycle"
+    (folder / "steps").mkdir(parents=True)
+    (folder / "on_create.sh").write_text("#!/bin/bash\n")
+    (folder / "steps" / "one.py").write_text("print(1)\n")
+    return folder
+
+
+def digest(scripts: Path, **config: object) -> str:
+    return content_hash(collect(sources=[scripts / "on_create.sh", scripts / "steps"], config=config))
+
+
+def test_files_lie_under_their_own_names_beside_the_configuration(scripts: Path) -> None:
+    files = collect(sources=[scripts / "on_create.sh", scripts / "steps"], config={"b": 1, "a": [2]})
+
+    assert sorted(files) == ["config.json", "on_create.sh", "steps/one.py"]
+    assert files["config.json"] == b'{\n  "a": [\n    2\n  ],\n  "b": 1\n}\n'
+
+
+def test_the_hash_changes_with_a_script_and_with_the_configuration(scripts: Path) -> None:
+    before = digest(scripts)
+    assert digest(scripts, user="a") != before
+
+    (scripts / "steps" / "one.py").write_text("print(2)\n")
+    assert digest(scripts) != before
+
+
+def test_the_hash_does_not_change_with_times_modes_or_bytecode(scripts: Path) -> None:
+    before = digest(scripts)
+    os.utime(scripts / "on_create.sh", (1, 1))
+    (scripts / "on_create.sh").chmod(0o700)
+    (scripts / "steps" / "__pycache__").mkdir()
+    (scripts / "steps" / "__pycache__" / "one.cpython-311.pyc").write_bytes(b"x")
+
+    assert digest(scripts) == before
+
+
+def test_moving_bytes_from_one_file_to_another_changes_the_hash() -> None:
+    assert content_hash({"a": b"xy", "b": b""}) != content_hash({"a": b"x", "b": b"y"})
+
+
+def test_rejects_windows_line_ends(scripts: Path) -> None:
+    (scripts / "on_create.sh").write_bytes(b"#!/bin/bash\r\n")
+
+    with pytest.raises(ValueError) as caught:
+        digest(scripts)
+    assert str(caught.value) == "lifecycle bundle: got CRLF line ends in on_create.sh; allowed: LF; save it with LF"
+
+
+def test_rejects_a_source_that_is_absent(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"got the source .*/none; allowed: a file or folder that exists"):
+        collect(sources=[tmp_path / "none"], config={})
+
+
+def test_rejects_a_bundle_without_its_entry_script(scripts: Path) -> None:
+    with pytest.raises(ValueError) as caught:
+        LifecycleBundle(cdk.Stack(), "Lifecycle", name="demo", sources=[scripts / "steps"], config={})
+    assert str(caught.value) == (
+        "lifecycle bundle: got on_create 'on_create.sh'; allowed: a file of the bundle (config.json)"
+    )
+
+
+def test_the_bundle_is_delivered_under_its_hash_and_old_ones_stay(scripts: Path) -> None:
+    app = cdk.App()
+    stack = cdk.Stack(app, "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
+    sources = [scripts / "on_create.sh", scripts / "steps"]
+    bundle = LifecycleBundle(stack, "Lifecycle", name="demo", sources=sources, config={})
+    template = assertions.Template.from_stack(stack)
+
+    assert bundle.prefix == f"lifecycle/{digest(scripts)}"
+    template.has_resource_properties(
+        "Custom::CDKBucketDeployment",
+        {"DestinationBucketKeyPrefix": bundle.prefix, "Prune": False, "RetainOnDelete": True},
+    )
+    template.has_resource_properties("AWS::S3::Bucket", {"BucketName": "sagemaker-demo-111122223333-us-west-2"})
+    (script,) = Path(app.synth().directory).glob("asset.*/steps/one.py")
+    assert script.read_text() == "print(1)\n"

@@ -1,0 +1,162 @@
+"""The control plane's decisions."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod._reconcile import (
+    GATHER_S,
+    MAX_ATTEMPTS,
+    Health,
+    MarkFailed,
+    Observed,
+    Prepare,
+    Reboot,
+    Remove,
+    Replace,
+    SetStatus,
+    decide,
+)
+
+ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc"
+ALIVE = {"i-0": Health.ALIVE, "i-1": Health.ALIVE}
+
+
+def cluster(status: str = "InService", *statuses: str, **settings: Any) -> Cluster:
+    instances = [
+        Instance(instance_id=f"i-{number}", group="workers", address=f"10.1.0.{10 + number}", status=one)
+        for number, one in enumerate(statuses or ("Running", "Running"))
+    ]
+    group = Group(name="workers", instance_type="ml.p5.48xlarge", slurm_role="Compute")
+    return Cluster(arn=ARN, name="dev", status=status, groups=(group,), instances=tuple(instances), **settings)
+
+
+def test_a_healthy_cluster_needs_nothing() -> None:
+    assert decide(Observed(cluster=cluster(), health=ALIVE)) == []
+
+
+def test_pending_instances_are_prepared_whether_they_run_or_not() -> None:
+    observed = Observed(cluster=cluster("Creating", "Pending", "Pending"), health={"i-0": Health.ALIVE})
+    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
+
+
+def test_a_pending_instance_that_died_is_begun_afresh() -> None:
+    observed = Observed(cluster=cluster("InService", "Running", "Pending"), health={**ALIVE, "i-1": Health.DEAD})
+    assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=True)]
+
+
+def test_nothing_is_decided_about_busy_instances() -> None:
+    observed = Observed(cluster=cluster("Creating", "Pending", "Pending"), busy=frozenset({"i-0", "i-1"}))
+    assert decide(observed) == []
+
+
+@pytest.mark.parametrize(
+    ("health", "seen"),
+    [(Health.DEAD, "its init process is gone"), (Health.FROZEN, "it does not answer: its processes are stopped")],
+)
+def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
+    observed = Observed(cluster=cluster(), health={**ALIVE, "i-1": health})
+    assert decide(observed) == [Replace(arn=ARN, instance_id="i-1", cause=seen, lost=True)]
+
+
+def test_a_lost_instance_without_node_recovery_waits_for_a_person() -> None:
+    observed = Observed(cluster=cluster(node_recovery="None"), health={**ALIVE, "i-1": Health.DEAD})
+    (action,) = decide(observed)
+    assert isinstance(action, MarkFailed)
+    assert action.message == "its init process is gone; node recovery is None: call BatchReplaceClusterNodes"
+    failed = cluster("InService", "Running", "Failure", node_recovery="None")
+    assert decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": 1})) == []
+    asked = decide(Observed(cluster=failed, requests={"i-1": "replace"}, health=ALIVE))
+    assert asked == [Replace(arn=ARN, instance_id="i-1", cause="BatchReplaceClusterNodes was called")]
+
+
+def test_instances_come_back_under_their_ids_after_the_machine_restarted() -> None:
+    expected = [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
+    assert decide(Observed(cluster=cluster())) == expected
+
+
+def test_requests_are_followed() -> None:
+    observed = Observed(cluster=cluster(), health=ALIVE, requests={"i-0": "reboot", "i-1": "delete"})
+    expected = [
+        Reboot(arn=ARN, instance_id="i-0", cause="BatchRebootClusterNodes was called"),
+        Remove(arn=ARN, instance_id="i-1"),
+    ]
+    assert decide(observed) == expected
+
+
+def test_slurm_reasons_are_followed() -> None:
+    observed = Observed(cluster=cluster(), health=ALIVE, marks={"i-0": "reboot", "i-1": "replace"})
+    assert [type(action) for action in decide(observed)] == [Reboot, Replace]
+    (silent,) = decide(Observed(cluster=cluster(), health=ALIVE, marks={"i-0": "unresponsive"}))
+    assert isinstance(silent, Reboot)
+    assert silent.unreachable
+
+
+def test_a_failed_replacement_is_tried_a_bounded_number_of_times() -> None:
+    failed = cluster("InService", "Running", "Failure")
+    for tried in range(1, MAX_ATTEMPTS):
+        (action,) = decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": tried}))
+        assert isinstance(action, Replace)
+    assert decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": MAX_ATTEMPTS})) == []
+
+
+def test_a_cluster_is_in_service_once_all_run_and_slurm_is_settled() -> None:
+    observed = Observed(cluster=cluster("Creating"), health=ALIVE)
+    assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(Observed(cluster=cluster("Creating"), health=ALIVE, slurm_settled=False)) == []
+
+
+def test_a_failed_creation_names_every_failed_instance() -> None:
+    observed = Observed(
+        cluster=cluster("Creating", "Failure", "Failure"),
+        health=ALIVE,
+        failures={"i-0": "exit code 3 in step users", "i-1": "exit code 1"},
+    )
+    (action,) = decide(observed)
+    message = (
+        "instance i-0 of instance group workers: exit code 3 in step users; "
+        "instance i-1 of instance group workers: exit code 1"
+    )
+    assert action == SetStatus(arn=ARN, status="Failed", message=message)
+
+
+def test_a_failure_waits_a_little_for_others_to_be_named_with_it() -> None:
+    half = cluster("Creating", "Failure", "Pending")
+    busy = frozenset({"i-1"})
+    assert decide(Observed(cluster=half, busy=busy, failing_for_s=GATHER_S / 2)) == []
+    (action,) = decide(Observed(cluster=half, busy=busy, failing_for_s=GATHER_S))
+    assert isinstance(action, SetStatus)
+    assert action.status == "Failed"
+
+
+def test_a_failed_update_rolls_back_to_the_instances_before_it() -> None:
+    updating = cluster("Updating", "Running", "Failure")
+    (begin,) = decide(Observed(cluster=updating, health=ALIVE, settled=frozenset({"i-0"}), failures={"i-1": "no"}))
+    assert begin == SetStatus(arn=ARN, status="RollingBack", message="instance i-1 of instance group workers: no")
+    rolling = cluster("RollingBack", "Running", "Failure")
+    assert decide(Observed(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(arn=ARN, instance_id="i-1")]
+    done = cluster("RollingBack", "Running")
+    (end,) = decide(Observed(cluster=done, settled=frozenset({"i-0"}), rollback_message="i-1: no"))
+    assert end == SetStatus(arn=ARN, status="InService", message="i-1: no")
+
+
+def test_an_instance_that_failed_before_an_update_does_not_fail_it() -> None:
+    updating = cluster("Updating", "Running", "Failure")
+    observed = Observed(cluster=updating, health=ALIVE, settled=frozenset({"i-0", "i-1"}))
+    assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
+
+
+def test_deletion_removes_every_instance_and_then_the_cluster() -> None:
+    deleting = cluster("Deleting", "Running", "Failure")
+    assert decide(Observed(cluster=deleting)) == [
+        Remove(arn=ARN, instance_id="i-0"),
+        Remove(arn=ARN, instance_id="i-1"),
+    ]
+    empty = Cluster(arn=ARN, name="dev", status="Deleting")
+    assert decide(Observed(cluster=empty)) == [SetStatus(arn=ARN, status="Deleted")]
+    assert decide(Observed(cluster=empty, busy=frozenset({"i-0"}))) == []
+
+
+def test_a_failed_cluster_is_left_as_it_is() -> None:
+    assert decide(Observed(cluster=cluster("Failed", "Failure", "Pending"))) == []

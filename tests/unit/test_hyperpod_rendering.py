@@ -1,0 +1,163 @@
+"""What is written onto nodes, and what is read from API answers and from Slurm."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance, parse_association, parse_cluster
+from holdfast.localcloud.hyperpod._node_files import hosts, resource_config, task_prolog
+from holdfast.localcloud.hyperpod._slurm import parse_nodes
+from holdfast.localcloud.hyperpod._slurm_conf import Machine, node_names, slurm_conf
+
+MACHINE = Machine(cpus=2, memory_mib=2000)
+DESCRIBED = {
+    "ClusterArn": "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc",
+    "ClusterName": "dev",
+    "ClusterStatus": "InService",
+    "NodeRecovery": "None",
+    "VpcConfig": {"Subnets": ["subnet-1"]},
+    "InstanceGroups": [
+        {"InstanceGroupName": "controller", "InstanceType": "ml.m5.xlarge", "SlurmConfig": {"NodeType": "Controller"}},
+        {
+            "InstanceGroupName": "workers",
+            "InstanceType": "ml.p5.48xlarge",
+            "SlurmConfig": {"NodeType": "Compute", "PartitionNames": ["train"]},
+            "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-x/lifecycle/abc", "OnCreate": "on_create.sh"},
+            "InstanceStorageConfigs": [
+                {"EbsVolumeConfig": {"VolumeSizeInGB": 500}},
+                {"FsxLustreConfig": {"DnsName": "fs-1.fsx", "MountName": "abcd", "MountPath": "/fsx"}},
+            ],
+        },
+        {"InstanceGroupName": "empty", "InstanceType": "ml.p5.48xlarge", "SlurmConfig": {"NodeType": "Compute"}},
+    ],
+}
+
+
+def cluster() -> Cluster:
+    nodes = [("i-c", "controller", "10.1.0.10"), ("i-b", "workers", "10.1.0.12"), ("i-a", "workers", "10.1.0.11")]
+    return parse_cluster(
+        DESCRIBED,
+        nodes=[
+            ({"InstanceId": name, "InstanceGroupName": group, "InstanceStatus": {"Status": "Running"}}, address)
+            for name, group, address in nodes
+        ],
+    )
+
+
+def test_a_described_cluster_is_parsed() -> None:
+    parsed = cluster()
+    workers = parsed.group("workers")
+    assert (parsed.cluster_id, parsed.node_recovery, parsed.subnets) == ("abc", "None", ("subnet-1",))
+    assert (workers.slurm_role, workers.partitions, workers.on_create) == ("Compute", ("train",), "on_create.sh")
+    assert [(mount.dns_name, mount.mount_path) for mount in workers.mounts] == [("fs-1.fsx", "/fsx")]
+
+
+def test_slurm_conf_names_the_controller_the_nodes_and_the_partitions() -> None:
+    conf = slurm_conf(cluster(), machine=MACHINE)
+    lines = conf.splitlines()
+    assert "SlurmctldHost=ip-10-1-0-10(10.1.0.10)" in lines
+    assert "NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 CPUs=2 RealMemory=2000 State=UNKNOWN" in lines
+    assert lines[-2] == ("PartitionName=train Nodes=ip-10-1-0-11,ip-10-1-0-12 Default=YES MaxTime=INFINITE State=UP")
+    assert lines[-1] == 'PartitionName=dev Nodes="" Default=NO MaxTime=INFINITE State=UP'
+    assert node_names(conf) == {"ip-10-1-0-11", "ip-10-1-0-12"}
+
+
+def test_slurm_conf_leaves_out_instances_that_are_being_deleted() -> None:
+    assert node_names(slurm_conf(cluster(), machine=MACHINE, without=["i-b"])) == {"ip-10-1-0-11"}
+
+
+def test_rejects_a_cluster_without_a_controller() -> None:
+    alone = Cluster(arn="arn:x/abc", name="dev", status="InService")
+    with pytest.raises(ValueError, match="cluster dev has 0 Slurm controller instances; exactly 1 is allowed"):
+        slurm_conf(alone, machine=MACHINE)
+
+
+def test_resource_config_is_hyperpods() -> None:
+    config = json.loads(resource_config(cluster()))
+    assert config["ClusterConfig"]["ClusterName"] == "dev"
+    workers, empty = config["InstanceGroups"][1:]
+    assert workers["Instances"][0] == {
+        "InstanceName": "workers-1",
+        "AgentIpAddress": "10.1.0.11",
+        "CustomerIpAddress": "10.1.0.11",
+        "InstanceId": "i-a",
+    }
+    assert empty["Instances"] is None
+
+
+def test_hosts_names_every_instance() -> None:
+    assert "10.1.0.12 ip-10-1-0-12\n" in hosts(cluster())
+
+
+def test_addresses_are_ordered_as_numbers() -> None:
+    group = Group(name="g", instance_type="ml.p5.48xlarge", slurm_role="Compute")
+    instances = tuple(Instance(instance_id=f"i-{n}", group="g", address=f"10.1.0.{n}") for n in (100, 11, 9))
+    made = Cluster(arn="a/b", name="c", status="Creating", groups=(group,), instances=instances)
+    assert [one.instance_id for one in made.with_role("Compute")] == ["i-9", "i-11", "i-100"]
+
+
+def test_task_prolog_prints_the_environment_of_jobs(tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    environment.write_text('# made by lifecycle\nHOLDFAST_CLUSTER=other\nPATH="/x:/y"\n')
+    program = task_prolog(environment={"HOLDFAST_CLUSTER": "dev", "HOLDFAST_INSTANCE_ID": "i-a"})
+    program = program.replace("/etc/holdfast/environment", str(environment))
+    printed = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed == [
+        "export HOLDFAST_CLUSTER=dev",
+        "export HOLDFAST_INSTANCE_ID=i-a",
+        "export HOLDFAST_CLUSTER=other",
+        "export PATH=/opt/holdfast/env/bin:/x:/y",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "mark"),
+    [
+        ("IDLE", "", ""),
+        ("IDLE+FAIL", "Action:Replace", "replace"),
+        ("IDLE+DRAIN", "Action:Reboot", "reboot"),
+        ("DOWN", "Action:Replace", "replace"),
+        ("MIXED+FAIL", "Action:Replace", ""),
+        ("IDLE+COMPLETING+FAIL", "Action:Replace", ""),
+        ("IDLE+FAIL", "Action:Replacement", ""),
+        ("DOWN+NOT_RESPONDING", "Not responding", "unresponsive"),
+        ("DOWN*", "Not responding", "unresponsive"),
+    ],
+)
+def test_slurm_states_say_what_is_asked_for(state: str, reason: str, mark: str) -> None:
+    line = f"NodeName=n1 Arch=x86_64 OS=Linux #1 SMP State={state} BootTime=2026-11-20T21:39:19 AllocTRES="
+    if reason:
+        line += f" Reason={reason} [root@2026-11-20T21:39:22]"
+    assert parse_nodes(line)["n1"].mark == mark
+
+
+def test_a_node_that_did_not_register_is_not_usable() -> None:
+    text = "\n".join(
+        f"NodeName={name} State={state} BootTime={boot}"
+        for name, state, boot in [
+            ("a", "IDLE", "2026-11-20T21:39:19"),
+            ("b", "IDLE+DRAIN", "2026-11-20T21:39:19"),
+            ("c", "IDLE+NOT_RESPONDING", "None"),
+            ("d", "DOWN+DRAIN", "2026-11-20T21:39:19"),
+        ]
+    )
+    nodes = parse_nodes(text)
+    assert [name for name, node in nodes.items() if node.registered] == ["a", "b"]
+    assert [name for name, node in nodes.items() if node.usable] == ["a"]
+
+
+def test_an_association_in_use_is_parsed_and_another_is_not() -> None:
+    described = {
+        "AssociationId": "dra-1",
+        "FileSystemId": "fs-1",
+        "Lifecycle": "AVAILABLE",
+        "FileSystemPath": "/data",
+        "DataRepositoryPath": "s3://bucket/data",
+        "S3": {"AutoImportPolicy": {"Events": ["NEW"]}},
+    }
+    parsed = parse_association(described)
+    assert parsed is not None
+    assert (parsed.bucket, parsed.prefix, parsed.imports, parsed.exports) == ("bucket", "data/", {"NEW"}, frozenset())
+    assert parse_association({**described, "Lifecycle": "DELETING"}) is None

@@ -1,0 +1,336 @@
+"""The lifecycle of a node, run against a scratch root: nothing of this machine is touched."""
+
+import getpass
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast_common import kinds, parse_events
+from holdfast_lifecycle import LifecycleError, load_context
+from holdfast_lifecycle import _context as context_module
+from holdfast_lifecycle import _main as main_module
+from holdfast_lifecycle.steps import STEPS, _clock, _slurm
+
+REPOSITORY = Path(__file__).parents[2]
+ADDRESS = "10.1.0.12"
+AS_ROOT = pytest.mark.root
+
+
+class Node:
+    """A scratch root with the files that HyperPod gives a node."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("etc", "fsx/data", "proc/self", "opt/ml/config", "bundle"):
+            (root / folder).mkdir(parents=True)
+        self.write("etc/passwd", "root:x:0:0::/root:/bin/sh\nubuntu:x:1000:1000::/home/ubuntu:/bin/bash\n")
+        self.write("etc/group", "root:x:0:\nubuntu:x:1000:\n")
+        self.write("etc/shadow", "")
+        self.write("etc/gshadow", "")
+        self.write("proc/self/mountinfo", "50 40 8:1 /fsx/fs-1 /fsx rw - ext4 /dev/vda rw\n")
+        (root / "bundle/holdfast_common").symlink_to(REPOSITORY / "containers/common/holdfast_common")
+        self.config: dict[str, Any] = {
+            "cluster_name": "local",
+            "users": [{"name": "trainer", "uid": 2000}],
+            "fsx_mount_path": "/fsx",
+            "events_path": "/var/log/holdfast/events.jsonl",
+        }
+        self.groups: list[dict[str, Any]] = [
+            {"Name": "controller", "Instances": [{"InstanceId": "i-0", "CustomerIpAddress": "10.1.0.4"}]},
+            {"Name": "spares", "Instances": None},
+            {"Name": "workers", "Instances": [{"InstanceId": "i-1", "CustomerIpAddress": ADDRESS}]},
+        ]
+
+    def write(self, name: str, content: str) -> None:
+        (self.root / name).write_text(content)
+
+    def settle(self) -> None:
+        self.write("bundle/config.json", json.dumps(self.config))
+        self.write("opt/ml/config/resource_config.json", json.dumps({"InstanceGroups": self.groups}))
+
+    def run(self, *arguments: str) -> int:
+        self.settle()
+        steps = [step for step in STEPS if step.name != "slurm"]
+        config = str(self.root / "bundle/config.json")
+        return main_module.main(["--config", config, *arguments], steps=steps, root=self.root)
+
+    def context(self, *, address: str = ADDRESS) -> Any:
+        self.settle()
+        resources = self.root / "opt/ml/config/resource_config.json"
+        return load_context(
+            config=self.root / "bundle/config.json", resource_config=resources, addresses={address}, root=self.root
+        )
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    # Not tmp_path: pytest closes that to other users, as whom the fsx step probes.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        made = Node(Path(folder))
+        resources = str(made.root / "opt/ml/config/resource_config.json")
+        monkeypatch.setenv("SAGEMAKER_RESOURCE_CONFIG_PATH", resources)
+        monkeypatch.setattr(context_module, "own_addresses", lambda: {ADDRESS})
+        yield made
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason=f"{getpass.getuser()} cannot make accounts")
+
+
+@AS_ROOT
+@needs_root
+def test_a_new_node_becomes_ready_and_a_second_run_changes_nothing(
+    node: Node, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert node.run() == 0
+    assert "i-1 is ready: 4 steps" in capsys.readouterr().out
+    before = {path: path.stat().st_mtime_ns for path in node.root.rglob("etc/*")}
+    assert node.run() == 0
+    assert capsys.readouterr().out.count("satisfied") == 4
+    assert {path: path.stat().st_mtime_ns for path in node.root.rglob("etc/*")} == before
+    assert "trainer:x:2000:2000::/home/trainer:/bin/bash" in (node.root / "etc/passwd").read_text()
+    assert (node.root / "home/trainer").stat().st_uid == 2000
+    assert [path.name for path in (node.root / "fsx").iterdir()] == ["data"]
+    assert (node.root / "fsx/data").stat().st_mode & 0o7777 == 0o1777
+
+
+@AS_ROOT
+@needs_root
+def test_events_tell_the_lifecycle_and_its_durations(node: Node) -> None:
+    assert node.run() == 0
+    parsed = parse_events((node.root / "var/log/holdfast/events.jsonl").read_text().splitlines())
+    assert parsed.problems == ()
+    told = [event.kind for event in parsed.events]
+    assert told == [kinds.LIFECYCLE_STARTED, *[kinds.STEP_FINISHED] * 4, kinds.LIFECYCLE_FINISHED]
+    assert all(event.duration_s is not None for event in parsed.events[1:])
+    assert {(event.source, event.cluster, event.node) for event in parsed.events} == {("lifecycle", "local", "i-1")}
+    log = (node.root / "var/log/holdfast/lifecycle.jsonl").read_text().splitlines()
+    assert {json.loads(line)["step"] for line in log} == {"users", "fsx", "clock", "job_environment"}
+
+
+def test_a_taken_uid_ends_in_a_clear_summary(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.config["users"] = [{"name": "trainer", "uid": 1000}]
+    assert node.run("--only", "users") == 1
+    assert capsys.readouterr().out.splitlines()[-5:] == [
+        "lifecycle: i-1 is not ready: 1 of its steps failed",
+        "lifecycle: failed step: users",
+        "lifecycle:   expected: user 'trainer' has uid 1000",
+        "lifecycle:   seen: uid 1000 belongs to user 'ubuntu' already",
+        "lifecycle:   to do: give 'trainer' another uid under lifecycle.users in the environment file",
+    ]
+
+
+def test_a_user_with_another_uid_is_refused(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.config["users"] = [{"name": "ubuntu", "uid": 2000}]
+    assert node.run("--only", "users") == 1
+    assert "seen: user 'ubuntu' exists with uid 1000" in capsys.readouterr().out
+
+
+def test_fails_when_nothing_is_mounted(
+    node: Node, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast_lifecycle.steps import _fsx
+
+    monkeypatch.setattr(_fsx, "_WAIT_S", 0.2)
+    node.write("proc/self/mountinfo", "50 40 8:1 / / rw - ext4 /dev/vda rw\n")
+    assert node.run() == 1
+    last = capsys.readouterr().out.splitlines()[-6:]
+    assert last[1] == "lifecycle: not started because of that: clock"
+    assert last[3] == "lifecycle:   expected: a file system is mounted at /fsx"
+
+
+def test_lustre_and_the_stand_in_are_told_apart(node: Node) -> None:
+    from holdfast_lifecycle.steps import _fsx
+
+    assert _fsx.mount_type(node.context()) == "directory stand-in on ext4"
+    node.write("proc/self/mountinfo", "50 40 0:52 / /fsx rw shared:3 - lustre 10.1.0.9@tcp:/abc rw\n")
+    assert _fsx.mount_type(node.context()) == "lustre"
+
+
+def test_a_clock_out_of_step_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    from holdfast_lifecycle import StepError
+
+    context = node.context()
+    now = time.time
+    assert _clock.check(context)
+    monkeypatch.setattr(_clock.time, "time", lambda: now() - 3)
+    assert not _clock.check(context)
+    with pytest.raises(StepError) as refused:
+        _clock.verify(context)
+    assert refused.value.seen.startswith("the file system is +3.0 s ahead")
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_the_profile_works_in_a_shell_however_often_it_is_read(node: Node, present: bool) -> None:
+    assert node.run("--only", "job_environment") == 0
+    profile = node.root / "etc/profile.d/holdfast.sh"
+    text = profile.read_text().replace("[ -d /opt/holdfast/env/bin ]", "true" if present else "false")
+    script = f"set -eu\n{text}\n{text}\nenv"
+    told = subprocess.run(
+        ["sh", "-c", script], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True, timeout=20
+    )
+    variables = dict(line.split("=", 1) for line in told.stdout.splitlines())
+    assert variables["PATH"] == ("/opt/holdfast/env/bin:" if present else "") + "/usr/bin:/bin"
+    assert variables["PYTHONPATH"] == "/opt/holdfast/lib"
+    assert variables["HOLDFAST_CLUSTER"] == "local"
+    assert variables["HOLDFAST_INSTANCE_ID"] == "i-1"
+    assert variables["HOLDFAST_INSTANCE_GROUP"] == "workers"
+    assert variables["HOLDFAST_EVENTS"] == "/var/log/holdfast/events.jsonl"
+    library = node.root / "opt/holdfast/lib"
+    imported = subprocess.run(
+        [sys.executable, "-S", "-c", "import holdfast_common; print(holdfast_common.__file__)"],
+        env={"PYTHONPATH": str(library)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+    )
+    assert imported.stdout.startswith(str(library))
+    assert (node.root / "var/log/holdfast").stat().st_mode & 0o7777 == 0o1777
+    assert (node.root / "var/log/holdfast/events.jsonl").stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.parametrize(
+    ("address", "group", "role"), [("10.1.0.4", "controller", "Controller"), (ADDRESS, "workers", "Compute")]
+)
+def test_a_node_finds_itself_by_its_address(node: Node, address: str, group: str, role: str) -> None:
+    context = node.context(address=address)
+    assert (context.instance_group, context.role, context.controller_address) == (group, role, "10.1.0.4")
+
+
+def test_the_slurm_node_type_decides_before_the_name(node: Node) -> None:
+    node.groups[0] |= {"Name": "head", "SlurmConfig": {"NodeType": "Controller"}}
+    assert node.context(address="10.1.0.4").role == "Controller"
+
+
+def test_fails_when_the_node_is_not_in_the_resource_configuration(node: Node) -> None:
+    with pytest.raises(
+        LifecycleError, match=r"has the addresses 10\.9\.9\.9, but .* knows only 10\.1\.0\.4, 10\.1\.0\.12"
+    ):
+        node.context(address="10.9.9.9")
+
+
+def test_fails_when_no_group_is_the_controller(node: Node) -> None:
+    node.groups[0]["Name"] = "head"
+    with pytest.raises(LifecycleError, match=r"no instance group of .* is the Slurm controller"):
+        node.context()
+
+
+def test_fails_quickly_when_there_is_no_resource_configuration(
+    node: Node, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAGEMAKER_RESOURCE_CONFIG_PATH", "/nowhere/resource_config.json")
+    assert node.run() == 1
+    assert "cannot read /nowhere/resource_config.json" in capsys.readouterr().out
+
+
+def test_the_plan_changes_nothing(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    assert node.run("--plan") == 0
+    assert "would run clock after fsx, for at most 30 s" in capsys.readouterr().out
+    assert not (node.root / "var").exists()
+
+
+@pytest.fixture
+def slurm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Stand-ins for scontrol and sinfo whose answers a test writes."""
+
+    def say(*, ping: str, state: str = "idle") -> None:
+        for name, answer in (("scontrol", ping), ("sinfo", state)):
+            program = tmp_path / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(f"#!/bin/sh\necho '{answer}'\n")
+            program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+    return say
+
+
+UP = "Slurmctld(primary) at ip-10-1-0-4 is UP"
+
+
+@pytest.mark.parametrize("state", ["idle", "mixed", "allocated", "drained"])
+def test_slurm_is_ready_when_the_controller_hears_the_node(node: Node, slurm_says: Any, state: str) -> None:
+    slurm_says(ping=UP, state=state)
+    assert _slurm.check(node.context())
+
+
+@pytest.mark.parametrize(
+    ("ping", "state"),
+    [("Slurmctld(primary) at x is DOWN", "idle"), (UP, "down"), (UP, "idle*"), (UP, "unknown*"), (UP, "")],
+)
+def test_slurm_is_waited_for_otherwise(
+    node: Node, slurm_says: Any, ping: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast_lifecycle import StepError
+
+    monkeypatch.setattr(_slurm, "_WAIT_S", 0.2)
+    slurm_says(ping=ping, state=state)
+    assert not _slurm.check(node.context())
+    _slurm.apply(node.context())
+    with pytest.raises(StepError):
+        _slurm.verify(node.context())
+
+
+def _interpreter(name: str) -> str:
+    """Its path, in PATH or among pyenv's; skips the test where it is not installed."""
+    versions = sorted(Path.home().glob(f".pyenv/versions/{name.removeprefix('python')}.*/bin/python"))
+    for found in (shutil.which(name), *map(str, versions)):
+        if found and subprocess.run([found, "-V"], capture_output=True, check=False, timeout=20).returncode == 0:
+            return found
+    pytest.skip(f"{name} is not here")
+
+
+PYTHONS = pytest.mark.parametrize("python", [sys.executable, "python3.10", "/usr/bin/python3"])
+
+RUN = """
+import sys
+from pathlib import Path
+from holdfast_lifecycle import _context, _main
+_context.own_addresses = lambda: {"10.1.0.12"}
+root = Path(sys.argv[1])
+arguments = ["--config", str(root / "bundle/config.json"), "--only", "job_environment"]
+sys.exit(_main.main(arguments, root=root))
+"""
+
+
+@PYTHONS
+def test_a_step_runs_under_the_pythons_that_nodes_have(node: Node, python: str) -> None:
+    node.settle()
+    search = f"{REPOSITORY / 'lifecycle'}:{REPOSITORY / 'containers/common'}"
+    environment = {**os.environ, "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [_interpreter(python), "-S", "-c", RUN, str(node.root)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "lifecycle: job_environment: done" in done.stdout
+
+
+@PYTHONS
+def test_on_create_runs_from_anywhere_and_passes_the_exit_code_on(node: Node, python: str) -> None:
+    found = _interpreter(python)
+    node.settle()
+    for source in (REPOSITORY / "lifecycle").iterdir():
+        (node.root / "bundle" / source.name).symlink_to(source)
+    on_create = node.root / "bundle/on_create.sh"
+    environment = {"PATH": os.environ["PATH"], "HOLDFAST_PYTHON": found, "PYTHONDONTWRITEBYTECODE": "1"}
+    resources = node.root / "opt/ml/config/resource_config.json"
+    environment["SAGEMAKER_RESOURCE_CONFIG_PATH"] = str(resources)
+    done = subprocess.run(
+        [str(on_create), "--plan"], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"but {resources} knows only 10.1.0.4, {ADDRESS}" in done.stdout

@@ -1,0 +1,155 @@
+"""What a node's root holds, decided from texts of the machine."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud.nodes import FileSpec, Mount, NodeError, NodeSpec, python_mounts
+from holdfast.localcloud.nodes import _root as root
+
+PASSWD = """\
+root:x:0:0:root:/root:/bin/bash
+munge:x:102:105::/nonexistent:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin
+alice:x:1000:1000:Alice:/home/alice:/bin/bash
+directory-user:x:59999:100:::/bin/sh
+"""
+GROUP = """\
+root:x:0:
+sudo:x:27:alice
+adm:x:4:syslog,alice
+munge:x:105:
+slurm:x:64030:
+alice:x:1000:
+nogroup:x:65534:
+"""
+
+
+def test_people_of_the_machine_are_stripped_and_system_accounts_stay():
+    passwd, _ = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    assert [line.split(":")[0] for line in passwd.splitlines()] == ["root", "munge", "nobody", "slurm", "ubuntu"]
+
+
+def test_ubuntu_has_uid_1000_whoever_had_it_on_the_machine():
+    passwd, group = root.strip_accounts(passwd=PASSWD + "ubuntu:x:1001:1001::/home/u:/bin/sh\n", group=GROUP)
+    assert [line for line in passwd.splitlines() if line.startswith("ubuntu")] == [
+        "ubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/bash"
+    ]
+    assert "ubuntu:x:1000:" in group.splitlines()
+
+
+def test_stripped_people_leave_their_groups():
+    _, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    assert (
+        group
+        == "root:x:0:\nsudo:x:27:\nadm:x:4:syslog\nmunge:x:105:\nslurm:x:64030:\nnogroup:x:65534:\nubuntu:x:1000:\n"
+    )
+
+
+def test_nobody_has_a_password():
+    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    assert {line.split(":")[1] for line in root.shadow_for(passwd).splitlines()} == {"*"}
+    assert {line.split(":")[1] for line in root.gshadow_for(group).splitlines()} == {"*"}
+
+
+def test_hosts_hold_the_node_and_loopback():
+    assert root.hosts(hostname="ip-10-1-0-12", address="10.1.0.12") == (
+        "127.0.0.1 localhost\n::1 localhost ip6-localhost\n10.1.0.12 ip-10-1-0-12\n"
+    )
+
+
+def test_names_are_looked_up_in_files_only():
+    text = root.name_services("passwd: files systemd\nhosts:  files dns\n# note\nservices: db files\n")
+    assert "hosts: files\n" in text
+    assert "dns" not in text
+    assert "systemd" not in text
+    assert "services: db files\n" in text
+
+
+MOUNTINFO = r"""
+22 27 0:21 / /proc rw - proc proc rw
+27 1 254:0 / / rw - ext4 /dev/vda rw
+30 27 254:1 / /usr ro - ext4 /dev/vdb ro
+31 27 254:2 / /var rw shared:3 - xfs /dev/vdc rw
+32 31 254:3 / /var/lib/my\040data rw - ext4 /dev/vdd rw
+33 31 0:40 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw
+34 27 254:4 / /home rw - ext4 /dev/vde rw
+35 27 0:41 / /opt/ram rw - tmpfs tmpfs rw
+36 31 254:5 / /var/log rw - ext4 /dev/vdf rw
+37 27 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro
+38 27 0:42 / /opt/remote rw - fuse.sshfs host: rw
+""".strip()
+
+
+def test_disks_mounted_below_the_root_are_found_parents_first():
+    assert root.disk_mounts(MOUNTINFO) == ["/usr", "/var", "/var/lib/my data"]
+
+
+def test_only_system_directories_are_shared(tmp_path: Path):
+    for name in ("usr", "etc", "home", "data", "farm"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "srv").symlink_to("/data")
+    assert root.hidden_names(tmp_path) == ["data", "farm", "srv"]
+
+
+def test_a_home_inside_a_shared_directory_is_emptied():
+    assert "/var/lib" in root.emptied_directories(Path("/var/lib"))
+    assert "/tmp" in root.emptied_directories(Path("/elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [("munge:munge", (102, 105)), ("munge", (102, 105)), ("ubuntu:root", (1000, 0)), ("7:8", (7, 8)), ("7", (7, 7))],
+)
+def test_owners_are_names_or_numbers(owner: str, expected: tuple[int, int]):
+    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    assert root.Accounts(passwd=passwd, group=group).ids(owner) == expected
+
+
+def test_rejects_an_unknown_owner_with_the_known_ones():
+    passwd, group = root.strip_accounts(passwd="root:x:0:0:::\n", group="root:x:0:\n")
+    with pytest.raises(NodeError, match="no user 'alice' on the node; use one of root, ubuntu or a number"):
+        root.Accounts(passwd=passwd, group=group).ids("alice")
+
+
+def test_files_of_the_spec_replace_ours_and_any_bytes_survive():
+    content = bytes(range(256))
+    spec = NodeSpec(
+        instance_id="i-1",
+        hostname="n1",
+        address="10.1.0.5",
+        files={"/etc/hosts": FileSpec(content=content, mode=0o600, owner="ubuntu")},
+    )
+    _, files = root.root_contents(spec, kept=None)
+    (hosts,) = [file for file in files if file["path"] == "/etc/hosts"]
+    assert hosts["content"].encode("latin-1") == content
+    assert (hosts["mode"], hosts["uid"], hosts["gid"]) == (0o600, 1000, 1000)
+
+
+def test_a_kept_root_gets_only_the_files_of_the_spec(tmp_path: Path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("root:x:0:0:::\ntrainer:x:2000:2000:::\n")
+    (tmp_path / "etc/group").write_text("root:x:0:\ntrainer:x:2000:\n")
+    files = {"/x": FileSpec(content=b"", owner="trainer")}
+    spec = NodeSpec(instance_id="i-1", hostname="n1", address="10.1.0.5", files=files)
+    _, written = root.root_contents(spec, kept=tmp_path)
+    assert [(file["path"], file["uid"]) for file in written] == [("/x", 2000)]
+
+
+def test_an_interpreter_outside_the_shared_directories_is_mounted_where_its_environment_expects_it(tmp_path: Path):
+    base = tmp_path / "python-3.11.7"
+    base.mkdir()
+    link = tmp_path / "python-3.11"
+    link.symlink_to(base)
+    mounts = python_mounts(at="/opt/holdfast/env", prefix=tmp_path, base=link)
+    assert mounts == (
+        Mount(source=tmp_path, target="/opt/holdfast/env", read_only=True),
+        Mount(source=base, target=str(link), read_only=True),
+        Mount(source=base, target=str(base), read_only=True),
+    )
+
+
+def test_the_machines_own_python_needs_one_mount():
+    assert len(python_mounts(at="/opt/holdfast/env", prefix=Path("/usr"), base=Path("/usr"))) == 1
