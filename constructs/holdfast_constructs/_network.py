@@ -1,5 +1,6 @@
 """The network of a cluster: one zone, one private subnet for the nodes, and the security group that EFA needs."""
 
+import ipaddress
 from collections.abc import Sequence
 from typing import Literal
 
@@ -17,7 +18,8 @@ class HyperPodNetwork(Construct):
     """
     A VPC in one availability zone, because EFA does not cross zones.
 
-    The nodes' subnet is the first of the block and as large as the instance groups need, because it cannot grow later.
+    The nodes' subnet is the first half of the block, whatever the groups: a subnet cannot change its size, and one that
+    followed the number of nodes would replace itself, and the cluster with it, when a group grows.
     """
 
     vpc: ec2.IVpc
@@ -44,7 +46,7 @@ class HyperPodNetwork(Construct):
             cidr: IPv4 block of the VPC.
             availability_zone: The zone of the nodes' subnet. The CDK compares it with ``Stack.availability_zones`` and
                 looks those up in the account, unless the stack overrides them.
-            instance_groups: What the subnet must have room for.
+            instance_groups: What the subnet must have room for. ValueError when it has not.
             egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not.
             removal_policy: Default: DESTROY. RETAIN keeps what a retained file system stands on: VPC, nodes' subnet and
                 security group. Without them the stack of such a file system cannot be deleted.
@@ -56,7 +58,7 @@ class HyperPodNetwork(Construct):
             "Resource",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
             availability_zones=[availability_zone],
-            subnet_configuration=_subnets(instance_groups, nat=nat),
+            subnet_configuration=_subnets(cidr, instance_groups, nat=nat),
             nat_gateways=1 if nat else 0,
             restrict_default_security_group=False,
             gateway_endpoints={"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)},
@@ -98,8 +100,14 @@ class HyperPodNetwork(Construct):
         return group
 
 
-def _subnets(groups: Sequence[InstanceGroup], *, nat: bool) -> list[ec2.SubnetConfiguration]:
-    prefix = prefix_length_for(addresses_needed((group.instance_type, group.instance_count) for group in groups))
+def _subnets(cidr: str, groups: Sequence[InstanceGroup], *, nat: bool) -> list[ec2.SubnetConfiguration]:
+    prefix = ipaddress.IPv4Network(cidr).prefixlen + 1
+    needed = addresses_needed((group.instance_type, group.instance_count) for group in groups)
+    if prefix_length_for(needed) < prefix:
+        raise ValueError(
+            f"the instance groups need {needed} addresses, and half of cidr {cidr} has {2 ** (32 - prefix)}; "
+            f"give a block of /{prefix_length_for(needed) - 1} or larger"
+        )
     kind = ec2.SubnetType.PRIVATE_WITH_EGRESS if nat else ec2.SubnetType.PRIVATE_ISOLATED
     nodes = ec2.SubnetConfiguration(name="Nodes", subnet_type=kind, cidr_mask=prefix)
     public = ec2.SubnetConfiguration(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from settings import RefusedError
 
 Identity = Mapping[str, "int | str"]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from settings import RefusedError
 from torch import Tensor
+
+from settings import RefusedError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,8 @@ import sys
 import threading
 import time
 
-from settings import RefusedError, find_place, parse_settings
-
 from holdfast_common import EventLog
+from settings import RefusedError, find_place, parse_settings
 
 STOP_GRACE_S = 5.0
 """After SIGTERM: time to finish a step and save. A rank that waits for a dead one is ended then."""

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
 
-import checkpoint
 import torch
 import torch.distributed as dist
+
+import checkpoint
 from adamw import FlatAdamW
 from data import Corpus
+from holdfast_common import EventLog, kinds
 from model import ModelConfig, build_model
 from settings import Place, RefusedError, Settings
-
-from holdfast_common import EventLog, kinds
 
 REPORT_EVERY_STEPS = 5
 WARMUP_STEPS = 10

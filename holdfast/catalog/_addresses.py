@@ -1,4 +1,4 @@
-"""How many addresses a cluster takes from its subnet. A subnet cannot grow later, so it is sized from the groups."""
+"""How many addresses a cluster takes from its subnet. A subnet cannot grow later, so it is judged before it is made."""
 
 import math
 from collections.abc import Iterable

@@ -6,7 +6,7 @@ AWS's JSON protocol: importing botocore and reading its service models costs mor
 may take. Both give the same answers and raise the same error.
 """
 
-import functools
+import contextlib
 import http.client
 import json
 import urllib.parse
@@ -82,19 +82,11 @@ def _text(element: ElementTree.Element, path: str) -> str:
 def _post(endpoint: str, *, region: str, service: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
     # The region and the service are read from the credential scope; nobody checks the signature that is not there.
     scope = f"AWS4-HMAC-SHA256 Credential=holdfast/20260101/{region}/{service}/aws4_request"
-    connection = _connection(endpoint)
-    for attempt in (1, 2):
+    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=TIMEOUT_S)
+    with contextlib.closing(connection):
         try:
             connection.request("POST", "/", body=body, headers={**headers, "Authorization": scope})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (http.client.HTTPException, OSError) as error:
-            connection.close()  # an idle connection that the server has closed meanwhile; the next request opens another
-            if attempt == 2:
-                raise UnreachableError(f"the embedded AWS at {endpoint} does not answer: {error}") from None
-    raise AssertionError
-
-
-@functools.cache
-def _connection(endpoint: str) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=TIMEOUT_S)
+            raise UnreachableError(f"the embedded AWS at {endpoint} does not answer: {error}") from None

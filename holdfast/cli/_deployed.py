@@ -170,7 +170,7 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
             **token,
         )
         lines += [entry["message"] for entry in page["events"]]
-        if "nextToken" not in page:
+        if not page.get("nextToken"):
             break
         token = {"nextToken": page["nextToken"]}
     return sorted((Event.from_json(line) for line in lines), key=lambda event: event.time_ns)

@@ -34,7 +34,7 @@ def events(
             if json:
                 print(line, flush=True)
             else:
-                console.print(render(event))
+                console.print(render(event), soft_wrap=True)
         if not follow:
             return
         time.sleep(POLL_S)

@@ -19,6 +19,10 @@ class Fault(StrEnum):
     cut = "cut"
 
 
+TAXONOMY = {Fault.destroy: "instance-lost", Fault.freeze: "instance-unreachable", Fault.cut: "instance-unreachable"}
+"""The fault of ``holdfast_common.FAULTS`` that each of them is."""
+
+
 def kill_node(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
     fault: Annotated[Fault, typer.Option(help="destroy, freeze (stop its processes) or cut (unplug it).")] = (
@@ -39,6 +43,6 @@ def inject(context: Context, *, node: str, fault: Fault) -> str:
     target = instance(context, node=node)
     instance_id = target.spec.instance_id
     # Recorded first: the timeline counts the seconds to notice from here.
-    record_event(context, kind="fault_injected", node=instance_id, fault=fault.value)
+    record_event(context, kind="fault_injected", node=instance_id, fault=TAXONOMY[fault])
     {Fault.destroy: target.destroy, Fault.freeze: target.freeze, Fault.cut: target.cut}[fault]()
     return instance_id

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
@@ -11,7 +12,10 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-console = Console(highlight=False)
+PIPE_WIDTH = 160
+"""Columns where there is no terminal to say how many it has."""
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

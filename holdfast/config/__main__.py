@@ -1,6 +1,8 @@
-"""Write ``docs/environment.schema.json``: ``python -m holdfast.config``."""
+"""Write what follows from the models, ``docs/environment.schema.json`` and ``docs/environment.md``: ``make schema``."""
 
+from holdfast.config._reference import REFERENCE, reference_text
 from holdfast.config._schema import SCHEMA, schema_text
 
 if __name__ == "__main__":
     SCHEMA.write_text(schema_text())
+    REFERENCE.write_text(reference_text())

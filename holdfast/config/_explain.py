@@ -15,13 +15,18 @@ from holdfast.config._problems import Problem, plain, shown
 def explain(error: ValidationError, document: Document) -> list[Problem]:
     """All problems that pydantic found, except where the reading of the file had found one."""
     known = {problem.path for problem in document.problems}
-    found = (_problem(details, document) for details in error.errors(include_url=False))
+    found = (_problem(details, document) for details in error.errors(include_url=False) if not _follows(details))
     return [problem for problem in found if problem.path not in known]
 
 
 def allowed_at(location: Location) -> Allowed:
     """What may stand at a location of the environment file."""
     return _allowed(_annotation(location))
+
+
+def _follows(details: ErrorDetails) -> bool:
+    """A list counted without its malformed items, which are told by themselves."""
+    return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
 
 
 def _problem(details: ErrorDetails, document: Document) -> Problem:
@@ -76,7 +81,7 @@ def _annotation(location: Location) -> Any:
     annotation: Any = Environment
     for part in location:
         if isinstance(part, int):
-            annotation = get_args(_bare(annotation))[0]
+            annotation = get_args(bare(annotation))[0]
         else:
             field = _model(annotation).model_fields[part]
             annotation = field.annotation
@@ -86,12 +91,12 @@ def _annotation(location: Location) -> Any:
 
 
 def _model(annotation: Any) -> type[BaseModel]:
-    model: type[BaseModel] = _bare(annotation)
+    model: type[BaseModel] = bare(annotation)
     assert issubclass(model, BaseModel)
     return model
 
 
-def _bare(annotation: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """Without Annotated and without None."""
     while True:
         if get_origin(annotation) is Annotated:
@@ -111,7 +116,7 @@ def _allowed(annotation: Any) -> Allowed:
     if get_origin(annotation) is Literal:
         return _one_of(get_args(annotation))
     if get_origin(annotation) is tuple:
-        item = _bare(get_args(annotation)[0])
+        item = bare(get_args(annotation)[0])
         what = f"of {', '.join(get_args(item))}" if get_origin(item) is Literal else f"of {item.__name__.lower()}s"
         return Allowed(f"a list {what}", [])
     settings = {name: None for name, field in annotation.model_fields.items() if field.is_required()}

@@ -23,7 +23,8 @@ class Network(Model):
     """The VPC and the one subnet that the nodes live in; EFA does not cross availability zones."""
 
     cidr: fields.Cidr
-    """IPv4 block of the VPC. The nodes' subnet is cut from it, sized from the instance groups."""
+    """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
+    can change its size later."""
     availability_zone: fields.AvailabilityZone
     """Where nodes and file system are. It must be in the environment's region."""
     egress: Literal["nat", "none"] = "nat"

@@ -63,6 +63,7 @@ class Sections:
 
 
 Rule = Callable[[Sections], Iterator[Problem]]
+"""Its docstring says what holds and, after "Source: ", who says so; docs/environment.md lists them."""
 
 
 def broken_rules(document: Document) -> list[Problem]:
@@ -72,6 +73,11 @@ def broken_rules(document: Document) -> list[Problem]:
 
 
 def names_are_unique(sections: Sections) -> Iterator[Problem]:
+    """
+    Names of instance groups, datasets and users are unique, and so are the users' uids.
+
+    Source: CreateCluster refuses duplicate group names; the others become logical ids and accounts.
+    """
     lists: tuple[tuple[Location, type[BaseModel], tuple[str, ...], str], ...] = (
         (GROUPS, InstanceGroup, ("name",), "instance group"),
         (DATASETS, Dataset, ("name",), "dataset"),
@@ -100,6 +106,11 @@ def _repeated(
 
 
 def slurm_has_one_controller(sections: Sections) -> Iterator[Problem]:
+    """
+    Exactly one instance group has node_type Controller, and at most one has Login.
+
+    Source: HyperPod developer guide, Slurm configuration through the API.
+    """
     groups = sections.all_groups()
     if groups is None:
         return
@@ -117,6 +128,11 @@ def slurm_has_one_controller(sections: Sections) -> Iterator[Problem]:
 
 
 def partitions_belong_to_compute(sections: Sections) -> Iterator[Problem]:
+    """
+    A Compute group has a partition, and no other group has one.
+
+    Source: HyperPod developer guide, Slurm configuration through the API.
+    """
     for place, group in sections.each(InstanceGroup, GROUPS):
         where, node_type, partition = (*place, "slurm", "partition"), group.slurm.node_type, group.slurm.partition
         if node_type == "Compute" and partition is None:
@@ -129,6 +145,11 @@ def partitions_belong_to_compute(sections: Sections) -> Iterator[Problem]:
 
 
 def counts_fit_their_group(sections: Sections) -> Iterator[Problem]:
+    """
+    The Controller group has one node and no spare; any group has at most 6758 nodes, spares included.
+
+    Source: HyperPod developer guide, Slurm configuration through the API; ClusterInstanceGroupSpecification in the API.
+    """
     for place, group in sections.each(InstanceGroup, GROUPS):
         if group.slurm.node_type == "Controller" and group.total_count != 1:
             yield sections.document.problem(
@@ -147,6 +168,11 @@ def counts_fit_their_group(sections: Sections) -> Iterator[Problem]:
 
 
 def zone_is_in_the_region(sections: Sections) -> Iterator[Problem]:
+    """
+    The availability zone is one of the region.
+
+    Source: Amazon EC2 user guide, regions and zones: a zone's name is its region's and a letter.
+    """
     network, region = sections.one(Network, ("network",)), sections.raw(("region",))
     if network is None or not isinstance(region, str) or not re.fullmatch(REGION, region):
         return
@@ -161,28 +187,34 @@ def zone_is_in_the_region(sections: Sections) -> Iterator[Problem]:
 
 
 def groups_fit_into_the_network(sections: Sections) -> Iterator[Problem]:
+    """
+    The network has room for the addresses that the instance groups need, and for the NAT gateway's subnet.
+
+    Source: addresses per instance type in holdfast/catalog; VPC and subnet sizes in the Amazon VPC user guide.
+    """
     network, groups = sections.one(Network, ("network",)), sections.all_groups()
     if network is None or groups is None:
         return
     needed = addresses_needed((group.instance_type, group.total_count) for _, group in groups)
-    # The public subnet of the NAT gateway lies in the same block.
-    in_all = needed + (16 if network.egress == "nat" else 0)
-    prefix, wanted = ipaddress.IPv4Network(network.cidr).prefixlen, prefix_length_for(in_all)
-    subnet = prefix_length_for(needed)
-    if network.egress == "nat" and subnet <= prefix:
-        wanted = min(wanted, subnet - 1)
+    # The nodes' subnet is half of the block; the other half is for what comes beside it.
+    prefix, wanted = ipaddress.IPv4Network(network.cidr).prefixlen, prefix_length_for(needed) - 1
     if wanted >= prefix:
         return
     fix = f"write a block of /{wanted}" if wanted >= 16 else "take fewer nodes: a VPC has at most a /16"
     yield sections.document.problem(
         ("network", "cidr"),
-        given=f"{network.cidr} with {2 ** (32 - prefix)} addresses",
-        allowed=f"room for the {needed} addresses that the instance groups need",
+        given=f"{network.cidr}, half of which has {2 ** (31 - prefix)} addresses",
+        allowed=f"a half with room for the {needed} addresses that the instance groups need",
         fix=fix,
     )
 
 
 def datasets_do_not_overlap(sections: Sections) -> Iterator[Problem]:
+    """
+    No dataset's folder, and no dataset's prefix, lies in that of another.
+
+    Source: FSx API reference, CreateDataRepositoryAssociation.
+    """
     datasets = sections.each(Dataset, DATASETS)
     for attribute in ("file_system_path", "s3_prefix"):
         for index, (place, dataset) in enumerate(datasets):
@@ -203,6 +235,11 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def images_have_a_place(sections: Sections) -> Iterator[Problem]:
+    """
+    An image of source ecr names a repository and one of source environment does not; environment needs cloud embedded.
+
+    Source: our own: on AWS no Python environment of this machine is there.
+    """
     where: Location = ("images", "training")
     image = sections.one(TrainingImage, where)
     if image is None:
@@ -225,6 +262,11 @@ def images_have_a_place(sections: Sections) -> Iterator[Problem]:
 
 
 def stand_ins_are_embedded(sections: Sections) -> Iterator[Problem]:
+    """
+    Stand-ins are named with cloud embedded only.
+
+    Source: our own: on AWS nothing stands in for anything.
+    """
     if _embedded(sections):
         return
     stand_ins = sections.one(StandIns, ("stand_ins",))
@@ -239,6 +281,11 @@ def stand_ins_are_embedded(sections: Sections) -> Iterator[Problem]:
 
 
 def embedded_account_is_the_one(sections: Sections) -> Iterator[Problem]:
+    """
+    With cloud embedded the account is 123456789012.
+
+    Source: our own: the embedded AWS has one account, moto's default.
+    """
     account = sections.raw(("account",))
     if _embedded(sections) and isinstance(account, str) and account != EMBEDDED_ACCOUNT:
         yield sections.document.problem(

@@ -74,7 +74,7 @@ class Product:
 
 @pytest.fixture
 def product(tmp_path: Path) -> Iterator[Product]:
-    before = traces()
+    before = shared_traces()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     product = Product(home=tmp_path / "home", port=port, work=tmp_path)
@@ -82,22 +82,28 @@ def product(tmp_path: Path) -> Iterator[Product]:
         yield product
     finally:
         product.run("down")
-    assert traces() - before == set()
+    assert own_traces(product.home) == set()
+    assert shared_traces() - before == set()
     assert not product.home.exists()
 
 
-def traces() -> set[str]:
-    """Everything on this machine that a local cloud could leave behind."""
-    found = {f"mount {line.split()[1]}" for line in Path("/proc/mounts").read_text().splitlines()}
-    found |= {f"netns {entry.name}" for entry in Path("/run/netns").glob("*")}
-    found |= {f"link {entry.name}" for entry in Path("/sys/class/net").iterdir()}
-    found |= {f"cgroup {path}" for path in Path("/sys/fs/cgroup").glob("*/*") if path.is_dir()}
+def own_traces(home: Path) -> set[str]:
+    """Processes and mounts of this home. A process inside a node names the home in its overlay mount."""
+    name = str(home)
+    found = {f"mount {line}" for line in Path("/proc/mounts").read_text().splitlines() if name in line}
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            mounts = (process / "mountinfo").read_text()
         except OSError:
             continue
-        line = b" ".join(words).decode(errors="replace")
-        if any(word in line for word in ("holdfast.localcloud", "slurmd", "slurmctld", "munged", "bytelm", "aws-cdk")):
-            found.add(f"process {line}")
+        if int(process.name) != os.getpid() and (name in words or name in mounts):
+            found.add(f"process {process.name} {words}")
     return found
+
+
+def shared_traces() -> set[str]:
+    """What a local cloud could leave in places that all programs of the machine share."""
+    found = {f"netns {entry.name}" for entry in Path("/run/netns").glob("*")}
+    found |= {f"link {entry.name}" for entry in Path("/sys/class/net").iterdir()}
+    return found | {f"cgroup {path}" for path in Path("/sys/fs/cgroup").glob("*/*") if path.is_dir()}

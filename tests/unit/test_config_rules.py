@@ -110,13 +110,14 @@ def test_the_base_of_these_tests_is_valid_on_both_clouds(folder: Path) -> None:
         ),
         pytest.param(
             {"cidr": "10.1.0.0/24"},
-            ["demo.yaml:5: network.cidr: got 10.1.0.0/24 with 256 addresses; allowed: room for the 215 addresses that "
-             "the instance groups need; write a block of /23"],
-            id="network-without-room-for-the-nat-gateway",
+            ["demo.yaml:5: network.cidr: got 10.1.0.0/24, half of which has 128 addresses; allowed: a half with room for "
+             "the 215 addresses that the instance groups need; write a block of /23"],
+            id="network-whose-half-is-too-small",
         ),
         pytest.param(
             {"workers": "6000"},
-            ["demo.yaml:5: network.cidr: got 10.1.0.0/16 with 65536 addresses; allowed: room for the 211287 addresses "
+            ["demo.yaml:5: network.cidr: got 10.1.0.0/16, half of which has 32768 addresses; allowed: a half with "
+             "room for the 211287 addresses "
              "that the instance groups need; take fewer nodes: a VPC has at most a /16"],
             id="more-nodes-than-a-vpc-has-room-for",
         ),

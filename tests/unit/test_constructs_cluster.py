@@ -111,12 +111,12 @@ def test_the_security_group_lets_its_members_talk_by_reference_in_and_out(resour
     assert [(rule["IpProtocol"], rule["CidrIp"]) for rule in written_into_the_group] == [("-1", "0.0.0.0/0")]
 
 
-def test_the_nodes_subnet_is_first_private_and_sized_from_the_groups(resources: dict[str, Any]) -> None:
+def test_the_nodes_subnet_is_private_and_the_first_half_of_the_network(resources: dict[str, Any]) -> None:
     subnets = [subnet["Properties"] for subnet in of_type(resources, "AWS::EC2::Subnet").values()]
 
     assert [(subnet["CidrBlock"], subnet["MapPublicIpOnLaunch"]) for subnet in subnets] == [
-        ("10.1.0.0/24", False),
-        ("10.1.1.0/28", False),
+        ("10.1.0.0/17", False),
+        ("10.1.128.0/28", False),
     ]
     assert {subnet["AvailabilityZone"] for subnet in subnets} == {"us-west-2a"}
 

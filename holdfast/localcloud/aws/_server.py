@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import importlib
 import json
 import logging
 import os
@@ -219,10 +220,8 @@ def _body(request: Request) -> dict[str, Any]:
 
 def _warm_up() -> None:
     """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
-    import cfnlint.schema.manager
-    import moto.ec2.models
-    import moto.iam.models
-    import moto.s3.models  # noqa: F401
+    for name in ("cfnlint.schema.manager", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
+        importlib.import_module(name)
 
 
 def _cloudformation() -> Any:
