@@ -8,6 +8,7 @@ so the picture is the same for the embedded AWS and the real one.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -110,14 +111,14 @@ class Cdk:
 
 
 def end(child: "subprocess.Popen[bytes]") -> None:
-    """End a child started here and wait for it: first politely, then for certain."""
+    """End a child started here, with the programs it started, and wait for it: first politely, then for certain."""
     if child.poll() is not None:
         return
-    child.terminate()
+    os.killpg(child.pid, signal.SIGTERM)
     try:
         child.wait(timeout=3.0)
     except subprocess.TimeoutExpired:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 

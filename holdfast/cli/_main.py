@@ -39,14 +39,15 @@ for command in (
 
 def main() -> None:
     """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         app(standalone_mode=True)
     except CommandError as error:
         _fail(str(error), error.exit_code)
     except (LocalCloudError, ProcessError) as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
+    except Interrupted:
         _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
@@ -75,9 +76,15 @@ def _known_failure(error: Exception) -> str | None:
     return None
 
 
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM. Not KeyboardInterrupt, which the command-line library would answer with words of its own."""
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM unwinds like Ctrl-C, so that everything half-made is taken down."""
-    raise KeyboardInterrupt
+    """Unwind once, so that everything half-made is taken down; a second Ctrl-C does not stop that."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise Interrupted
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:

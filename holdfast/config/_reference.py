@@ -22,8 +22,9 @@ _INTRO = """\
 
 <!-- Written by `make schema` from holdfast/config. Change it there. -->
 
-One YAML file describes one environment: a HyperPod cluster with its network, storage and scripts, deployed as one stack.
-`environments/local.yaml` is a rehearsal on this machine, `environments/slurm-p5.yaml` a cluster on AWS; both are living examples.
+One YAML file describes one environment: a HyperPod cluster with its network, storage and scripts, as one stack.
+`environments/local.yaml` is a rehearsal on this machine, `environments/slurm-p5.yaml` a cluster on AWS.
+Both are tested, and good to copy.
 
     holdfast up local                           # environments/local.yaml
     holdfast up path/to/file.yaml               # any other file

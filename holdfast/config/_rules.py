@@ -188,7 +188,7 @@ def zone_is_in_the_region(sections: Sections) -> Iterator[Problem]:
 
 def groups_fit_into_the_network(sections: Sections) -> Iterator[Problem]:
     """
-    The network has room for the addresses that the instance groups need, and for the NAT gateway's subnet.
+    Half of the network's block, which is the nodes' subnet, has room for the addresses that the instance groups need.
 
     Source: addresses per instance type in holdfast/catalog; VPC and subnet sizes in the Amazon VPC user guide.
     """

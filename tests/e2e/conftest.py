@@ -14,6 +14,8 @@ import boto3
 import pytest
 import yaml
 
+from holdfast.localcloud import LocalCloud
+
 ROOT = Path(__file__).parents[2]
 COMMAND_TIMEOUT_S = 420
 
@@ -47,6 +49,26 @@ class Product:
         done = subprocess.CompletedProcess(arguments, child.returncode, out, err)
         assert not check or done.returncode == 0, f"holdfast {' '.join(arguments)}: {done.returncode}\n{out}\n{err}"
         return done
+
+    def cdk(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """The CDK CLI as a user runs it, in the repository's root."""
+        local = LocalCloud(home=self.home, port=self.port)
+        tools = Path(sys.executable).parent
+        return subprocess.run(
+            [
+                str(tools / "node"),
+                str(ROOT / "node_modules/aws-cdk/bin/cdk"),
+                *arguments,
+                "--output",
+                str(self.work / "out"),
+            ],
+            cwd=ROOT,
+            env={**os.environ, **local.client_environment(region="us-west-2"), "PATH": f"{tools}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
 
     def status(self) -> dict[str, Any]:
         view: dict[str, Any] = json.loads(self.run("status", "--json").stdout)

@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -81,8 +83,8 @@ def test_a_changed_worker_count_keeps_the_nodes_that_stay(product: Any) -> None:
 def test_a_deploy_that_fails_is_rolled_back_and_the_retry_works(product: Any) -> None:
     product.run("up", str(product.environment(workers=1, spares=0)))
     before = workers_of(product)
-    # A uid that the image has given to somebody else: the lifecycle step says so, on the new node.
-    broken = product.environment(workers=2, spares=0, lifecycle={"users": [{"name": "trainer", "uid": 1000}]})
+    # A name that the image has given to somebody else: the lifecycle step says so, on the new node.
+    broken = product.environment(workers=2, spares=0, lifecycle={"users": [{"name": "munge", "uid": 2000}]})
 
     refused = product.run("up", str(broken), check=False)
 
@@ -99,9 +101,10 @@ def test_everything_comes_back_after_the_embedded_aws_was_killed(product: Any) -
     environment = str(product.environment(workers=1, spares=0))
     product.run("up", environment)
     before = product.status()
-    pid = json.loads((product.home / "run" / "aws.json").read_text())["pid"]
+    worker = next(n["hostname"] for n in before["nodes"] if n["instance_group"] == "workers")
+    product.run("ssh", worker, "--", "touch", "/root/the-same-node")
 
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid_of(product, "aws"), signal.SIGKILL)
     time.sleep(0.2)
     assert product.run("status", check=False).returncode == 2
 
@@ -110,6 +113,44 @@ def test_everything_comes_back_after_the_embedded_aws_was_killed(product: Any) -
     after = product.status()
     assert after["nodes"] == before["nodes"]
     assert after["stack_outputs"] == before["stack_outputs"]
+    product.run("ssh", worker, "--", "test", "-e", "/root/the-same-node")
+
+
+def test_a_deployment_survives_the_death_of_the_embedded_aws_in_its_middle(product: Any) -> None:
+    product.run("up", str(product.environment(workers=1, spares=0)))
+    before = workers_of(product)
+    child = product.popen("up", str(product.environment(workers=2, spares=0)))
+    wait_until(lambda: stack_status(product) == "UPDATE_IN_PROGRESS", child=child)
+    os.kill(pid_of(product, "aws"), signal.SIGKILL)
+
+    _, err = child.communicate(timeout=120)
+
+    assert child.returncode not in (0, None)
+    assert err.startswith("holdfast: ")
+    assert "Traceback" not in err
+    product.run("up", str(product.environment(workers=2, spares=0)))
+    assert len(workers_of(product)) == 2
+    assert before < workers_of(product)
+
+
+def test_the_cdk_cli_by_hand_sees_no_difference_and_destroys_everything(product: Any) -> None:
+    path = product.environment(workers=1, spares=0)
+    product.run("up", str(path))
+
+    difference = product.cdk("diff", "-c", f"environment={path}", "--fail")
+    destroyed = product.cdk("destroy", "-c", f"environment={path}", "--all", "--force")
+
+    assert difference.returncode == 0, difference.stdout + difference.stderr
+    assert destroyed.returncode == 0, destroyed.stdout + destroyed.stderr
+    assert product.client("sagemaker").list_clusters()["ClusterSummaries"] == []
+    assert product.client("fsx").describe_file_systems()["FileSystems"] == []
+    assert all(vpc["IsDefault"] for vpc in product.client("ec2").describe_vpcs()["Vpcs"])
+    buckets = [bucket["Name"] for bucket in product.client("s3").list_buckets()["Buckets"]]
+    assert [name for name in buckets if not name.startswith("cdk-")] == []
+    view = product.status()
+    assert view["stack_status"] == "absent"
+    assert view["nodes"] == []
+    assert list((product.home / "fsx").glob("*")) == []
 
 
 @pytest.mark.parametrize("after_s", [0.5, 3.0, 8.0, 14.0])
@@ -129,11 +170,30 @@ def test_down_cleans_up_after_everything_was_killed(product: Any) -> None:
     product.run("up", str(product.environment(workers=1, spares=0)))
 
     for name in ("aws", "hyperpod"):
-        os.kill(json.loads((product.home / "run" / f"{name}.json").read_text())["pid"], signal.SIGKILL)
+        os.kill(pid_of(product, name), signal.SIGKILL)
 
     product.run("down")
 
     assert not product.home.exists()
+
+
+def wait_until(holds: Callable[[], bool], *, child: "subprocess.Popen[str]", within_s: float = 120.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert child.poll() is None, "the command ended first"
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def stack_status(product: Any) -> str:
+    status: str = product.client("cloudformation").describe_stacks(StackName="holdfast-local")["Stacks"][0][
+        "StackStatus"
+    ]
+    return status
+
+
+def pid_of(product: Any, name: str) -> int:
+    return int(json.loads((product.home / "run" / f"{name}.json").read_text())["pid"])
 
 
 def workers_of(product: Any) -> set[str]:

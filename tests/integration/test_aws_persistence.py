@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 ENFORCE_SSL = json.dumps(
@@ -45,8 +47,8 @@ class Cloud:
         self.process = None
         self.clients = {}
 
-    def start(self):
-        self.port = free_port()
+    def start(self, *, port=None):
+        self.port = port or free_port()
         self.endpoint = f"http://localhost:{self.port}"
         command = [sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(self.home), "--port", str(self.port)]
         self.process = subprocess.Popen(
@@ -300,3 +302,27 @@ def _has_ipv6():
         probe.bind(("::1", 0))
         return True
     return False
+
+
+def test_nobody_is_told_that_things_are_gone_before_they_are_restored(cloud):
+    """A control plane that asks too early must not take a restoring cloud for an empty one and end its nodes."""
+    made = {cloud["ec2"].create_vpc(CidrBlock=f"10.{number}.0.0/16")["Vpc"]["VpcId"] for number in range(5)}
+    cloud.end()
+    answers, ready = [], threading.Event()
+
+    def ask() -> None:
+        while not ready.is_set():
+            with contextlib.suppress(BotoCoreError, ClientError):
+                answers.append({vpc["VpcId"] for vpc in cloud["ec2"].describe_vpcs()["Vpcs"]})
+
+    cloud.port = free_port()
+    cloud.endpoint = f"http://localhost:{cloud.port}"
+    asker = threading.Thread(target=ask)
+    asker.start()
+    cloud.start(port=cloud.port)
+    time.sleep(0.3)
+    ready.set()
+    asker.join()
+
+    assert answers
+    assert all(made <= answer for answer in answers)

@@ -284,6 +284,14 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file(write: Write) ->
     ]
 
 
+def test_a_malformed_group_counts_as_a_group(write: Write) -> None:
+    text = VALID.replace("instance_count: ", "instance_count: number ")
+
+    lines = [problem.split(": ")[1] for problem in problems_of(write(text))]
+
+    assert lines == ["cluster.instance_groups.0.instance_count", "cluster.instance_groups.1.instance_count"]
+
+
 def test_a_problem_carries_its_parts_for_programs(write: Write) -> None:
     with pytest.raises(EnvironmentFileError) as caught:
         load(write(VALID.replace("instance_count: 4", "instance_count: four")))

@@ -110,8 +110,8 @@ def test_the_base_of_these_tests_is_valid_on_both_clouds(folder: Path) -> None:
         ),
         pytest.param(
             {"cidr": "10.1.0.0/24"},
-            ["demo.yaml:5: network.cidr: got 10.1.0.0/24, half of which has 128 addresses; allowed: a half with room for "
-             "the 215 addresses that the instance groups need; write a block of /23"],
+            ["demo.yaml:5: network.cidr: got 10.1.0.0/24, half of which has 128 addresses; allowed: a half with "
+             "room for the 215 addresses that the instance groups need; write a block of /23"],
             id="network-whose-half-is-too-small",
         ),
         pytest.param(

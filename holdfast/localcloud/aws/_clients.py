@@ -7,6 +7,8 @@ import boto3
 from botocore.config import Config
 
 DEFAULT_ACCOUNT = "123456789012"
+OWN_ACCESS_KEY = "embedded"
+"""By it the front knows requests of the embedded AWS's own services."""
 
 
 class ClientFactory(Protocol):
@@ -24,7 +26,7 @@ class Clients:
         self._lock = threading.Lock()
         self._made: dict[str, Any] = {}
         self._session = boto3.session.Session(
-            aws_access_key_id="embedded",
+            aws_access_key_id=OWN_ACCESS_KEY,
             aws_secret_access_key="embedded",  # noqa: S106 - nobody checks it
             region_name=region,
         )

@@ -20,7 +20,7 @@ from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _bucket_policy
-from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT
+from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT, OWN_ACCESS_KEY
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._service import Caller, HostedService, error_response
@@ -47,6 +47,8 @@ class Front:
         private: Callable[[Request], Response],
         gate: Gate,
     ) -> None:
+        self.ready = False
+        """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
         self.changed: Callable[[str], None] = lambda _name: None
         self.changed_moto: Callable[[str], None] = lambda _name: None
         self._services = services
@@ -75,6 +77,9 @@ class Front:
             return self._private(request)
         key, region, service = _scope(request)
         operation = _operation(request)
+        if not self.ready and key != OWN_ACCESS_KEY:
+            restoring = ServiceError("ServiceUnavailable", "the embedded AWS is restoring its state; try again", 503)
+            return error_response(protocol=_protocol(request, service), error=restoring)
         hosted = self._services.get(service)
         if hosted is not None and operation:
             if hosted.owns(operation):

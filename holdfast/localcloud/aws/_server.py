@@ -64,7 +64,6 @@ class EmbeddedAws:
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
                 for server in self._servers
             ]
-            self._ready = False
             self._stopping = threading.Event()
             self._start()
             undo.pop_all()
@@ -99,7 +98,7 @@ class EmbeddedAws:
         return {
             "status": "degraded" if problem else "ok",
             "pid": os.getpid(),
-            "ready": self._ready,
+            "ready": self._front.ready,
             "problem": problem,
             "unsaved": self._persistence.unsaved,
         }
@@ -119,7 +118,7 @@ class EmbeddedAws:
         for name, service in self._services.items():
             service.on_change = partial(self._persistence.changed, name, ours=True)
         self._persistence.start()
-        self._ready = True
+        self._front.ready = True
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
     def _make_services(self) -> Mapping[str, HostedService]:
@@ -145,7 +144,9 @@ class EmbeddedAws:
         where = (request.method, request.path)
         try:
             if where == ("GET", "/_holdfast/health"):
-                return json_response(self.health(), status=200 if self._ready else 503)
+                return json_response(self.health(), status=200 if self._front.ready else 503)
+            if not self._front.ready:
+                return json_response({"code": "ServiceUnavailable", "message": "restoring"}, status=503)
             if where == ("GET", "/_holdfast/hyperpod/watch"):
                 version = request.args.get("version", type=int, default=-1)
                 timeout_s = min(request.args.get("timeout_s", type=float, default=10.0), LONGEST_WATCH_S)

@@ -76,11 +76,15 @@ def pick(described: Mapping[str, Any], *names: str) -> Any:
 
 
 def unwrapped(response: Mapping[str, Any], noun: str) -> dict[str, Any]:
-    """The described thing inside a response: the structure, or the first of the list, that it holds."""
+    """
+    The described thing inside a response: the structure, or the first of the list, that it holds.
+
+    A response whose members only name the thing (ClusterArn, ClusterStatus) is the thing; its lists are its parts.
+    """
     body = {key: value for key, value in response.items() if key not in ("ResponseMetadata", "NextToken", "nextToken")}
     wanted = squeezed(noun)
     named = [value for key, value in body.items() if wanted in squeezed(key) or squeezed(key).rstrip("s") in wanted]
-    for value in [*named, *body.values()]:
+    for value in named or body.values():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             return dict(value[0])
         if isinstance(value, Mapping) and value:
