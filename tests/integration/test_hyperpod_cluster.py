@@ -248,6 +248,17 @@ def test_a_frozen_node_is_replaced(lab: Lab) -> None:
     assert states(lab) == {"idle"}
 
 
+def test_a_node_whose_network_is_cut_is_replaced(lab: Lab) -> None:
+    cut = lab.workers()[0]
+    lab.fleet.node(cut).cut()
+    assert lab.fleet.node(cut).alive()
+    assert eventually(lambda: cut not in lab.workers() and len(lab.workers()) == 2 and lab.all_run(), within_s=20)
+    lost = [
+        event for event in lab.events(stream="control-plane") if event["node"] == cut and event["kind"] == "node_lost"
+    ]
+    assert [event["evidence"] for event in lost] == ["its network does not answer"]
+
+
 def test_the_documented_slurm_reason_replaces_a_node(lab: Lab) -> None:
     victim = lab.workers()[1]
     slurm(

@@ -28,7 +28,7 @@ def test_a_capable_machine_passes(tmp_path: Path) -> None:
 def test_another_operating_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
 
-    with pytest.raises(CommandError, match="needs Linux .*; this is Darwin"):
+    with pytest.raises(CommandError, match=r"needs Linux .*; this is Darwin"):
         _preflight.check(home=tmp_path)
 
 

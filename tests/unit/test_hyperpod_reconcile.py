@@ -53,7 +53,11 @@ def test_nothing_is_decided_about_busy_instances() -> None:
 
 @pytest.mark.parametrize(
     ("health", "seen"),
-    [(Health.DEAD, "its init process is gone"), (Health.FROZEN, "it does not answer: its processes are stopped")],
+    [
+        (Health.DEAD, "its init process is gone"),
+        (Health.FROZEN, "it does not answer: its processes are stopped"),
+        (Health.SILENT, "its network does not answer"),
+    ],
 )
 def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
     observed = Observed(cluster=cluster(), health={**ALIVE, "i-1": health})

@@ -29,7 +29,8 @@ from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
 from holdfast.localcloud.hyperpod._model import FAILED, FAILURE, IN_SERVICE, ROLLING_BACK, Cluster, Instance
 from holdfast.localcloud.hyperpod._node_files import EVENTS
-from holdfast.localcloud.hyperpod._reconcile import Action, Observed
+from holdfast.localcloud.hyperpod._reach import Reach
+from holdfast.localcloud.hyperpod._reconcile import Action, Health, Observed
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
 from holdfast.localcloud.hyperpod._tools import Tools
@@ -90,6 +91,7 @@ class ControlPlane:
             lifecycle_timeout_s=lifecycle_timeout_s,
         )
         self._watch = Watch(on_change=self._waker.wake)
+        self._reach = Reach(on_change=self._waker.wake)
         self._members = Members(tools=self._tools, pool=self._pool, on_done=self._changed)
         self._storage = Storage(tools=self._tools, clusters=lambda: self._clusters)
 
@@ -122,6 +124,7 @@ class ControlPlane:
         while self._busy and time.monotonic() < deadline:
             time.sleep(0.05)
         self._watch.stop()
+        self._reach.stop()
         if self._forwarder:
             self._forwarder.stop()
         self._tools.tailer.stop()
@@ -156,6 +159,7 @@ class ControlPlane:
                 return
         nodes = {node.spec.instance_id: node for node in self._tools.fleet.nodes()}
         self._watch.follow(nodes.values())
+        self._reach.follow(node for node in nodes.values() if node.alive())
         for cluster in self._clusters:
             self._announce(cluster)
             observed = self._observe(cluster, nodes=nodes)
@@ -173,6 +177,8 @@ class ControlPlane:
         self._tools.memory.forget(keep=frozenset(cluster.arn for cluster in clusters))
         if clusters and self._forwarder is None:
             self._open_fleet(clusters[0])
+        if not clusters and self._forwarder is not None and not self._busy and not self._tools.fleet.nodes():
+            self._close_fleet()
 
     def _open_fleet(self, cluster: Cluster) -> None:
         network = self._tools.aws.vpc_cidr(cluster.subnets) if cluster.subnets else ""
@@ -190,6 +196,15 @@ class ControlPlane:
         target = urlsplit(self._endpoint)
         self._forwarder = Forwarder(listener=listener, host=target.hostname or "127.0.0.1", port=target.port or 80)
         self._forwarder.start()
+        self._reach.start(self._tools.fleet.pinger())
+
+    def _close_fleet(self) -> None:
+        """The last cluster is gone: the next one may be in another network."""
+        if self._forwarder is not None:
+            self._reach.stop()
+            self._forwarder.stop()
+            self._forwarder = None
+        self._tools.fleet.close()
 
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node]) -> Observed:
         with self._busy_lock:
@@ -198,7 +213,9 @@ class ControlPlane:
         for one in cluster.instances:
             node = nodes.get(one.instance_id)
             if node is not None:
-                health[one.instance_id] = self._watch.health(node)
+                known = self._watch.health(node)
+                silent = known is Health.ALIVE and self._reach.is_silent(node)
+                health[one.instance_id] = Health.SILENT if silent else known
                 if one.instance_id not in busy:
                     path = node.outside(EVENTS)
                     self._tools.tailer.follow(instance_id=one.instance_id, cluster=cluster.name, path=path)

@@ -38,6 +38,8 @@ class Health(Enum):
     ALIVE = "alive"
     DEAD = "dead"
     FROZEN = "frozen"
+    SILENT = "silent"
+    """It runs, and its network does not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +154,7 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
         return Reboot(arn=cluster.arn, instance_id=name, cause="BatchRebootClusterNodes was called")
     health = observed.health.get(name, Health.ABSENT)
     if instance.status == PENDING:
-        return Prepare(arn=cluster.arn, instance_id=name, afresh=health in (Health.DEAD, Health.FROZEN))
+        return Prepare(arn=cluster.arn, instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
     if instance.status == RUNNING:
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
@@ -160,12 +162,19 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
     return None
 
 
+_SEEN = {
+    Health.DEAD: "its init process is gone",
+    Health.FROZEN: "it does not answer: its processes are stopped",
+    Health.SILENT: "its network does not answer",
+}
+
+
 def _for_running(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     if health is Health.ABSENT:
         return Prepare(arn=cluster.arn, instance_id=name)
     if health is not Health.ALIVE:
-        seen = "its init process is gone" if health is Health.DEAD else "it does not answer: its processes are stopped"
+        seen = _SEEN[health]
         if cluster.node_recovery == "Automatic":
             return Replace(arn=cluster.arn, instance_id=name, cause=seen, lost=True)
         advice = "node recovery is None: call BatchReplaceClusterNodes"

@@ -74,21 +74,32 @@ class Fabric:
 
     def listen(self, address: str, port: int) -> socket.socket:
         """A TCP socket that listens inside the fabric; it keeps working whatever the caller's namespace is."""
+        self._require()
+        return _in_thread(lambda: self._listen_here(address, port))
+
+    def pinger(self) -> socket.socket:
+        """A raw ICMP socket that sends from inside the fabric, whatever the caller's namespace is."""
+        self._require()
+        return _in_thread(lambda: self._socket_here(socket.SOCK_RAW, socket.IPPROTO_ICMP))
+
+    def _require(self) -> None:
         if not self.exists():
             raise NodeError(f"the network {self.path} is not there; open the fleet first")
-        return _in_thread(lambda: self._listen_here(address, port))
 
     def _pin_new_namespace(self) -> None:
         _boot.unshare(_boot.CLONE_NEWNET)
         _boot.mount(source=f"/proc/self/task/{threading.get_native_id()}/ns/net", target=str(self.path), flags=4096)
 
-    def _listen_here(self, address: str, port: int) -> socket.socket:
+    def _socket_here(self, kind: int, protocol: int = 0) -> socket.socket:
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _boot.setns(fd, _boot.CLONE_NEWNET)
         finally:
             os.close(fd)
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        return socket.socket(socket.AF_INET, kind, protocol)
+
+    def _listen_here(self, address: str, port: int) -> socket.socket:
+        listener = self._socket_here(socket.SOCK_STREAM)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((address, port))

@@ -91,6 +91,10 @@ class Fleet:
         """A listening TCP socket inside the nodes' network, owned by this process."""
         return self.fabric.listen(address, port)
 
+    def pinger(self) -> socket.socket:
+        """A raw ICMP socket inside the nodes' network, owned by this process."""
+        return self.fabric.pinger()
+
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
         return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
 

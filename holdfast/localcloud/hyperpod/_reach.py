@@ -1,0 +1,106 @@
+"""
+Whether an instance's network answers, as EC2's reachability check asks: an ICMP echo a second, from the fabric.
+
+The kernel answers it, so a busy instance is never taken for a lost one. What follows from silence is ``_reconcile``'s.
+"""
+
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable
+
+from holdfast.localcloud.nodes import Node
+
+PROBE_EVERY_S = 1.0
+SILENT_AFTER_PROBES = 5
+ECHO_REQUEST, ECHO_REPLY = 8, 0
+IPV4_HEADER_BYTES = 20
+
+
+class Reach:
+    """
+    One thread that probes the addresses of the nodes it was told of.
+
+    Args:
+        on_change: Called when a node has just become silent.
+    """
+
+    def __init__(self, *, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._unanswered: dict[tuple[str, int], int] = {}
+        """(address, pid of init) -> probes in a row without an answer. A rebooted node starts afresh."""
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._socket: socket.socket | None = None
+
+    def start(self, pinger: socket.socket) -> None:
+        """Begin to probe through a raw ICMP socket of the nodes' network, which is closed by ``stop``."""
+        self._socket = pinger
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, args=(pinger,), name="reach", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None and self._socket is not None:
+            self._thread.join(2 * PROBE_EVERY_S)
+            self._socket.close()
+        self._thread = self._socket = None
+
+    def follow(self, nodes: Iterable[Node]) -> None:
+        """Probe these, and no others any more."""
+        wanted = {(node.spec.address, node.pid) for node in nodes}
+        with self._lock:
+            self._unanswered = {key: self._unanswered.get(key, 0) for key in wanted}
+
+    def is_silent(self, node: Node) -> bool:
+        """Whether the last five probes went without an answer."""
+        with self._lock:
+            return self._unanswered.get((node.spec.address, node.pid), 0) >= SILENT_AFTER_PROBES
+
+    def _run(self, pinger: socket.socket) -> None:
+        pinger.settimeout(0.0)
+        sequence = 0
+        while not self._stopping.is_set():
+            sequence = (sequence + 1) % 65536
+            with self._lock:
+                addresses = {address for address, _ in self._unanswered}
+            for address in addresses:
+                _send(pinger, address=address, sequence=sequence)
+            self._stopping.wait(PROBE_EVERY_S)
+            answered = _answers(pinger)
+            with self._lock:
+                self._unanswered = {
+                    (address, pid): 0 if address in answered else count + (address in addresses)
+                    for (address, pid), count in self._unanswered.items()
+                }
+                became_silent = SILENT_AFTER_PROBES in self._unanswered.values()
+            if became_silent:
+                self._on_change()
+
+
+def _send(pinger: socket.socket, *, address: str, sequence: int) -> None:
+    try:
+        pinger.sendto(echo_request(sequence), (address, 0))
+    except OSError:
+        return  # no route and a full queue are silence too
+
+
+def _answers(pinger: socket.socket) -> set[str]:
+    """Addresses whose answers have arrived."""
+    answered: set[str] = set()
+    while select.select([pinger], [], [], 0)[0]:
+        packet, (address, _) = pinger.recvfrom(2048)
+        if len(packet) > IPV4_HEADER_BYTES and packet[IPV4_HEADER_BYTES] == ECHO_REPLY:
+            answered.add(address)
+    return answered
+
+
+def echo_request(sequence: int) -> bytes:
+    """An ICMP echo request without payload (RFC 792)."""
+    head = struct.pack("!BBHHH", ECHO_REQUEST, 0, 0, 0x4846, sequence)
+    total = sum(struct.unpack("!4H", head))
+    total = (total >> 16) + (total & 0xFFFF)
+    return struct.pack("!BBHHH", ECHO_REQUEST, 0, ~(total + (total >> 16)) & 0xFFFF, 0x4846, sequence)
