@@ -1,4 +1,4 @@
-"""The one exception a command ends with: a message for the user and an exit code, never a traceback."""
+"""How a command ends early: a message for the user and an exit code, never a traceback."""
 
 
 class CommandError(Exception):
@@ -13,3 +13,7 @@ class CommandError(Exception):
     def __init__(self, message: str, *, exit_code: int = 2) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM. Not KeyboardInterrupt, which the command-line library would answer with words of its own."""

@@ -25,7 +25,7 @@ def logs(
     """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
     context = load()
     if job is not None:
-        _print_growing(lambda: _job_lines(context, job=job), follow=follow, as_json=json)
+        _print_growing(lambda: job_output(context, job=job), follow=follow, as_json=json)
     elif node is not None:
         group, stream = _lifecycle_stream(context, node=node)
         _print_growing(lambda: _stream_lines(context, group=group, stream=stream), follow=follow, as_json=json)
@@ -71,7 +71,13 @@ def _stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
         token = {"nextToken": page["nextForwardToken"]}
 
 
-def _job_lines(context: Context, *, job: str) -> list[str]:
+def job_output(context: Context, *, job: str) -> list[str]:
+    """
+    The lines a job has written so far.
+
+    Raises:
+        CommandError: Slurm knows no such job.
+    """
     if not job.isdigit():
         raise CommandError(f"--job is {job!r}; allowed: a Slurm job number, as holdfast submit prints it")
     script = (

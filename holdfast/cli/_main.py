@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli import _down, _events, _kill_node, _logs, _rehearse, _ssh, _status, _submit, _up
 from holdfast.cli._aws import AwsError, UnreachableError
-from holdfast.cli._errors import CommandError
+from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
 from holdfast.localcloud import LocalCloudError, ProcessError
 
@@ -74,10 +74,6 @@ def _known_failure(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"the disk is full: {error}; free some space and run the command again"
     return None
-
-
-class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM. Not KeyboardInterrupt, which the command-line library would answer with words of its own."""
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

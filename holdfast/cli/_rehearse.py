@@ -14,6 +14,7 @@ import typer
 from holdfast.cli._deployed import controller_hostname, read_events, read_status
 from holdfast.cli._errors import CommandError
 from holdfast.cli._kill_node import Fault, inject
+from holdfast.cli._logs import job_output
 from holdfast.cli._node_shell import run
 from holdfast.cli._output import Step, print_json, step
 from holdfast.cli._session import Context, load
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast_common import Event
 
 POLL_S = 0.3
+TOLD_LINES = 12
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
@@ -111,8 +113,11 @@ class _Watch:
         controller = controller_hostname(self._context)
         state = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.strip()
         if state in ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"):
+            said = "\n".join(job_output(self._context, job=self._job_id)[-TOLD_LINES:])
             raise CommandError(
-                f"job {self._job_id} is {state}; look with: holdfast logs --job {self._job_id}", exit_code=1
+                f"job {self._job_id} is {state}; its output ends with:\n{said}\n"
+                f"all of it: holdfast logs --job {self._job_id}",
+                exit_code=1,
             )
 
 

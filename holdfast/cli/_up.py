@@ -16,7 +16,7 @@ import typer
 from holdfast.cli import _preflight
 from holdfast.cli._cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli._deployed import read_status
-from holdfast.cli._errors import CommandError
+from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import Step, console, print_json, step
 from holdfast.cli._rehearse import rehearse_job
 from holdfast.cli._session import Context, Session, load
@@ -42,10 +42,13 @@ def up(
         check_job_file(rehearse)
     definition = _load_environment(path)
     local = from_environment()
-    with _nothing_half_made(local, definition=definition):
+    begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
+    with _taken_down_on(BaseException, local, begun_here=begun_here):
         _deploy(definition, path=path, local=local)
-        context = load()
-        if rehearse is not None:
+    context = load()
+    if rehearse is not None:
+        # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
+        with _taken_down_on(Interrupted, local, begun_here=begun_here):
             rehearse_job(context, file=rehearse, prepare=prepare)
     view = read_status(context)
     if json:
@@ -82,16 +85,12 @@ def _load_environment(path: Path) -> "Environment":
 
 
 @contextlib.contextmanager
-def _nothing_half_made(local: LocalCloud, *, definition: "Environment") -> Iterator[None]:
-    """A local cloud that this command began is taken down again when the command does not get to its end."""
-    if definition.cloud != "embedded":
-        yield
-        return
-    was_there = local.home.exists() and any(local.home.iterdir())
+def _taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here: bool) -> Iterator[None]:
+    """A local cloud that this command began is taken down again when the command ends this way: nothing half-made."""
     try:
         yield
-    except BaseException:
-        if not was_there and os.geteuid() == 0:
+    except ending:
+        if begun_here and os.geteuid() == 0:
             with step("take down what was begun"):
                 local.remove()
         raise
