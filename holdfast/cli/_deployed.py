@@ -63,6 +63,8 @@ class StatusView:
     environment: str
     cloud: str
     endpoint: str
+    problem: str
+    """What the embedded AWS says is wrong with itself, such as a full disk; empty when nothing is."""
     stack_name: str
     stack_status: str
     stack_outputs: dict[str, str]
@@ -86,6 +88,7 @@ def read_status(context: Context) -> StatusView:
         environment=session.environment,
         cloud=session.cloud,
         endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
+        problem=(context.local.health() or {}).get("problem", "") if session.cloud == "embedded" else "",
         stack_name=session.stack_name,
         stack_status=stack["StackStatus"],
         stack_outputs=outputs,

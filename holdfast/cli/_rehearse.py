@@ -16,10 +16,10 @@ from holdfast.cli._errors import CommandError
 from holdfast.cli._kill_node import Fault, inject
 from holdfast.cli._logs import job_output
 from holdfast.cli._node_shell import run
-from holdfast.cli._output import Step, print_json, step
+from holdfast.cli._output import Step, console, print_json, step
 from holdfast.cli._session import Context, load
 from holdfast.cli._submit import check_job_file, prepare_data, submit_job
-from holdfast.cli._summary import print_summary
+from holdfast.cli._summary import summary
 
 if TYPE_CHECKING:
     from holdfast_common import Event
@@ -66,7 +66,7 @@ def rehearse_job(context: Context, *, file: Path, prepare: Path | None, fault: F
         watch.until(lambda events: _has(events, kinds.NODE_REPLACED), what="the replacement", progress=progress)
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
-    print_summary(read_status(context), watch.events)
+    console.print(summary(read_status(context), watch.events))
     return watch.events
 
 

@@ -63,6 +63,8 @@ def coloured(state: str) -> Text:
 def _facts(view: StatusView) -> Table:
     facts = Table.grid(padding=(0, 2))
     facts.add_row(Text("environment", style="bold"), f"{view.environment} on {view.cloud} ({view.endpoint})")
+    if view.problem:
+        facts.add_row("", Text(view.problem, style="red"))
     facts.add_row(Text("stack", style="bold"), Text.assemble(view.stack_name, "  ", coloured(view.stack_status)))
     cluster = Text.assemble(view.cluster_name, "  ", coloured(view.cluster_status))
     facts.add_row(Text("cluster", style="bold"), cluster)

@@ -1,28 +1,28 @@
 """What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
 
+from rich.console import Group
+from rich.padding import Padding
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli._deployed import StatusView
-from holdfast.cli._output import console
 from holdfast.cli._status import coloured, node_table
 from holdfast_common import Event, Incident, JobTimeline, timeline
 
 
-def print_summary(view: StatusView, events: list[Event]) -> None:
-    """Print it. Every second and loss in it is computed from ``events``."""
+def summary(view: StatusView, events: list[Event]) -> Group:
+    """Every second and loss in it is computed from ``events``."""
     told = timeline(events)
-    console.rule("[bold]what just happened")
-    console.print(_facts(view))
-    console.print(node_table(view))
-    for job in told.jobs:
-        console.print()
-        console.print(_job(job))
-    for incident in told.incidents:
-        console.print()
-        console.print(_incident(incident))
-    console.print()
-    console.print(_next_steps(view, told.jobs))
+    parts = [
+        Rule("[bold]what just happened"),
+        _facts(view),
+        node_table(view),
+        *(_job(job) for job in told.jobs),
+        *(_incident(incident) for incident in told.incidents),
+        _next_steps(view, told.jobs),
+    ]
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
 
 def _facts(view: StatusView) -> Table:
@@ -33,7 +33,6 @@ def _facts(view: StatusView) -> Table:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         table.add_row(Text("stood in for", style="bold"), named)
-    table.add_row("", "")
     return table
 
 

@@ -1,0 +1,120 @@
+"""What the commands print for people."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from holdfast.cli import _status, _summary
+from holdfast.cli._deployed import FileSystemView, JobView, NodeView, StatusView
+from holdfast.cli._events import render as render_event
+from holdfast_common import Event
+
+
+def view(**changes: object) -> StatusView:
+    node = NodeView(
+        instance_id="i-1",
+        instance_group="workers",
+        instance_type="ml.p5.48xlarge",
+        hostname="ip-10-1-0-11",
+        address="10.1.0.11",
+        status="Running",
+        slurm="idle",
+        message="",
+    )
+    values: dict[str, object] = {
+        "environment": "local",
+        "cloud": "embedded",
+        "endpoint": "http://localhost:5710",
+        "problem": "",
+        "stack_name": "holdfast-local",
+        "stack_status": "CREATE_COMPLETE",
+        "stack_outputs": {"ClusterName": "local"},
+        "cluster_name": "local",
+        "cluster_status": "InService",
+        "cluster_message": "",
+        "nodes": [node],
+        "jobs": [],
+        "file_system": FileSystemView(
+            file_system_id="fs-1", status="AVAILABLE", capacity_gib=1200, data_repositories={"/data": "s3://b/data"}
+        ),
+        "stand_ins": {"gpu": "cpu"},
+    }
+    return StatusView(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def printed(what: object) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    console.print(what)
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    return text.getvalue()
+
+
+def test_one_screen_shows_stack_cluster_nodes_and_what_stands_in() -> None:
+    screen = printed(_status.render(view()))
+
+    for word in (
+        "holdfast-local  CREATE_COMPLETE",
+        "local  InService",
+        "fs-1  AVAILABLE  1200 GiB",
+        "gpu: cpu",
+        "idle",
+    ):
+        assert word in screen
+
+
+def test_jobs_are_shown_only_when_there_are_some() -> None:
+    job = JobView(job_id="7", name="bytelm", state="RUNNING", nodes="ip-10-1-0-11", elapsed="0:10", reason="None")
+
+    assert "bytelm" in printed(_status.render(view(jobs=[job])))
+    assert "elapsed" not in printed(_status.render(view()))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problem": "no space left on device"},
+        {"cluster_message": "no space left on device"},
+    ],
+    ids=["of the embedded AWS", "of the cluster"],
+)
+def test_a_problem_is_on_the_screen(changes: dict[str, object]) -> None:
+    assert "no space left on device" in printed(_status.render(view(**changes)))
+
+
+SECOND = 1_000_000_000
+
+
+def event(kind: str, at_s: float, *, source: str = "job", node: str = "", job: str = "1", **more: object) -> Event:
+    return Event(time_ns=int(at_s * SECOND), source=source, kind=kind, node=node, job=job, **more)  # type: ignore[arg-type]
+
+
+def test_the_summary_is_the_timeline_of_the_events(capsys: pytest.CaptureFixture[str]) -> None:
+    events = [
+        event("job_started", 10, detail={"step": 0, "world_size": 4, "nodes": "i-1,i-2"}),
+        event("job_progress", 12, detail={"step": 10, "loss": 5.5}),
+        event("checkpoint_saved", 12.1, detail={"step": 10}),
+        event("fault_injected", 13, source="cli", node="i-1", job="", fault="instance-lost"),
+        event("node_lost", 13.5, source="control-plane", node="i-1", job="", fault="instance-lost"),
+        event("node_replaced", 15, source="control-plane", node="i-9", job="", detail={"replaces": "i-1"}),
+        event("job_resumed", 28, detail={"step": 10, "nodes": "i-9,i-2"}),
+        event("job_progress", 30, detail={"step": 20, "loss": 2.5}),
+        event("job_finished", 30.1, detail={"step": 20, "loss": 2.5}),
+    ]
+
+    screen = printed(_summary.summary(view(), events))
+
+    assert "finished after 20 steps and 20.1 s" in screen
+    assert "5.50 to 2.50 nats per byte" in screen
+    assert "after 0.5 s" in screen
+    assert "replaced by i-9" in screen
+    assert "after 2.0 s" in screen
+    assert "after 15.0 s" in screen
+
+
+def test_an_event_line_carries_its_facts() -> None:
+    line = render_event(event("job_progress", 1, detail={"step": 5, "loss": 3.14159}))
+
+    assert line.plain.startswith("00:00:01.000  job")
+    assert "loss=3.142  step=5" in line.plain
