@@ -1,6 +1,6 @@
 """What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -14,7 +14,7 @@ from holdfast_common import Event, Incident, JobTimeline, timeline
 def summary(view: StatusView, events: list[Event]) -> Group:
     """Every second and loss in it is computed from ``events``."""
     told = timeline(events)
-    parts = [
+    parts: list[RenderableType] = [
         Rule("[bold]what just happened"),
         _facts(view),
         node_table(view),

@@ -149,6 +149,9 @@ class ControlPlane:
         self._waker.wake()
 
     def _step(self) -> None:
+        # Before the service is asked: what was busy then may have ended since, and the answer not know of it.
+        with self._busy_lock:
+            busy = frozenset(self._busy)
         if self._stale or time.monotonic() - self._refreshed > REFRESH_S:
             self._stale = False
             try:
@@ -162,7 +165,7 @@ class ControlPlane:
         self._reach.follow(node for node in nodes.values() if node.alive())
         for cluster in self._clusters:
             self._announce(cluster)
-            observed = self._observe(cluster, nodes=nodes)
+            observed = self._observe(cluster, nodes=nodes, busy=busy)
             settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
             for action in _reconcile.decide(replace(observed, slurm_settled=settled)):
                 self._execute(cluster, action)
@@ -206,9 +209,9 @@ class ControlPlane:
             self._forwarder = None
         self._tools.fleet.close()
 
-    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node]) -> Observed:
+    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
         with self._busy_lock:
-            busy = frozenset(self._busy)
+            busy = busy | self._busy.keys()
         health = {}
         for one in cluster.instances:
             node = nodes.get(one.instance_id)

@@ -62,6 +62,9 @@ class Procedure:
     def prepare(self, *, afresh: bool) -> None:
         """Boot, Slurm, lifecycle scripts, in service; or Failure with the reason."""
         began = time.monotonic()
+        uri = self.cluster.group(self.instance.group).lifecycle_uri
+        if uri:
+            self.tools.bundles.begin(uri)
         try:
             with self.tools.memory.change(self.cluster.arn) as memory:
                 back = memory.returning.get(self.instance.instance_id)

@@ -10,8 +10,10 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ from holdfast.localcloud.nodes import Node, kill_group
 from holdfast_common import kinds, parse_events
 
 TIMEOUT_S = 600.0
+FRESH_S = 2.0
+"""How long a fetched prefix is taken for what is there, so that many instances at once ask S3 one time."""
 PLACE = "/opt/ml/lifecycle"
 LAST_LINES = 6
 _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -40,23 +44,36 @@ class Bundles:
         self._s3 = s3
         self._directory = directory
         self._lock = threading.Lock()
+        self._fetching: dict[str, tuple[float, Future[Path]]] = {}
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="bundle")
+
+    def begin(self, uri: str) -> "Future[Path]":
+        """Start fetching, so that it is done when the instance has booted. Many instances share one fetch."""
+        with self._lock:
+            since, fetching = self._fetching.get(uri, (0.0, None))
+            if fetching is None or (fetching.done() and time.monotonic() - since > FRESH_S):
+                fetching = self._pool.submit(self._fetch, uri)
+                self._fetching[uri] = (time.monotonic(), fetching)
+            return fetching
 
     def fetch(self, uri: str) -> Path:
         """
-        A directory with what is under ``uri`` now.
+        A directory with what is under ``uri`` now, or was moments ago.
 
         Raises:
             LifecycleError: there is no such bucket, or nothing under the prefix.
         """
+        return self.begin(uri).result()
+
+    def _fetch(self, uri: str) -> Path:
         bucket, _, prefix = uri.removeprefix("s3://").partition("/")
         prefix = prefix.rstrip("/") + "/"
-        with self._lock:
-            objects = self._list(uri, bucket=bucket, prefix=prefix)
-            digest = hashlib.sha256(json.dumps([uri, sorted(objects.items())]).encode()).hexdigest()[:20]
-            place = self._directory / digest
-            if not place.is_dir():
-                self._download(bucket=bucket, prefix=prefix, names=list(objects), place=place)
-            return place
+        objects = self._list(uri, bucket=bucket, prefix=prefix)
+        digest = hashlib.sha256(json.dumps([uri, sorted(objects.items())]).encode()).hexdigest()[:20]
+        place = self._directory / digest
+        if not place.is_dir():
+            self._download(bucket=bucket, prefix=prefix, names=list(objects), place=place)
+        return place
 
     def _list(self, uri: str, *, bucket: str, prefix: str) -> dict[str, str]:
         try:
