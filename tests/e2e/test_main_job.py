@@ -102,7 +102,7 @@ def test_everything_comes_back_after_the_embedded_aws_was_killed(product: Any) -
     product.run("up", environment)
     before = product.status()
     worker = next(n["hostname"] for n in before["nodes"] if n["instance_group"] == "workers")
-    product.run("ssh", worker, "--", "touch", "/root/the-same-node")
+    product.run("ssh", worker, "--", "touch", "/opt/the-same-node")
 
     os.kill(pid_of(product, "aws"), signal.SIGKILL)
     time.sleep(0.2)
@@ -113,7 +113,7 @@ def test_everything_comes_back_after_the_embedded_aws_was_killed(product: Any) -
     after = product.status()
     assert after["nodes"] == before["nodes"]
     assert after["stack_outputs"] == before["stack_outputs"]
-    product.run("ssh", worker, "--", "test", "-e", "/root/the-same-node")
+    product.run("ssh", worker, "--", "test", "-e", "/opt/the-same-node")
 
 
 def test_a_deployment_survives_the_death_of_the_embedded_aws_in_its_middle(product: Any) -> None:

@@ -49,7 +49,7 @@ def test_any_value_in_any_place_is_accepted_or_refused_in_words(
     path = tmp_path / "some.yaml"
     path.write_text(yaml.dump(replaced(valid, place, data.draw(VALUES)), allow_unicode=True))
 
-    accepted_or_refused(path)
+    check_accepted_or_refused(path)
 
 
 @settings(
@@ -60,10 +60,10 @@ def test_any_bytes_are_refused_in_words(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "some.yaml"
     path.write_bytes(content)
 
-    accepted_or_refused(path)
+    check_accepted_or_refused(path)
 
 
-def accepted_or_refused(path: Path) -> None:
+def check_accepted_or_refused(path: Path) -> None:
     try:
         environment = load(path)
     except EnvironmentFileError as error:

@@ -35,7 +35,7 @@ def test_every_rule_names_its_source() -> None:
 def test_the_environments_satisfy_the_schema(name: str, repository: Path) -> None:
     data = yaml.safe_load((repository / "environments" / f"{name}.yaml").read_text())
 
-    jsonschema.validate(data, json.loads(schema_text()))
+    assert list(jsonschema.Draft202012Validator(json.loads(schema_text())).iter_errors(data)) == []
 
 
 def test_every_setting_is_described_and_every_optional_one_names_its_default() -> None:

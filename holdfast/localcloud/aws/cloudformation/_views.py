@@ -1,6 +1,7 @@
 """The API operations that only read: stacks, events, resources, templates, change sets, exports."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def _present(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in (None, "")}
 
 
-class Views:
+class Views(ABC):
     """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
 
     def __init__(self, *, surroundings: Surroundings) -> None:
@@ -299,8 +300,9 @@ class Views:
         except TemplateError as error:
             raise ServiceError("ValidationError", str(error)) from None
 
+    @abstractmethod
     def _body(self, request: dict[str, Any]) -> str:
-        raise NotImplementedError
+        """The template of a request, from wherever it says."""
 
     @staticmethod
     def _why(document: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import re
 import secrets
 import string
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,24 +56,24 @@ class Context:
         return name.lower() if lower else name
 
 
-class Handler:
+class Handler(ABC):
     """Makes resources of one type by calling AWS APIs."""
 
     type: str
     custom_name: str = ""
     """Property by which the user names the resource, when there is one."""
 
+    @abstractmethod
     def create(self, context: Context, properties: Properties) -> Made:
         """Make it and wait until it works."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
         """Change it in place. Called only when no create-only property differs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
         """Delete it and wait until it is gone. One that is gone already is no error."""
-        raise NotImplementedError
 
 
 def gone(error: ClientError) -> bool:
