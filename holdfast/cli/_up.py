@@ -6,7 +6,6 @@ deploys. Running it again brings everything back to what the file says, after a 
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,7 +89,7 @@ def _taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here
     try:
         yield
     except ending:
-        if begun_here and os.geteuid() == 0:
+        if begun_here and local.home.exists():
             with step("take down what was begun"):
                 local.remove()
         raise
