@@ -9,6 +9,7 @@ import logging
 import secrets
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.hyperpod._aws import Report
@@ -63,15 +64,14 @@ class Procedure:
         """Boot, Slurm, lifecycle scripts, in service; or Failure with the reason."""
         began = time.monotonic()
         uri = self.cluster.group(self.instance.group).lifecycle_uri
-        if uri:
-            self.tools.bundles.begin(uri)
+        bundle = self.tools.bundles.begin(uri) if uri else None
         try:
             with self.tools.memory.change(self.cluster.arn) as memory:
                 back = memory.returning.get(self.instance.instance_id)
             node, kept = self._running(afresh=afresh, reboot=back is not None and back.verb == "reboot")
             self._start_slurm(node)
-            if not kept:
-                self._run_lifecycle(node)
+            if bundle is not None and not kept:
+                self._run_lifecycle(node, bundle=bundle.result())
             self._join_slurm()
         except KNOWN_FAILURES as error:
             self._fail(str(error))
@@ -145,9 +145,9 @@ class Procedure:
         if self.role == "Login":
             slurm.start_login(node=node)
 
-    def _run_lifecycle(self, node: Node) -> None:
+    def _run_lifecycle(self, node: Node, *, bundle: Path) -> None:
         group = self.cluster.group(self.instance.group)
-        if not group.lifecycle_uri or not group.on_create:
+        if not group.on_create:
             return
         where = {
             "group": f"/aws/sagemaker/Clusters/{self.cluster.name}/{self.cluster.cluster_id}",
@@ -155,7 +155,7 @@ class Procedure:
         }
         script = Script(
             node=node,
-            bundle=self.tools.bundles.fetch(group.lifecycle_uri),
+            bundle=bundle,
             name=group.on_create,
             folder=folder_of(group.lifecycle_uri),
             timeout_s=self.tools.lifecycle_timeout_s,

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,8 +25,6 @@ from holdfast.localcloud.nodes import Node, kill_group
 from holdfast_common import kinds, parse_events
 
 TIMEOUT_S = 600.0
-FRESH_S = 2.0
-"""How long a fetched prefix is taken for what is there, so that many instances at once ask S3 one time."""
 PLACE = "/opt/ml/lifecycle"
 LAST_LINES = 6
 _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -44,26 +41,21 @@ class Bundles:
         self._s3 = s3
         self._directory = directory
         self._lock = threading.Lock()
-        self._fetching: dict[str, tuple[float, Future[Path]]] = {}
+        self._fetching: dict[str, Future[Path]] = {}
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="bundle")
 
     def begin(self, uri: str) -> "Future[Path]":
-        """Start fetching, so that it is done when the instance has booted. Many instances share one fetch."""
+        """
+        Start fetching what is under ``uri`` now, so that it is there when the instance has booted.
+
+        Instances that begin while a fetch is under way share it. The result raises LifecycleError when there is no such
+        bucket, or nothing under the prefix.
+        """
         with self._lock:
-            since, fetching = self._fetching.get(uri, (0.0, None))
-            if fetching is None or (fetching.done() and time.monotonic() - since > FRESH_S):
-                fetching = self._pool.submit(self._fetch, uri)
-                self._fetching[uri] = (time.monotonic(), fetching)
+            fetching = self._fetching.get(uri)
+            if fetching is None or fetching.done():
+                fetching = self._fetching[uri] = self._pool.submit(self._fetch, uri)
             return fetching
-
-    def fetch(self, uri: str) -> Path:
-        """
-        A directory with what is under ``uri`` now, or was moments ago.
-
-        Raises:
-            LifecycleError: there is no such bucket, or nothing under the prefix.
-        """
-        return self.begin(uri).result()
 
     def _fetch(self, uri: str) -> Path:
         bucket, _, prefix = uri.removeprefix("s3://").partition("/")
