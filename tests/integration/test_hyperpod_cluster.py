@@ -356,11 +356,11 @@ def test_objects_appear_on_the_file_system_and_files_in_the_bucket(lab: Lab) -> 
     lab.s3.put_object(Bucket=BUCKET, Key="data/../../escape", Body=b"no")
     lab.s3.put_object(Bucket=BUCKET, Key="data//absolute", Body=b"no")
     imported = worker.root / "fsx/data/a/b.txt"
-    eventually(imported.exists, within_s=5)
+    eventually(imported.exists, within_s=15)
     lab.s3.put_object(Bucket=BUCKET, Key="data/a/b.txt", Body=b"two")
-    eventually(lambda: imported.read_bytes() == b"two", within_s=5)
+    eventually(lambda: imported.read_bytes() == b"two", within_s=15)
     lab.s3.delete_object(Bucket=BUCKET, Key="data/a/b.txt")
-    eventually(lambda: not imported.exists(), within_s=5)
+    eventually(lambda: not imported.exists(), within_s=15)
     assert not list(lab.home.rglob("escape"))
 
     worker.run(["sh", "-c", "mkdir -p /fsx/out/x; echo checkpoint > /fsx/out/x/step-1"], user="ubuntu", timeout_s=5)
@@ -369,9 +369,9 @@ def test_objects_appear_on_the_file_system_and_files_in_the_bucket(lab: Lab) -> 
         listed = lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/").get("Contents", [])
         return lab.s3.get_object(Bucket=BUCKET, Key="out/x/step-1")["Body"].read() if listed else None
 
-    assert eventually(exported, within_s=5) == b"checkpoint\n"
+    assert eventually(exported, within_s=15) == b"checkpoint\n"
     (worker.root / "fsx/out/x/step-1").unlink()
-    eventually(lambda: exported() is None, within_s=5)
+    eventually(lambda: exported() is None, within_s=15)
 
 
 def test_a_file_that_is_open_for_writing_is_not_exported(lab: Lab) -> None:
