@@ -365,13 +365,14 @@ def test_objects_appear_on_the_file_system_and_files_in_the_bucket(lab: Lab) -> 
 
     worker.run(["sh", "-c", "mkdir -p /fsx/out/x; echo checkpoint > /fsx/out/x/step-1"], user="ubuntu", timeout_s=5)
 
-    def exported() -> bytes | None:
+    def exported() -> list[str]:
         listed = lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/").get("Contents", [])
-        return lab.s3.get_object(Bucket=BUCKET, Key="out/x/step-1")["Body"].read() if listed else None
+        return [entry["Key"] for entry in listed]
 
-    assert eventually(exported, within_s=15) == b"checkpoint\n"
+    assert eventually(exported) == ["out/x/step-1"]
+    assert lab.s3.get_object(Bucket=BUCKET, Key="out/x/step-1")["Body"].read() == b"checkpoint\n"
     (worker.root / "fsx/out/x/step-1").unlink()
-    eventually(lambda: exported() is None, within_s=15)
+    eventually(lambda: not exported())
 
 
 def test_a_file_that_is_open_for_writing_is_not_exported(lab: Lab) -> None:
