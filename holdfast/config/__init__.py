@@ -1,43 +1,70 @@
 """
 The environment file: the only place where a cluster is described.
 
-``load`` gives a frozen ``Environment`` or an ``EnvironmentFileError`` with every problem and its line.
+``load`` gives a frozen ``Environment`` or an ``EnvironmentFileError`` with every problem and its line. Whether its
+values are possible together is judged in ``holdfast.validation``.
 """
 
-from holdfast.config._load import load
-from holdfast.config._models import (
+from holdfast.config._cluster import (
+    AutoPatch,
+    BatchSize,
     Cluster,
-    Dataset,
-    Environment,
+    Deployment,
     GroupSlurm,
-    Images,
     InstanceGroup,
-    Lifecycle,
-    Lustre,
-    Network,
-    Slurm,
-    StandIns,
-    Storage,
-    TrainingImage,
-    User,
+    OverrideVpc,
+    RestrictedEnvironment,
+    RestrictedInstanceGroup,
+    RestrictedLustre,
+    ScheduledUpdate,
+    Taint,
+    TieredStorage,
 )
+from holdfast.config._load import load
+from holdfast.config._models import Encryption, Environment, Goodput, Suppression
+from holdfast.config._network import ExistingNetwork, Network
+from holdfast.config._nodes import Images, Lifecycle, StandIns, TrainingImage, User
+from holdfast.config._observability import Grafana, Observability
+from holdfast.config._orchestrators import Accounting, Eks, PriorityClass, Slurm, TaskGovernance
 from holdfast.config._problems import EnvironmentFileError, Problem
+from holdfast.config._storage import Dataset, Home, Lustre, Storage
 
 __all__ = [
+    "Accounting",
+    "AutoPatch",
+    "BatchSize",
     "Cluster",
     "Dataset",
+    "Deployment",
+    "Eks",
+    "Encryption",
     "Environment",
     "EnvironmentFileError",
+    "ExistingNetwork",
+    "Goodput",
+    "Grafana",
     "GroupSlurm",
+    "Home",
     "Images",
     "InstanceGroup",
     "Lifecycle",
     "Lustre",
     "Network",
+    "Observability",
+    "OverrideVpc",
+    "PriorityClass",
     "Problem",
+    "RestrictedEnvironment",
+    "RestrictedInstanceGroup",
+    "RestrictedLustre",
+    "ScheduledUpdate",
     "Slurm",
     "StandIns",
     "Storage",
+    "Suppression",
+    "Taint",
+    "TaskGovernance",
+    "TieredStorage",
     "TrainingImage",
     "User",
     "load",

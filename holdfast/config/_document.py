@@ -33,10 +33,10 @@ class Document:
             location = location[:-1]
         return self.lines.get(location, 1)
 
-    def problem(self, location: Location, *, given: str, allowed: str, fix: str) -> Problem:
+    def problem(self, location: Location, *, given: str, allowed: str, fix: str, code: str = "HF004") -> Problem:
         """A problem at a setting."""
         line, path = self.line(location), dotted(location)
-        return Problem(file=self.file, line=line, path=path, given=given, allowed=allowed, fix=fix)
+        return Problem(file=self.file, line=line, path=path, given=given, allowed=allowed, fix=fix, code=code)
 
 
 def read(path: Path) -> Document:
@@ -121,6 +121,7 @@ class _Builder:
             given=given,
             allowed="each setting once, named by text",
             fix="remove one of the two" if again else "write the name as plain text",
+            code="HF005",
         )
         self._document.problems.append(problem)
 
@@ -128,7 +129,9 @@ class _Builder:
         if id(node) in self._seen:
             fix = "write the value out"
             self._document.problems.append(
-                self._document.problem(location, given="an alias (*name)", allowed="plain values", fix=fix)
+                self._document.problem(
+                    location, given="an alias (*name)", allowed="plain values", fix=fix, code="HF005"
+                )
             )
             return None
         self._seen.add(id(node))
@@ -147,7 +150,8 @@ class _Builder:
 
 
 def _unusable(name: str, line: int, given: str, allowed: str, fix: str) -> EnvironmentFileError:
-    return EnvironmentFileError([Problem(file=name, line=line, path="", given=given, allowed=allowed, fix=fix)])
+    problem = Problem(file=name, line=line, path="", given=given, allowed=allowed, fix=fix, code="HF001")
+    return EnvironmentFileError([problem])
 
 
 def _display_name(path: Path) -> str:

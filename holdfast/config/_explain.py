@@ -1,15 +1,19 @@
 """From pydantic's errors to problems in the words of the file: what was given, what is allowed, what to write."""
 
+import re
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from holdfast.config._allowed import Allowed, closest_word
 from holdfast.config._document import Document, Location
-from holdfast.config._fields import Allowed, closest_word
 from holdfast.config._models import Environment
 from holdfast.config._problems import Problem, plain, shown
+
+_LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
+"""Text that YAML takes for a number or a day, unless it stands in quotes."""
 
 
 def explain(error: ValidationError, document: Document) -> list[Problem]:
@@ -34,15 +38,20 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     if details["type"] == "extra_forbidden":
         return _unknown(location, document)
     allowed = allowed_at(location)
+    if key == "[key]":
+        fix = f"name it like {allowed.example}"
+        given = f"the name {shown(details['input'])}"
+        return document.problem(location[:-1], given=given, allowed=allowed.text, fix=fix, code=allowed.code)
     if details["type"] == "missing":
         fix = f"add {_setting(key, allowed.example)}"
-        return document.problem(location, given="nothing", allowed=allowed.text, fix=fix)
+        return document.problem(location, given="nothing", allowed=allowed.text, fix=fix, code="HF003")
     value = details["input"]
     example = allowed.closest(value)
     if example is None:
         example = _as_text(document.written.get(location), allowed)
     fix = f"write {_setting(key, allowed.example if example is None else example)}"
-    return document.problem(location, given=_given(value, location, document), allowed=allowed.text, fix=fix)
+    given = _given(value, location, document)
+    return document.problem(location, given=given, allowed=allowed.text, fix=fix, code=allowed.code)
 
 
 def _unknown(location: Location, document: Document) -> Problem:
@@ -50,7 +59,8 @@ def _unknown(location: Location, document: Document) -> Problem:
     names = list(_model(_annotation(location[:-1])).model_fields)
     meant = closest_word(key, names)
     fix = f"did you mean {meant}?" if meant else f"remove {plain(key)}"
-    return document.problem(location, given="an unknown setting", allowed=", ".join(names), fix=fix)
+    allowed = ", ".join(names)
+    return document.problem(location, given="an unknown setting", allowed=allowed, fix=fix, code="HF002")
 
 
 def _given(value: object, location: Location, document: Document) -> str:
@@ -62,9 +72,10 @@ def _given(value: object, location: Location, document: Document) -> str:
 
 
 def _as_text(written: str | None, allowed: Allowed) -> str | None:
-    """An account number that was given without quotes."""
-    account = isinstance(allowed.example, str) and len(allowed.example) == 12 and allowed.example.isdigit()
-    return written if account and written is not None and len(written) == 12 and written.isdigit() else None
+    """An account, a version or a day that was given without quotes."""
+    meant = isinstance(allowed.example, str) and _LIKE_A_NUMBER.fullmatch(allowed.example)
+    same = written is not None and meant and len(written) == len(meant.string) and _LIKE_A_NUMBER.fullmatch(written)
+    return written if same else None
 
 
 def _setting(key: str | int, example: object) -> str:
@@ -72,8 +83,8 @@ def _setting(key: str | int, example: object) -> str:
         return f"a mapping {key} with {', '.join(example)}"
     if isinstance(example, list):
         return f"a list {key}"
-    # Digits in quotes, or YAML would take them for a number.
-    text = f'"{example}"' if isinstance(example, str) and example.isdigit() else str(example)
+    quoted = isinstance(example, str) and _LIKE_A_NUMBER.fullmatch(example)
+    text = f'"{example}"' if quoted else str(example)
     return f"{key}: {text}" if isinstance(key, str) else text
 
 
@@ -82,6 +93,10 @@ def _annotation(location: Location) -> Any:
     for part in location:
         if isinstance(part, int):
             annotation = get_args(bare(annotation))[0]
+        elif get_origin(bare(annotation)) is dict:  # a key that is refused comes as (..., "key", "[key]")
+            key, value = get_args(bare(annotation))
+            annotation = key if location[-1] == "[key]" else value
+            break
         else:
             field = _model(annotation).model_fields[part]
             annotation = field.annotation
@@ -115,6 +130,8 @@ def _allowed(annotation: Any) -> Allowed:
         return marks[0] if marks else _allowed(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return _one_of(get_args(annotation))
+    if annotation is bool:
+        return Allowed("true or false", "true")
     if get_origin(annotation) is tuple:
         item = bare(get_args(annotation)[0])
         what = f"of {', '.join(get_args(item))}" if get_origin(item) is Literal else f"of {item.__name__.lower()}s"

@@ -1,84 +1,35 @@
 """
-The kinds of values in an environment file: a type, its limits, and how both are said to a person.
+The kinds of values that are numbers, paths and names of our own: a type, its limits, and how both are said to a person.
 
 Limits are the service's own, from botocore's API models unless a field says otherwise.
 """
 
-import difflib
 import ipaddress
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
-from holdfast.catalog import instance_types
+from holdfast.config._allowed import Allowed, number_in_words, refused
 
 NODES_PER_GROUP = 6758
-NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-REGION = r"^[a-z]{2}(-[a-z]+)+-\d$"
-SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What a value may be, in words, and one example of it. Refusals print both."""
-
-    text: str
-    example: object
-    closest: Callable[[object], object | None] = lambda _value: None
-    """What may have been meant by a refused value, if that can be told."""
-
-
-def _refused() -> PydanticCustomError:
-    return PydanticCustomError("refused", "not allowed here")
 
 
 def _cidr(value: str) -> str:
     try:
         network = ipaddress.IPv4Network(value)
     except ValueError:
-        raise _refused() from None
+        raise refused() from None
     if not 16 <= network.prefixlen <= 28 or "/" not in value:
-        raise _refused()
+        raise refused()
     return value
 
 
-def _instance_type(value: str) -> str:
-    if value not in instance_types():
-        raise _refused()
+def _any_cidr(value: str) -> str:
+    try:
+        ipaddress.IPv4Network(value)
+    except ValueError:
+        raise refused() from None
     return value
-
-
-def _closest_instance_type(value: object) -> str | None:
-    if not isinstance(value, str):
-        return None
-    name = value if value.startswith("ml.") else f"ml.{value}"
-    return closest_word(name.lower(), instance_types())
-
-
-def closest_word(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` most resembles, if any does."""
-    by_lower = {candidate.lower(): candidate for candidate in words}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
-
-
-def _number_in_words(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if not isinstance(value, str):
-        return None
-    word = value.strip().lower()
-    if re.fullmatch(r"\d{1,6}", word):
-        return int(word)
-    return NUMBER_WORDS.index(word) if word in NUMBER_WORDS else None
-
-
-def _capacity_above(value: object) -> int | None:
-    return -(-value // 2400) * 2400 if isinstance(value, int) and value > 0 else None
 
 
 def _without_host_bits(value: object) -> str | None:
@@ -91,13 +42,23 @@ def _without_host_bits(value: object) -> str | None:
 
 def _capacity(value: int) -> int:
     if value != 1200 and (value <= 0 or value % 2400):
-        raise _refused()
+        raise refused()
+    return value
+
+
+def _capacity_above(value: object) -> int | None:
+    return -(-value // 2400) * 2400 if isinstance(value, int) and value > 0 else None
+
+
+def _metadata_iops(value: int) -> int:
+    if value not in (1500, 3000, 6000) and (value % 12000 or not 12000 <= value <= 192000):
+        raise refused()
     return value
 
 
 def _clean_path(value: str) -> str:
     if any(part in ("", ".", "..") for part in value.split("/")[1:]):
-        raise _refused()
+        raise refused()
     return value
 
 
@@ -106,36 +67,17 @@ EnvironmentName = Annotated[
     Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=24),
     Allowed("1 to 24 lower-case letters, digits and single hyphens, starting with a letter", "local"),
 ]
-ServiceName = Annotated[
-    str,
-    Field(pattern=SERVICE_NAME, max_length=63),
-    Allowed("1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit", "workers"),
-]
-Account = Annotated[
-    str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
-]
-Region = Annotated[str, Field(pattern=REGION), Allowed("the name of an AWS region", "us-west-2")]
-AvailabilityZone = Annotated[
-    str,
-    Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$"),
-    Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
-]
 Cidr = Annotated[
     str,
     AfterValidator(_cidr),
     Allowed("an IPv4 block from /16 to /28 whose host bits are zero", "10.1.0.0/16", _without_host_bits),
 ]
-InstanceTypeName = Annotated[
-    str,
-    AfterValidator(_instance_type),
-    Allowed("an instance type that HyperPod offers", "ml.p5.48xlarge", _closest_instance_type),
-]
 NodeCount = Annotated[
-    int, Field(ge=0, le=NODES_PER_GROUP), Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, _number_in_words)
+    int, Field(ge=0, le=NODES_PER_GROUP), Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, number_in_words)
 ]
-ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, _number_in_words)]
+ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words)]
 VolumeGib = Annotated[
-    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, _number_in_words)
+    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, number_in_words)
 ]
 CapacityGib = Annotated[int, AfterValidator(_capacity), Allowed("1200, or a multiple of 2400", 1200, _capacity_above)]
 AbsolutePath = Annotated[
@@ -160,9 +102,77 @@ UserName = Annotated[
     Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$"),
     Allowed("1 to 32 lower-case letters, digits, '_' and '-', beginning with a letter or '_'", "trainer"),
 ]
-UserId = Annotated[int, Field(ge=1001, le=59999), Allowed("a whole number from 1001 to 59999", 2000, _number_in_words)]
-Repository = Annotated[
+UserId = Annotated[int, Field(ge=1001, le=59999), Allowed("a whole number from 1001 to 59999", 2000, number_in_words)]
+CidrList = Annotated[
+    tuple[
+        Annotated[str, AfterValidator(_any_cidr), Allowed("an IPv4 block whose host bits are zero", "203.0.113.0/24")],
+        ...,
+    ],
+    Field(strict=False),
+    Allowed("a list of IPv4 blocks", []),
+]
+WaitSeconds = Annotated[
+    int, Field(ge=0, le=3600), Allowed("a whole number of seconds from 0 to 3600", 600, number_in_words)
+]
+Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
+BatchSize = Annotated[int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words)]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), Allowed("a day YYYY-MM-DD in quotes", "2027-01-31")]
+MetadataIops = Annotated[
+    int, AfterValidator(_metadata_iops), Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000)
+]
+HomeCapacityGib = Annotated[
+    int, Field(ge=64, le=524288), Allowed("a whole number of GiB from 64 to 524288", 512, number_in_words)
+]
+RestrictedCapacityGib = Annotated[
+    int, Field(ge=1200, le=100800), Allowed("a whole number of GiB from 1200 to 100800", 1200, number_in_words)
+]
+RestrictedThroughput = Annotated[
+    int, Field(ge=125, le=1000), Allowed("a whole number of MB/s per TiB from 125 to 1000", 125, number_in_words)
+]
+Paths = Annotated[
+    tuple[FileSystemPath, ...],
+    Field(max_length=8, strict=False),
+    Allowed("a list of at most 8 paths in the file system", []),
+]
+ScriptPath = Annotated[
     str,
-    Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$", min_length=2, max_length=256),
-    Allowed("the name of an ECR repository in this account and region", "holdfast-training"),
+    Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024),
+    Allowed("the path of a script, from the folder of this file", "scripts/tune.sh"),
+]
+ScriptPaths = Annotated[tuple[ScriptPath, ...], Field(strict=False), Allowed("a list of paths of scripts", [])]
+EmailAddresses = Annotated[
+    tuple[
+        Annotated[
+            str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$"), Allowed("an e-mail address", "oncall@example.com")
+        ],
+        ...,
+    ],
+    Field(strict=False),
+    Allowed("a list of e-mail addresses", []),
+]
+HostName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"),
+    Allowed("the host name of a database", "slurm.cluster-abc.us-west-2.rds.amazonaws.com"),
+]
+Port = Annotated[int, Field(ge=1, le=65535), Allowed("a whole number from 1 to 65535", 3306, number_in_words)]
+DatabaseName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$"),
+    Allowed("1 to 63 letters, digits and '_', beginning with a letter", "slurm_acct_db"),
+]
+Weight = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 50, number_in_words)]
+Minutes = Annotated[int, Field(ge=5, le=1440), Allowed("a whole number of minutes from 5 to 1440", 30, number_in_words)]
+Seconds = Annotated[
+    int, Field(ge=1, le=604800), Allowed("a whole number of seconds from 1 to 604800", 600, number_in_words)
+]
+SettingPath = Annotated[
+    str,
+    Field(pattern=r"^[a-z_]+(\.[A-Za-z0-9_-]+)*$", max_length=256),
+    Allowed("the path of a setting; groups, datasets and users by name", "cluster.name"),
+]
+SettingPaths = Annotated[tuple[SettingPath, ...], Field(strict=False), Allowed("a list of paths of settings", [])]
+FindingCode = Annotated[str, Field(pattern=r"^HF\d{3}$"), Allowed("the code of a finding", "HF201")]
+Reason = Annotated[
+    str, Field(min_length=10, max_length=500), Allowed("a reason of 10 characters or more", "agreed with ...")
 ]

@@ -1,32 +1,32 @@
-"""Reads an environment file: parse, explain, judge, and either give a model or say everything that is wrong."""
+"""Reads an environment file: parse, explain, and either give a model or say everything that is wrong with its shape."""
 
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from holdfast.config._document import read
+from holdfast.config._document import Document, read
 from holdfast.config._explain import explain
 from holdfast.config._models import Environment
-from holdfast.config._problems import EnvironmentFileError
-from holdfast.config._rules import broken_rules
+from holdfast.config._problems import EnvironmentFileError, Problem
 
 
 def load(path: Path) -> Environment:
     """
-    The environment that a file describes.
+    The environment that a file describes. Whether its settings are possible together is left to the rules.
 
     Raises:
         EnvironmentFileError: it describes none; all problems at once.
     """
-    document = read(path)
-    problems = list(document.problems)
-    environment = None
-    try:
-        environment = Environment.model_validate(document.data)
-    except ValidationError as error:
-        problems += explain(error, document)
-    told = {problem.path for problem in problems}
-    problems += [problem for problem in broken_rules(document) if problem.path not in told]
+    environment, problems = parse(read(path))
     if problems or environment is None:
         raise EnvironmentFileError(problems)
     return environment
+
+
+def parse(document: Document) -> tuple[Environment | None, list[Problem]]:
+    """The environment of a document, if it is one, and every problem of its shape."""
+    problems = list(document.problems)
+    try:
+        return Environment.model_validate(document.data), problems
+    except ValidationError as error:
+        return None, problems + explain(error, document)

@@ -18,6 +18,8 @@ class Problem:
     given: str
     allowed: str
     fix: str
+    code: str = "HF004"
+    """The finding that it is; its page in docs/findings says more."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -13,7 +13,6 @@ from holdfast.config._explain import allowed_at, bare
 from holdfast.config._load import load
 from holdfast.config._models import Environment
 from holdfast.config._problems import EnvironmentFileError
-from holdfast.config._rules import RULES
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "environment.md"
 
@@ -49,8 +48,8 @@ A default of *required* means that the setting has to be there.
 _RULES = """\
 ## Rules across settings
 
-Values that are well-formed each can be impossible together.
-A rule looks only at the settings it needs, so one broken section hides nothing in the others.
+Values that are well-formed each can be impossible together. `holdfast check` finds that before anything is deployed;
+[findings](findings/README.md) lists every rule with its source and an example.
 """
 
 _ERRORS = """\
@@ -89,9 +88,8 @@ storage:
 def reference_text() -> str:
     """The page as it is committed."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
-    rules = "".join(f"- {_rule(rule)}\n" for rule in RULES)
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
-    return "\n".join([_INTRO, *sections, f"{_RULES}\n{rules}", errors])
+    return "\n".join([_INTRO, *sections, _RULES, errors])
 
 
 def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -134,12 +132,6 @@ def _row(place: tuple[str | int, ...], name: str, field: FieldInfo) -> str:
 
 def _path(place: tuple[str | int, ...]) -> str:
     return ".".join(str(part) for part in place).replace(".0", "[]")
-
-
-def _rule(rule: object) -> str:
-    """What a rule's docstring says; its last sentence is the source."""
-    said, _, source = _one_line(rule.__doc__).partition(" Source: ")
-    return f"{said} *Source: {source}*"
 
 
 def _refusal() -> str:

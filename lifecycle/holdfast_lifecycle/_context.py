@@ -39,10 +39,15 @@ class Context:
     instance_id: str
     address: str
     role: str
+    """Slurm's node type; "Kubernetes" on EKS."""
     controller_address: str
+    """Empty on EKS."""
     users: tuple[User, ...]
     fsx_mount_path: str
+    """Empty on a node whose group mounts no shared file system."""
     events_path: str
+    scripts: tuple[str, ...] = ()
+    """The user's own, below ``scripts`` in the bundle. Default: none"""
 
     def path(self, absolute: str) -> Path:
         """A path of the node, below the root."""
@@ -65,12 +70,15 @@ def load_context(
     try:
         users = tuple(User(name=str(user["name"]), uid=int(user["uid"])) for user in settings["users"])
         mount_path, events_path = str(settings["fsx_mount_path"]), str(settings["events_path"])
-        cluster_name = str(settings["cluster_name"])
+        cluster_name, slurm = str(settings["cluster_name"]), settings.get("orchestrator", "slurm") == "slurm"
+        scripts = tuple(str(name) for name in settings.get("scripts", ()))
+        mounting = settings.get("fsx_instance_groups")
     except (KeyError, TypeError, ValueError) as error:
         raise LifecycleError(f"{config} lacks or misspells {error}; deploy the lifecycle bundle again") from error
     group, instance = _find_self(resources, own, resource_config)
-    roles = {str(item["Name"]): _role(item) for item in resources["InstanceGroups"]}
-    if "Controller" not in roles.values():
+    name = str(group["Name"])
+    roles = {str(item["Name"]): _role(item) if slurm else "Kubernetes" for item in resources["InstanceGroups"]}
+    if slurm and "Controller" not in roles.values():
         raise LifecycleError(
             f"no instance group of {resource_config} is the Slurm controller (groups: {', '.join(roles)});"
             " give one group the node type Controller, or name it controller"
@@ -85,14 +93,15 @@ def load_context(
         root=root,
         bundle=config.parent,
         cluster_name=cluster_name,
-        instance_group=str(group["Name"]),
+        instance_group=name,
         instance_id=str(instance["InstanceId"]),
         address=str(instance["CustomerIpAddress"]),
-        role=roles[str(group["Name"])],
+        role=roles[name],
         controller_address=controllers[0] if controllers else "",
         users=users,
-        fsx_mount_path=mount_path,
+        fsx_mount_path=mount_path if mounting is None or name in mounting else "",
         events_path=events_path,
+        scripts=scripts,
     )
 
 

@@ -8,7 +8,9 @@ from holdfast_lifecycle._context import Context, LifecycleError
 CONTROLLER = "Controller"
 LOGIN = "Login"
 COMPUTE = "Compute"
-EVERYWHERE = (CONTROLLER, LOGIN, COMPUTE)
+KUBERNETES = "Kubernetes"
+SLURM = (CONTROLLER, LOGIN, COMPUTE)
+EVERYWHERE = (*SLURM, KUBERNETES)
 
 
 class StepError(Exception):

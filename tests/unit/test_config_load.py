@@ -58,8 +58,9 @@ def test_a_short_file_gets_the_documented_defaults(write: Write) -> None:
     assert environment.cloud == "aws"
     assert environment.network.egress == "nat"
     assert environment.cluster.node_recovery == "Automatic"
-    assert environment.slurm.config_strategy == "Managed"
+    assert environment.orchestrator == "slurm"
     assert environment.storage.on_delete == "Retain"
+    assert environment.storage.lustre is not None
     assert environment.storage.lustre.mount_path == "/fsx"
     assert environment.images is None
     assert environment.lifecycle.users == ()
@@ -156,8 +157,10 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "region: us-west-2",
             "regoin: us-west-2",
             "demo.yaml:1: region: got nothing; allowed: the name of an AWS region; add region: us-west-2\n"
-            "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, network, cluster, "
-            "slurm, storage, lifecycle, images, stand_ins; did you mean region?",
+            "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, "
+            "encryption, network, cluster, slurm, eks, "
+            "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; "
+            "did you mean region?",
             id="misspelt-setting",
         ),
         pytest.param(
@@ -219,8 +222,9 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
         pytest.param(
             "network:\n  cidr: 10.1.0.0/16\n  availability_zone: us-west-2a\n",
             "network: [10.1.0.0/16]\n",
-            "demo.yaml:4: network: got a list; allowed: a mapping with cidr, availability_zone, egress; "
-            "write a mapping network with cidr, availability_zone",
+            "demo.yaml:4: network: got a list; allowed: a mapping with cidr, availability_zone, "
+            "control_plane_availability_zone, egress, flow_logs, existing; "
+            "write a mapping network with availability_zone",
             id="list-for-a-section",
         ),
         pytest.param(
@@ -245,8 +249,9 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
         pytest.param(
             "region: us-west-2\n",
             "region: us-west-2\n1: x\n",
-            "demo.yaml:4: 1: got an unknown setting; allowed: name, cloud, account, region, network, cluster, slurm, "
-            "storage, lifecycle, images, stand_ins; remove 1",
+            "demo.yaml:4: 1: got an unknown setting; allowed: name, cloud, account, region, "
+            "encryption, network, cluster, slurm, eks, "
+            "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; remove 1",
             id="number-as-a-setting",
         ),
         pytest.param(
@@ -271,15 +276,14 @@ def test_rejects_a_wrong_value_and_says_what_to_write(old: str, new: str, expect
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file(write: Write) -> None:
-    text = VALID.replace("us-west-2a", "eu-west-1a").replace("instance_count: 1", "instance_count: two")
-    text = text.replace("partition: dev", "").replace("capacity_gib: 1200", "capacity_gib: 0")
+    text = VALID.replace("us-west-2a", "zone a").replace("instance_count: 1", "instance_count: two")
+    text = text.replace("capacity_gib: 1200", "capacity_gib: 0")
 
     lines = [problem.split(": ")[1] for problem in problems_of(write(text))]
 
     assert lines == [
         "network.availability_zone",
         "cluster.instance_groups.0.instance_count",
-        "cluster.instance_groups.1.slurm.partition",
         "storage.lustre.capacity_gib",
     ]
 

@@ -59,7 +59,7 @@ class Node:
 
     def run(self, *arguments: str) -> int:
         self.settle()
-        steps = [step for step in STEPS if step.name != "slurm"]
+        steps = [step for step in STEPS if step.name not in ("slurm", "scripts")]
         config = str(self.root / "bundle/config.json")
         return main_module.main(["--config", config, *arguments], steps=steps, root=self.root)
 

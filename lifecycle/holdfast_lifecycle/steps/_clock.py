@@ -11,7 +11,9 @@ _SERVICES = ("chrony", "chronyd", "systemd-timesyncd")
 
 
 def skew_s(context: Context) -> float:
-    """How far the file system's clock is ahead of this node's, from the time it gives to a new file."""
+    """How far the file system's clock is ahead of this node's, from the time it gives to a new file; 0 without one."""
+    if not context.fsx_mount_path:
+        return 0.0
     path = context.path(f"{context.fsx_mount_path}/.holdfast-clock-{context.instance_id}")
     before = time.time()
     try:

@@ -28,6 +28,8 @@ def mount_type(context: Context) -> str:
 
 
 def check(context: Context) -> bool:
+    if not context.fsx_mount_path:
+        return True
     if not mount_type(context) or _closed_folders(context):
         return False
     _probe_all(context)
@@ -58,6 +60,8 @@ def _closed_folders(context: Context) -> list[Path]:
 
 
 def verify(context: Context) -> str:
+    if not context.fsx_mount_path:
+        return "this group mounts no shared file system"
     _probe_all(context)
     return f"{context.fsx_mount_path} is {mount_type(context)}"
 

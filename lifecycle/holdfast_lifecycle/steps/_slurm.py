@@ -5,7 +5,7 @@ import time
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._programs import run_program
-from holdfast_lifecycle._step import COMPUTE, Step, StepError
+from holdfast_lifecycle._step import COMPUTE, SLURM, Step, StepError
 
 _WAIT_S = 110.0
 _LONGEST_PAUSE_S = 2.0
@@ -59,4 +59,4 @@ def verify(context: Context) -> str:
     return "slurmd is registered" if context.role == COMPUTE else "the controller is up"
 
 
-STEP = Step(name="slurm", check=check, apply=apply, verify=verify, timeout_s=150)
+STEP = Step(name="slurm", check=check, apply=apply, verify=verify, timeout_s=150, roles=SLURM)

@@ -1,0 +1,46 @@
+"""The network of an environment."""
+
+from typing import Literal
+
+from holdfast.config import _aws_fields as aws
+from holdfast.config import _fields as fields
+from holdfast.config._base import Model
+
+
+class ExistingNetwork(Model):
+    """A network that is there already. Nothing in it is changed; its routes and endpoints are yours to keep right."""
+
+    vpc_id: aws.VpcId
+    """The VPC."""
+    vpc_cidr: fields.Cidr
+    """Its IPv4 block."""
+    subnet_id: aws.SubnetId
+    """The private subnet of the nodes, in network.availability_zone."""
+    subnet_cidr: fields.Cidr | None = None
+    """IPv4 block of that subnet; whether the nodes fit into it can be judged only when it is known. Default: unknown"""
+    security_group_id: aws.SecurityGroupId
+    """The group of nodes and file systems: all traffic from and to itself has to be allowed."""
+    route_table_id: aws.RouteTableId | None = None
+    """The subnet's route table, so that a gateway endpoint to S3 is made for it. Default: S3 is reached as it is"""
+    control_plane_subnet_ids: aws.SubnetIds = ()
+    """Private subnets in at least two zones for the network interfaces of EKS: required with eks. Default: none"""
+
+
+class Network(Model):
+    """The VPC and the one subnet that the nodes live in; EFA does not cross availability zones."""
+
+    cidr: fields.Cidr | None = None
+    """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
+    can change its size later. Default: none, and network.existing names a VPC"""
+    availability_zone: aws.AvailabilityZone
+    """Where nodes and file system are. It must be in the environment's region."""
+    control_plane_availability_zone: aws.AvailabilityZone | None = None
+    """A second zone for the network interfaces of EKS, which wants two: required with eks in a VPC made here.
+    Default: none"""
+    egress: Literal["nat", "none"] = "nat"
+    """How nodes reach the internet: through a NAT gateway, or not at all; then the AWS services that they need get
+    interface endpoints. S3 always goes through a gateway endpoint. Default: nat"""
+    flow_logs: bool = False
+    """Whether the VPC's traffic is logged to CloudWatch Logs. Default: false"""
+    existing: ExistingNetwork | None = None
+    """A network to use instead of making one. Default: one is made of cidr"""

@@ -1,0 +1,74 @@
+"""The orchestrator of an environment's cluster: Slurm or EKS."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from holdfast.config import _aws_fields as aws
+from holdfast.config import _fields as fields
+from holdfast.config._allowed import Allowed
+from holdfast.config._base import Model
+
+
+class Accounting(Model):
+    """Where slurmdbd keeps the accounting of jobs; with Continuous provisioning only (API: AccountingDatabase)."""
+
+    create: bool = False
+    """Whether a database is made in the VPC; then nothing else is set here. Default: false"""
+    endpoint: fields.HostName | None = None
+    """Host name of an existing database. Default: none, and create is true"""
+    port: fields.Port = 3306
+    """Its port. Default: 3306"""
+    database: fields.DatabaseName = "slurm_acct_db"
+    """Its name. Default: slurm_acct_db"""
+    secret_arn: aws.SecretArn | None = None
+    """The secret with its user name and password. Default: none, and create is true"""
+
+
+class Slurm(Model):
+    """Settings of the Slurm orchestrator."""
+
+    config_strategy: Literal["Overwrite", "Managed", "Merge"] = "Managed"
+    """What an update does with manual edits of slurm.conf: Overwrite discards them, Managed fails when there are
+    some, Merge keeps them (API: SlurmConfigStrategy). Not used with Continuous provisioning. Default: Managed"""
+    accounting: Accounting | None = None
+    """The database of slurmdbd. Default: none, Slurm keeps no accounting"""
+
+
+class PriorityClass(Model):
+    """A priority that jobs can have."""
+
+    name: aws.PriorityClassName
+    """Unique among the classes."""
+    weight: fields.Weight
+    """The higher, the earlier a job is admitted."""
+
+
+class TaskGovernance(Model):
+    """How jobs of several teams share the cluster (API: SchedulerConfig)."""
+
+    fair_share: bool = True
+    """Whether teams that have used less come first. Default: true"""
+    priority_classes: Annotated[
+        tuple[PriorityClass, ...],
+        Field(max_length=10, strict=False),
+        Allowed("a list of at most 10 priority classes", []),
+    ] = ()
+    """Priorities of jobs. Default: none, first come first served"""
+
+
+class Eks(Model):
+    """Settings of the EKS orchestrator."""
+
+    kubernetes_version: aws.KubernetesVersion
+    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall."""
+    public_access_cidrs: fields.CidrList = ()
+    """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
+    admin_role_arns: aws.RoleArns = ()
+    """Roles that administer the Kubernetes cluster. Default: none but the one that deploys"""
+    training_operator: bool = False
+    """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
+    task_governance: TaskGovernance | None = None
+    """Quotas and priorities among teams. Default: none"""
+    observability_addon: bool = False
+    """Whether HyperPod's observability add-on is installed; needs observability.prometheus. Default: false"""

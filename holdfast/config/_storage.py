@@ -1,0 +1,76 @@
+"""What holds data in an environment: file systems, their links to S3, and what becomes of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from holdfast.config import _aws_fields as aws
+from holdfast.config import _fields as fields
+from holdfast.config._allowed import Allowed
+from holdfast.config._base import Model
+
+FileEvent = Literal["NEW", "CHANGED", "DELETED"]
+
+
+class Dataset(Model):
+    """A folder of the file system and a prefix of the data bucket (a data repository association)."""
+
+    name: aws.ServiceName
+    """Unique among the datasets."""
+    file_system_path: fields.FileSystemPath
+    """The folder. Folders of datasets may not lie in one another."""
+    s3_prefix: fields.Prefix
+    """The prefix. Prefixes of datasets may not lie in one another."""
+    auto_import: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    """Which changes of objects appear in the folder by themselves. Default: none"""
+    auto_export: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    """Which changes of files appear in the bucket by themselves. Default: none"""
+
+
+class Lustre(Model):
+    """The FSx for Lustre file system, of deployment type PERSISTENT_2 on SSD."""
+
+    capacity_gib: fields.CapacityGib
+    """Storage capacity in GiB. It can grow later, and never shrink."""
+    throughput_mbps_per_tib: Literal[125, 250, 500, 1000]
+    """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput)."""
+    mount_path: fields.AbsolutePath = "/fsx"
+    """Where it is mounted on every node. Default: /fsx"""
+    efa: bool = False
+    """Whether nodes reach it through EFA. It cannot be changed later, and the capacity has to be a multiple of 4800
+    GiB or more, depending on the throughput. Default: false, over TCP"""
+    metadata_iops: fields.MetadataIops | None = None
+    """Metadata operations per second. Default: as many as come with the capacity"""
+    compression: Literal["LZ4", "NONE"] = "LZ4"
+    """How data is compressed. Default: LZ4"""
+    preload: fields.Paths = ()
+    """Folders whose files are fetched from S3 when the cluster is made; others are when they are first read.
+    Default: none"""
+    datasets: Annotated[
+        tuple[Dataset, ...],
+        Field(max_length=8, strict=False),
+        Allowed("a list of at most 8 datasets", []),
+    ] = ()
+    """Folders that are kept equal with S3. Default: none"""
+
+
+class Home(Model):
+    """An FSx for OpenZFS file system for home directories."""
+
+    capacity_gib: fields.HomeCapacityGib
+    """Storage capacity in GiB. It can grow later, and never shrink."""
+    throughput_mbps: Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240] = 160
+    """Throughput in MB/s. Default: 160"""
+    mount_path: fields.AbsolutePath = "/home"
+    """Where it is mounted on every node. Default: /home"""
+
+
+class Storage(Model):
+    """What holds data: file systems, the data bucket and the event log."""
+
+    on_delete: Literal["Retain", "Delete"] = "Retain"
+    """What deleting the stack does with the data. Default: Retain"""
+    lustre: Lustre | None = None
+    """The file system that nodes mount. Default: none"""
+    home: Home | None = None
+    """Home directories that all nodes share. Default: none, each node has its own"""

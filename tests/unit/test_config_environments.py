@@ -1,0 +1,76 @@
+"""The environments are living examples: the full ones leave no setting out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from holdfast.config import Environment, load
+from holdfast.config._explain import bare
+
+ELSEWHERE = {
+    "slurm.config_strategy",  # not sent with Continuous provisioning, which accounting needs: slurm-p5.yaml
+    "slurm.accounting.endpoint",  # a database of one's own instead of one that is made
+    "slurm.accounting.port",
+    "slurm.accounting.database",
+    "slurm.accounting.secret_arn",
+    "cluster.restricted_instance_groups",  # not together with Continuous provisioning
+    "cluster.restricted_environment",
+    "network.existing.control_plane_subnet_ids",  # an existing network under EKS
+    "stand_ins.gpu",  # local.yaml: the embedded AWS only
+    "stand_ins.efa",
+    "stand_ins.lustre",
+    "stand_ins.image",
+    "suppress",  # nothing in them has to be suppressed
+}
+"""Settings that exclude others which the full environments have."""
+
+
+def settings(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every leaf setting, lists of sections without their numbers."""
+    for name, field in model.model_fields.items():
+        annotation = bare(field.annotation)
+        if get_origin(annotation) is tuple:
+            annotation = bare(get_args(annotation)[0])
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from settings(annotation, (*path, name))
+        else:
+            yield ".".join((*path, name))
+
+
+def written(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every setting that stands in a file, and every section around it."""
+    yield ".".join(path)
+    for item in value if isinstance(value, list) else ():
+        yield from written(item, path)
+    for name, item in value.items() if isinstance(value, dict) else ():
+        yield from written(item, (*path, name))
+
+
+def test_the_full_environments_leave_no_setting_out(repository: Path) -> None:
+    found = set()
+    for name in ("full", "full-slurm"):
+        found |= set(written(yaml.safe_load((repository / "environments" / f"{name}.yaml").read_text())))
+
+    missing = [
+        setting
+        for setting in settings(Environment)
+        if setting not in found and not any(setting == other or setting.startswith(f"{other}.") for other in ELSEWHERE)
+    ]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("setting", sorted(ELSEWHERE))
+def test_no_setting_is_excused_that_is_not_there(setting: str) -> None:
+    assert any(known == setting or known.startswith(f"{setting}.") for known in settings(Environment))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[2] / "environments").glob("*.yaml")), ids=lambda p: p.stem
+)
+def test_every_environment_is_named_like_its_file(path: Path) -> None:
+    assert load(path).name == path.stem

@@ -1,0 +1,88 @@
+"""The user's own scripts: after ours, in order, once per content; and what a node of EKS or without FSx does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast_lifecycle import load_context
+from holdfast_lifecycle._step import StepError, plan
+from holdfast_lifecycle.steps import STEPS, _clock, _fsx, _scripts
+
+ADDRESS = "10.1.0.12"
+
+
+def context(root: Path, **config: Any) -> Any:
+    """A node of group workers whose bundle has these settings."""
+    settings = {"cluster_name": "demo", "users": [], "fsx_mount_path": "/fsx", "events_path": "/var/log/events.jsonl"}
+    (root / "config.json").write_text(json.dumps(settings | config))
+    groups = [{"Name": "workers", "Instances": [{"InstanceId": "i-1", "CustomerIpAddress": ADDRESS}]}]
+    (root / "resources.json").write_text(json.dumps({"InstanceGroups": groups}))
+    return load_context(
+        config=root / "config.json", resource_config=root / "resources.json", addresses={ADDRESS}, root=root
+    )
+
+
+def script(root: Path, name: str, text: str) -> None:
+    (root / "scripts").mkdir(exist_ok=True)
+    (root / "scripts" / name).write_text(f"#!/bin/sh\n{text}\n")
+
+
+def test_scripts_run_in_their_order_and_once_per_content(tmp_path: Path) -> None:
+    script(tmp_path, "one.sh", "echo one >>order")
+    script(tmp_path, "two.sh", "echo two >>order")
+    node = context(tmp_path, orchestrator="eks", scripts=["one.sh", "two.sh"])
+
+    assert not _scripts.check(node)
+    _scripts.apply(node)
+    assert _scripts.check(node)
+    assert _scripts.verify(node) == "one.sh, two.sh"
+    _scripts.apply(node)
+    assert (tmp_path / "order").read_text() == "one\ntwo\n"
+
+    script(tmp_path, "one.sh", "echo changed >>order")
+    _scripts.apply(node)
+    assert (tmp_path / "order").read_text() == "one\ntwo\nchanged\n"
+
+
+def test_a_failing_script_stops_those_after_it_and_says_which_it_was(tmp_path: Path) -> None:
+    script(tmp_path, "one.sh", "exit 3")
+    script(tmp_path, "two.sh", "echo two >>order")
+    node = context(tmp_path, orchestrator="eks", scripts=["one.sh", "two.sh"])
+
+    with pytest.raises(StepError) as caught:
+        _scripts.apply(node)
+
+    assert (caught.value.expected, caught.value.seen) == ("one.sh ends with exit code 0", "exit code 3")
+    assert not (tmp_path / "order").exists()
+    with pytest.raises(StepError):
+        _scripts.verify(node)
+
+
+def test_a_script_that_is_not_in_the_bundle_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StepError) as caught:
+        _scripts.check(context(tmp_path, orchestrator="eks", scripts=["gone.sh"]))
+
+    assert caught.value.expected == "gone.sh is in the lifecycle bundle"
+
+
+def test_a_node_of_eks_needs_no_controller_and_runs_no_slurm_step(tmp_path: Path) -> None:
+    node = context(tmp_path, orchestrator="eks")
+
+    assert (node.role, node.controller_address) == ("Kubernetes", "")
+    names = [step.name for step in plan(STEPS, role=node.role)]
+    assert names == ["users", "fsx", "clock", "job_environment", "scripts"]
+
+
+def test_a_group_that_mounts_nothing_does_not_wait_for_a_file_system(tmp_path: Path) -> None:
+    node = context(tmp_path, orchestrator="eks", fsx_instance_groups=["others"])
+
+    assert node.fsx_mount_path == ""
+    assert _fsx.check(node)
+    assert _fsx.verify(node) == "this group mounts no shared file system"
+    assert _clock.check(node)
+
+
+def test_a_group_among_those_that_mount_has_the_path(tmp_path: Path) -> None:
+    assert context(tmp_path, orchestrator="eks", fsx_instance_groups=["workers"]).fsx_mount_path == "/fsx"
