@@ -1,7 +1,7 @@
 """
 Make this checkout's packages importable and its command runnable in the virtual environment.
 
-A .pth file with the four package roots and one entry script: what an editable install would do, in
+A .pth file with the package roots and one entry script: what an editable install would do, in
 milliseconds, with nothing built and no network. Run with the environment's own Python.
 """
 
@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOTS = (ROOT, ROOT / "constructs", ROOT / "containers" / "common", ROOT / "lifecycle")
+ROOTS = (ROOT, *(ROOT / folder for folder in ("constructs", "containers/common", "containers/training", "lifecycle")))
 
 
 def main() -> None:

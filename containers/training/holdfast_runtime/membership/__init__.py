@@ -1,0 +1,72 @@
+"""
+Who is in the job: views numbered by epoch, each committed by a majority of the launchers that the job expects.
+
+Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
+"""
+
+from holdfast_runtime.membership._messages import (
+    Accept,
+    Accepted,
+    Commit,
+    Message,
+    Prepare,
+    Promise,
+    Refuse,
+)
+from holdfast_runtime.membership._plan import Policy, next_view
+from holdfast_runtime.membership._protocol import (
+    GATHER,
+    GIVE_UP,
+    PROPOSE,
+    Action,
+    Decide,
+    Install,
+    Leave,
+    Node,
+    Send,
+    SetTimer,
+    Stop,
+    found,
+    lost,
+    message,
+    ready,
+    start,
+    timer,
+    trouble,
+)
+from holdfast_runtime.membership._view import Ballot, RankStatus, Slot, Status, View
+
+__all__ = [
+    "GATHER",
+    "GIVE_UP",
+    "PROPOSE",
+    "Accept",
+    "Accepted",
+    "Action",
+    "Ballot",
+    "Commit",
+    "Decide",
+    "Install",
+    "Leave",
+    "Message",
+    "Node",
+    "Policy",
+    "Prepare",
+    "Promise",
+    "RankStatus",
+    "Refuse",
+    "Send",
+    "SetTimer",
+    "Slot",
+    "Status",
+    "Stop",
+    "View",
+    "found",
+    "lost",
+    "message",
+    "next_view",
+    "ready",
+    "start",
+    "timer",
+    "trouble",
+]

@@ -1,0 +1,271 @@
+"""
+How launchers agree on the next view: a state machine that takes one event and gives the next state and actions.
+
+Any launcher may propose, so there is none whose loss stops the job. A view is committed by a majority of the launchers
+that the job expects, not of those that happen to be reachable, so two halves of a cut network never both go on. A
+launcher that replaced another votes only once a committed view names it: what its predecessor had promised is unknown.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from holdfast_runtime.membership._messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
+from holdfast_runtime.membership._view import Ballot, Status, View
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send a message; the link may lose it."""
+
+    to: int
+    message: Message
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Have the local ranks leave their collectives and report; then call ``ready``."""
+
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Install:
+    """The view is committed: give it to the local ranks."""
+
+    view: View
+
+
+@dataclass(frozen=True)
+class SetTimer:
+    """
+    Call ``timer`` with this name later, instead of an earlier call of that name that is still to come.
+
+    ``turn`` 0 is as soon as possible, each further one a delay longer; GIVE_UP has a deadline of its own.
+    """
+
+    name: str
+    turn: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """No view can follow: end the job here, and say why."""
+
+    reason: str
+
+
+Action = Send | Leave | Install | SetTimer | Stop
+Decide = Callable[[View, tuple[Status, ...]], View | str]
+"""The next view for a committed one and what the launchers in reach say; a text says why there is none (yet)."""
+
+PROPOSE, GATHER, GIVE_UP = "propose", "gather", "give up"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One launcher's memory."""
+
+    me: int
+    size: int
+    """Launchers that the job expects."""
+    incarnation: int
+    committed: View
+    up: frozenset[int]
+    """Launchers in reach, without this one."""
+    status: Status | None = None
+    """The local processes, once all of them have left their collectives."""
+    wanted: str = ""
+    """Why the next view is wanted; empty when it is not."""
+    promised: Ballot | None = None
+    accepted: tuple[Ballot, View] | None = None
+    waiting: Prepare | None = None
+    """A proposal that is answered as soon as the local processes are ready."""
+    ballot: Ballot | None = None
+    promises: tuple[Promise, ...] = ()
+    proposal: View | None = None
+    accepts: frozenset[int] = frozenset()
+    refusal: str = ""
+    """Why no view could be chosen the last time."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that would be next."""
+        return self.committed.epoch + 1
+
+    @property
+    def majority(self) -> int:
+        return self.size // 2 + 1
+
+    @property
+    def votes(self) -> bool:
+        """Whether this launcher may vote on the next view."""
+        return self.committed.nodes[self.me] == self.incarnation
+
+
+def start(*, me: int, size: int, incarnation: int = 0, up: frozenset[int] = frozenset()) -> Node:
+    """A launcher at its start. The first launchers of a job vote on its first view."""
+    genesis = View(epoch=0, nodes=(0,) * size)
+    return Node(me=me, size=size, incarnation=incarnation, committed=genesis, up=up - {me})
+
+
+def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:
+    """A local process died, a rank reports a broken collective, or the job begins: another view is wanted."""
+    if node.wanted:
+        return node, []
+    turn = sum(1 for other in node.up if other < node.me)
+    node = replace(node, wanted=reason)
+    actions: list[Action] = [] if node.status is not None else [Leave(node.epoch, reason)]
+    return node, [*actions, SetTimer(PROPOSE, turn), SetTimer(GIVE_UP, 0)]
+
+
+def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
+    """The link to another launcher is gone."""
+    node = replace(node, up=node.up - {peer})
+    if node.committed.nodes[peer] >= 0:
+        node, actions = trouble(node, f"node {peer} is lost")
+    else:
+        actions = []
+    if node.ballot is not None and node.proposal is None:
+        return node, [*actions, SetTimer(GATHER, 0)]
+    return node, actions
+
+
+def found(node: Node, peer: int) -> tuple[Node, list[Action]]:
+    """A link to another launcher is up. Where a proposal waits for processes, the newcomer may have them."""
+    node = replace(node, up=node.up | {peer})
+    return (node, [SetTimer(PROPOSE, 1)]) if node.wanted else (node, [])
+
+
+def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
+    """All local processes have left their collectives; this is how they are."""
+    node = replace(node, status=status)
+    if node.waiting is None:
+        return node, []
+    prepare = node.waiting
+    return _promise(replace(node, waiting=None), prepare.ballot.node, prepare)
+
+
+def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]:
+    """A timer that was asked for has run out."""
+    if not node.wanted:
+        return node, []
+    if name == GIVE_UP:
+        few = f"{len(node.up) + 1} of {node.size} launchers are in reach and {node.majority} are needed"
+        return node, [Stop(f"{node.wanted}; {node.refusal or few}")]
+    return _propose(node) if name == PROPOSE else _conclude(node, decide=decide)
+
+
+def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tuple[Node, list[Action]]:
+    """Another launcher, or this one, says something."""
+    if isinstance(received, Commit):
+        return _commit(node, received.view)
+    if isinstance(received, Prepare) and received.committed.epoch > node.committed.epoch:
+        node, actions = _commit(node, received.committed)
+        node, more = message(node, sender, received, decide=decide)
+        return node, [*actions, *more]
+    if received.epoch < node.epoch:
+        asks = isinstance(received, Prepare | Accept)
+        return node, [Send(sender, Commit(node.committed))] if asks else []
+    if received.epoch > node.epoch:
+        return node, []  # its Prepare, which explains it, was lost; it will be repeated
+    if isinstance(received, Prepare):
+        return _promise(node, sender, received)
+    if isinstance(received, Accept):
+        return _accept(node, sender, received)
+    if isinstance(received, Refuse):
+        return _refused(node, received)
+    if received.ballot != node.ballot:
+        return node, []
+    if isinstance(received, Promise):
+        return _promised(node, received, decide=decide)
+    return _accepted(node, sender)
+
+
+def _propose(node: Node) -> tuple[Node, list[Action]]:
+    highest = max((ballot.round for ballot in (node.promised, node.ballot) if ballot is not None), default=0)
+    ballot = Ballot(highest + 1, node.me)
+    node = replace(node, ballot=ballot, promises=(), proposal=None, accepts=frozenset())
+    prepare = Prepare(node.epoch, ballot, node.committed)
+    everyone = sorted(node.up | {node.me})
+    return node, [*(Send(other, prepare) for other in everyone), SetTimer(GATHER, 1), SetTimer(PROPOSE, 2 + node.me)]
+
+
+def _promise(node: Node, sender: int, prepare: Prepare) -> tuple[Node, list[Action]]:
+    if node.promised is not None and prepare.ballot < node.promised:
+        return node, [Send(sender, Refuse(node.epoch, node.promised))]
+    node = replace(node, promised=prepare.ballot)
+    actions: list[Action] = []
+    if not node.wanted:
+        node, actions = trouble(node, f"node {sender} asks for another view")
+    if node.status is None:
+        return replace(node, waiting=prepare), actions
+    promise = Promise(node.epoch, prepare.ballot, node.votes, node.status, node.accepted)
+    return node, [*actions, Send(sender, promise)]
+
+
+def _refused(node: Node, refuse: Refuse) -> tuple[Node, list[Action]]:
+    if node.ballot is None or refuse.promised <= node.ballot:
+        return node, []
+    known = max(refuse.promised, node.promised or refuse.promised)
+    return replace(node, promised=known, ballot=None, promises=(), proposal=None), []
+
+
+def _promised(node: Node, promise: Promise, *, decide: Decide) -> tuple[Node, list[Action]]:
+    if node.proposal is not None or any(known.status.node == promise.status.node for known in node.promises):
+        return node, []
+    node = replace(node, promises=(*node.promises, promise))
+    heard = {known.status.node for known in node.promises}
+    return _conclude(node, decide=decide) if heard >= node.up | {node.me} else (node, [])
+
+
+def _conclude(node: Node, *, decide: Decide) -> tuple[Node, list[Action]]:
+    """Choose the view, once a majority has promised and the others have answered or had their time."""
+    if node.ballot is None or node.proposal is not None:
+        return node, []
+    ballot = node.ballot
+    if sum(promise.voter for promise in node.promises) < node.majority:
+        return node, []
+    before = [promise.accepted for promise in node.promises if promise.voter and promise.accepted is not None]
+    if before:
+        chosen: View | str = max(before, key=lambda item: item[0])[1]
+    else:
+        chosen = decide(node.committed, tuple(sorted((p.status for p in node.promises), key=lambda s: s.node)))
+    if isinstance(chosen, str):
+        return replace(node, refusal=chosen), []
+    node = replace(node, proposal=chosen, accepts=frozenset())
+    accept = Accept(node.epoch, ballot, chosen)
+    return node, [Send(promise.status.node, accept) for promise in node.promises]
+
+
+def _accept(node: Node, sender: int, accept: Accept) -> tuple[Node, list[Action]]:
+    if not node.votes:
+        return node, []
+    if node.promised is not None and accept.ballot < node.promised:
+        return node, [Send(sender, Refuse(node.epoch, node.promised))]
+    node = replace(node, promised=accept.ballot, accepted=(accept.ballot, accept.view))
+    return node, [Send(sender, Accepted(node.epoch, accept.ballot))]
+
+
+def _accepted(node: Node, sender: int) -> tuple[Node, list[Action]]:
+    node = replace(node, accepts=node.accepts | {sender})
+    if node.proposal is None or len(node.accepts) < node.majority:
+        return node, []
+    view = node.proposal
+    others = sorted(node.up)
+    node, actions = _commit(node, view)
+    return node, [*(Send(other, Commit(view)) for other in others), *actions]
+
+
+def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
+    if view.epoch <= node.committed.epoch:
+        return node, []
+    node = Node(
+        me=node.me, size=node.size, incarnation=node.incarnation, committed=view, up=node.up, status=None, wanted=""
+    )
+    actions: list[Action] = [Install(view)]
+    gone = [peer for peer, incarnation in enumerate(view.nodes) if incarnation >= 0 and peer not in node.up | {node.me}]
+    if gone:
+        node, more = trouble(node, f"node {gone[0]} is lost")
+        actions += more
+    return node, actions

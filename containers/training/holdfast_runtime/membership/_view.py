@@ -1,0 +1,77 @@
+"""What is agreed on: which process holds which rank, where training goes on, and where lost state comes from."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["none", "valid", "torn"]
+"""none: never had any. valid: that of committed_step. torn: the process stopped inside its own update."""
+
+Source = Literal["fresh", "memory", "peer", "buddy", "checkpoint"]
+"""Where a rank's state comes from: made by the script, kept, a replica, a buddy's memory, storage."""
+
+
+@dataclass(frozen=True, order=True)
+class Ballot:
+    """A proposal's number: the higher one wins."""
+
+    round: int
+    node: int
+
+
+@dataclass(frozen=True, order=True)
+class Slot:
+    """One process: the incarnation counts those that were in this place of this node."""
+
+    node: int
+    index: int
+    incarnation: int = 0
+
+
+@dataclass(frozen=True)
+class RankStatus:
+    """What a process says of itself once it has left all collectives."""
+
+    slot: Slot
+    rank: int
+    """The rank that it held in the last view; -1 for a spare or a newcomer."""
+    committed_step: int = 0
+    """Optimizer updates that it has finished."""
+    state: State = "none"
+    digest: str = ""
+    """Of its state at committed_step; empty when it has computed none."""
+    host: str = ""
+    port: int = 0
+    """Where it sends and receives state."""
+    snapshots: tuple[tuple[int, int], ...] = ()
+    """Shards that it keeps in memory for others: their rank and step."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a launcher says of its processes when a view is prepared."""
+
+    node: int
+    incarnation: int
+    """How often the launcher of this node was replaced."""
+    ranks: tuple[RankStatus, ...] = ()
+    checkpoint_step: int = -1
+    """The newest complete checkpoint in storage; -1 without one."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Who holds which rank in an epoch."""
+
+    epoch: int
+    nodes: tuple[int, ...]
+    """Incarnation of every expected launcher, -1 for one that is not in the view. Those in it vote on the next."""
+    ranks: tuple[RankStatus, ...] = ()
+    """By rank."""
+    spares: tuple[Slot, ...] = ()
+    resume_step: int = 0
+    sources: tuple[Source, ...] = ()
+    """By rank."""
+    donors: tuple[tuple[int, ...], ...] = ()
+    """By rank: who can give its state, the best first; empty for one that has it."""
+    lost_steps: int = 0
+    """Updates that had been committed and are done again; more than 0 only where the job allows it."""

@@ -1,0 +1,202 @@
+"""Every order of events in small worlds: whatever is lost, late or dead, no epoch ever has two committed views."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from holdfast_runtime import membership as m
+
+
+def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
+    """A view that shows who was heard, so that two proposers with other answers propose other views."""
+    nodes = [-1] * len(committed.nodes)
+    for status in statuses:
+        nodes[status.node] = status.incarnation
+    return m.View(epoch=committed.epoch + 1, nodes=tuple(nodes), resume_step=len(statuses))
+
+
+@dataclass(frozen=True)
+class World:
+    """All launchers, what is on its way between them, and how many faults and proposals may still happen."""
+
+    nodes: tuple[m.Node | None, ...]
+    """None for a dead one."""
+    flying: frozenset[tuple[int, int, m.Message]]
+    views: tuple[m.View, ...]
+    """What was committed anywhere."""
+    crashes: int
+    proposals: int
+    replacements: int
+    cuts: int
+
+
+def after(world: World, me: int, node: m.Node, actions: list[m.Action]) -> World:
+    """The world once a launcher's actions are carried out; what it tells itself it hears at once."""
+    flying, views = set(world.flying), list(world.views)
+    queue = list(actions)
+    while queue:
+        action = queue.pop(0)
+        if isinstance(action, m.Send) and action.to == me:
+            node, more = m.message(node, me, action.message, decide=decide)
+            queue += more
+        elif isinstance(action, m.Send):
+            flying.add((me, action.to, action.message))
+        elif isinstance(action, m.Leave):
+            node, more = m.ready(node, m.Status(node=me, incarnation=node.incarnation))
+            queue += more
+        elif isinstance(action, m.Install):
+            views.append(action.view)
+    nodes = (*world.nodes[:me], node, *world.nodes[me + 1 :])
+    useful = frozenset(envelope for envelope in flying if not is_stale(nodes[envelope[1]], envelope[2]))
+    return replace(world, nodes=nodes, flying=useful, views=tuple(dict.fromkeys(views)))
+
+
+def is_stale(node: m.Node | None, message: m.Message) -> bool:
+    """Whether delivering the message could never do anything, so that worlds with and without it are the same."""
+    if node is None:
+        return True
+    if isinstance(message, m.Commit):
+        return message.view.epoch <= node.committed.epoch
+    if isinstance(message, m.Prepare | m.Accept):
+        return False
+    gone = node.ballot is None if isinstance(message, m.Refuse) else message.ballot != node.ballot
+    return message.epoch < node.epoch or (message.epoch == node.epoch and gone)
+
+
+def successors(world: World) -> Iterator[World]:
+    """Everything that can happen next. A message that is never chosen is a message that is lost."""
+    for envelope in world.flying:
+        sender, receiver, message = envelope
+        rest = replace(world, flying=world.flying - {envelope})
+        node = rest.nodes[receiver]
+        if node is not None:
+            yield after(rest, receiver, *m.message(node, sender, message, decide=decide))
+    for me, node in enumerate(world.nodes):
+        if node is not None and node.wanted and world.proposals:
+            rest = replace(world, proposals=world.proposals - 1)
+            yield after(rest, me, *m.timer(node, m.PROPOSE, decide=decide))
+        if node is not None and node.ballot is not None and node.proposal is None:
+            yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
+        if node is not None and world.crashes:
+            yield crash(world, me)
+        if node is None and world.replacements:
+            yield replacement(world, me)
+        if node is not None and world.cuts:
+            yield cut(world, me)
+
+
+def crash(world: World, me: int) -> World:
+    """A launcher dies, and the others notice."""
+    flying = frozenset(envelope for envelope in world.flying if envelope[1] != me)
+    world = replace(
+        world, nodes=(*world.nodes[:me], None, *world.nodes[me + 1 :]), flying=flying, crashes=world.crashes - 1
+    )
+    for other, node in enumerate(world.nodes):
+        if node is not None:
+            world = after(world, other, *m.lost(node, me))
+    return world
+
+
+def cut(world: World, me: int) -> World:
+    """A launcher and the others lose sight of each other, and all of them go on."""
+    flying = frozenset(envelope for envelope in world.flying if me not in envelope[:2])
+    world = replace(world, flying=flying, cuts=world.cuts - 1)
+    for other, node in enumerate(world.nodes):
+        itself = world.nodes[me]
+        if node is not None and itself is not None and other != me:
+            world = after(world, other, *m.lost(node, me))
+            world = after(world, me, *m.lost(itself, other))
+    return world
+
+
+def replacement(world: World, me: int) -> World:
+    """A launcher without memory takes the place of a dead one."""
+    up = frozenset(other for other, node in enumerate(world.nodes) if node is not None)
+    newcomer = m.start(me=me, size=len(world.nodes), incarnation=1, up=up)
+    world = replace(
+        world,
+        nodes=(*world.nodes[:me], newcomer, *world.nodes[me + 1 :]),
+        replacements=world.replacements - 1,
+    )
+    world = after(world, me, *m.trouble(newcomer, "starts"))
+    for other in up:
+        node = world.nodes[other]
+        if node is not None:
+            world = after(world, other, *m.found(node, me))
+    return world
+
+
+def beginning(*, size: int, crashes: int = 0, proposals: int = 2, replacements: int = 0, cuts: int = 0) -> World:
+    everyone = frozenset(range(size))
+    world = World(
+        nodes=tuple(m.start(me=me, size=size, up=everyone) for me in range(size)),
+        flying=frozenset(),
+        views=(),
+        crashes=crashes,
+        proposals=proposals,
+        replacements=replacements,
+        cuts=cuts,
+    )
+    for me, node in enumerate(world.nodes):
+        assert node is not None
+        world = after(world, me, *m.trouble(node, "starts"))
+    return world
+
+
+def explore(first: World) -> tuple[int, int]:
+    """Visit every world; the number of worlds, and the highest epoch that was committed in any."""
+    seen, frontier, highest = {first}, [first], 0
+    while frontier:
+        world = frontier.pop()
+        epochs = [view.epoch for view in world.views]
+        assert len(epochs) == len(set(epochs)), f"two views of one epoch: {world.views}"
+        highest = max([highest, *epochs])
+        for following in successors(world):
+            if following not in seen:
+                seen.add(following)
+                frontier.append(following)
+    return len(seen), highest
+
+
+@pytest.mark.parametrize(
+    ("first", "at_least", "epoch"),
+    [
+        pytest.param(beginning(size=1), 2, 1, id="alone"),
+        pytest.param(beginning(size=2, crashes=1, proposals=3), 1000, 1, id="two, one dies"),
+        pytest.param(beginning(size=3), 10_000, 1, id="three"),
+        pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
+        pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off"),
+    ],
+)
+def test_no_order_of_events_commits_two_views_of_one_epoch(first: World, at_least: int, epoch: int) -> None:
+    worlds, highest = explore(first)
+
+    assert worlds >= at_least
+    assert highest == epoch
+
+
+@pytest.mark.parametrize(
+    ("safeguard", "broken", "first"),
+    [
+        ("votes", property(lambda node: True), beginning(size=3, crashes=1, replacements=1)),
+        ("majority", property(lambda node: (len(node.up) + 1) // 2 + 1), beginning(size=3, cuts=1)),
+    ],
+)
+def test_without_a_safeguard_two_views_of_one_epoch_are_found(
+    safeguard: str, broken: property, first: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(m.Node, safeguard, broken)
+
+    with pytest.raises(AssertionError, match="two views of one epoch"):
+        explore(first)
+
+
+def test_a_launcher_without_a_majority_stops_and_says_how_many_are_in_reach() -> None:
+    world = cut(beginning(size=3, cuts=1), 2)
+    node = world.nodes[2]
+    assert node is not None
+
+    _, actions = m.timer(node, m.GIVE_UP, decide=decide)
+
+    assert actions == [m.Stop("starts; 1 of 3 launchers are in reach and 2 are needed")]

@@ -1,0 +1,153 @@
+"""The next view: survivors keep their ranks, spares take the lost ones, and nothing is lost unless it is allowed."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, next_view
+
+GENESIS = View(epoch=0, nodes=(0, 0, 0))
+REPLICAS = Policy(world_size=4)
+
+
+def status(node: int, *ranks: RankStatus, checkpoint_step: int = -1) -> Status:
+    return Status(node=node, incarnation=0, ranks=ranks, checkpoint_step=checkpoint_step)
+
+
+def process(node: int, index: int, **facts: object) -> RankStatus:
+    return replace(RankStatus(slot=Slot(node, index), rank=-1), **facts)  # type: ignore[arg-type]
+
+
+def first() -> View:
+    """Two nodes of two ranks and a spare node of two."""
+    view = next_view(GENESIS, [status(node, process(node, 0), process(node, 1)) for node in range(3)], policy=REPLICAS)
+    assert isinstance(view, View)
+    return view
+
+
+def running(view: View, *, step: int) -> list[RankStatus]:
+    """The processes of a view after so many updates; spares have no state."""
+    ranks = [replace(item, state="valid", committed_step=step) for item in view.ranks]
+    return [*ranks, *(RankStatus(slot=slot, rank=-1) for slot in view.spares)]
+
+
+def by_node(processes: list[RankStatus]) -> list[Status]:
+    nodes = sorted({item.slot.node for item in processes})
+    return [status(node, *(item for item in processes if item.slot.node == node)) for node in nodes]
+
+
+def test_the_first_view_fills_ranks_in_the_order_of_nodes_and_the_rest_are_spares() -> None:
+    view = first()
+
+    assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(0, 1), Slot(1, 0), Slot(1, 1)]
+    assert view.spares == (Slot(2, 0), Slot(2, 1))
+    assert (view.epoch, view.resume_step, set(view.sources)) == (1, 0, {"fresh"})
+
+
+def test_a_job_that_starts_again_goes_on_from_its_checkpoint() -> None:
+    statuses = [status(node, process(node, 0), process(node, 1), checkpoint_step=40) for node in range(2)]
+
+    view = next_view(replace(GENESIS, nodes=(0, 0)), statuses, policy=REPLICAS)
+
+    assert isinstance(view, View)
+    assert (view.resume_step, set(view.sources), view.lost_steps) == (40, {"checkpoint"}, 0)
+
+
+def test_a_spare_takes_the_lost_rank_and_gets_its_state_from_a_survivor() -> None:
+    processes = [item for item in running(first(), step=7) if item.slot != Slot(1, 0)]
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert isinstance(view, View)
+    assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(0, 1), Slot(2, 0), Slot(1, 1)]
+    assert view.sources == ("memory", "memory", "peer", "memory")
+    assert view.donors[2] == (3, 0, 1)
+    assert (view.resume_step, view.lost_steps) == (7, 0)
+
+
+def test_who_committed_the_step_gives_it_to_those_that_did_not() -> None:
+    processes = running(first(), step=7)
+    processes[1] = replace(processes[1], committed_step=8)
+    processes[3] = replace(processes[3], state="torn")
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert isinstance(view, View)
+    assert view.resume_step == 8
+    assert view.sources == ("peer", "memory", "peer", "peer")
+    assert [donors for donors in view.donors if donors] == [(1,)] * 3
+
+
+def test_without_a_spare_there_is_no_view_and_the_reason_counts() -> None:
+    processes = running(first(), step=7)[:3]
+
+    assert next_view(first(), by_node(processes), policy=REPLICAS) == "3 processes are there and 4 are needed"
+
+
+def test_the_loss_of_every_copy_is_refused_and_never_becomes_step_zero() -> None:
+    spares = [RankStatus(slot=Slot(2, index), rank=-1) for index in range(4)]
+
+    reason = next_view(replace(first(), resume_step=7), by_node(spares), policy=REPLICAS)
+
+    assert reason == "no process has the state of step 7, and there is no checkpoint"
+
+
+def test_an_older_checkpoint_is_taken_only_by_a_job_that_allows_the_loss() -> None:
+    spares = [status(2, *(process(2, index) for index in range(4)), checkpoint_step=5)]
+    before = replace(first(), resume_step=7)
+
+    refused = next_view(before, spares, policy=REPLICAS)
+    allowed = next_view(before, spares, policy=replace(REPLICAS, lost_steps_allowed=2))
+
+    assert refused == "going on from step 5 would lose 2 committed steps, and 0 are allowed"
+    assert isinstance(allowed, View)
+    assert (allowed.resume_step, allowed.lost_steps, set(allowed.sources)) == (5, 2, {"checkpoint"})
+
+
+def test_a_sharded_job_goes_back_to_the_newest_snapshot_that_every_rank_has() -> None:
+    policy = Policy(world_size=4, sharded=True, lost_steps_allowed=4)
+    processes = [
+        replace(item, snapshots=((item.rank, 4), ((item.rank - 1) % 4, 4))) if item.rank >= 0 else item
+        for item in running(first(), step=6)
+        if item.slot != Slot(0, 1)
+    ]
+
+    view = next_view(first(), by_node(processes), policy=policy)
+
+    assert isinstance(view, View)
+    assert (view.resume_step, view.lost_steps) == (4, 2)
+    assert view.sources == ("memory", "buddy", "memory", "memory")
+    assert view.donors[1] == (2,)
+
+
+@given(
+    lost=st.sets(st.integers(0, 5), max_size=6),
+    steps=st.lists(st.integers(5, 6), min_size=6, max_size=6),
+    torn=st.sets(st.integers(0, 3)),
+)
+def test_a_view_never_goes_back_and_every_missing_state_has_a_giver(
+    lost: set[int], steps: list[int], torn: set[int]
+) -> None:
+    before = replace(first(), resume_step=5)
+    processes = [
+        replace(item, committed_step=steps[index], state="torn" if index in torn else item.state)
+        for index, item in enumerate(running(before, step=5))
+        if index not in lost
+    ]
+
+    view = next_view(before, by_node(processes), policy=REPLICAS)
+
+    newest = max((item.committed_step for item in processes if item.state == "valid"), default=None)
+    if isinstance(view, View):
+        assert view.resume_step == newest
+        assert len({item.slot for item in view.ranks} | set(view.spares)) == 4 + len(view.spares)
+        for rank, source in enumerate(view.sources):
+            giver_states = [view.ranks[giver] for giver in view.donors[rank]]
+            assert (source == "peer") == bool(giver_states)
+            assert all(g.committed_step == newest and g.state == "valid" for g in giver_states)
+        for rank, item in enumerate(before.ranks):
+            if any(process.slot == item.slot for process in processes):
+                assert view.ranks[rank].slot == item.slot
+    else:
+        assert newest is None or len(processes) < 4 or "would lose" in view
