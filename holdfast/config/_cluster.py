@@ -73,12 +73,11 @@ class ScheduledUpdate(Model):
 class AutoPatch(Model):
     """Security patches that HyperPod applies by itself (API: AutoPatchConfig)."""
 
-    strategy: Literal["WhenIdle", "WhenAllIdle", "DrainFirst"]
-    """WhenIdle waits for each node, WhenAllIdle for the group; DrainFirst drains nodes, on EKS only."""
-    next_patch_date: fields.Day | None = None
-    """Day of the next patch. Default: the service's own"""
+    strategy: Literal["WhenIdle", "WhenAllIdle"]
+    """WhenIdle waits for each node, WhenAllIdle for the group. The API's DrainFirst is not to be had through
+    CloudFormation."""
     deployment: Deployment | None = None
-    """How it rolls over the group; DrainFirst needs one. Default: the service's own"""
+    """How it rolls over the group. Default: the service's own"""
 
 
 class InstanceGroup(Model):

@@ -116,7 +116,6 @@ WaitSeconds = Annotated[
 ]
 Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
 BatchSize = Annotated[int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words)]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), Allowed("a day YYYY-MM-DD in quotes", "2027-01-31")]
 MetadataIops = Annotated[
     int, AfterValidator(_metadata_iops), Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000)
 ]

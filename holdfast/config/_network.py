@@ -23,7 +23,8 @@ class ExistingNetwork(Model):
     route_table_id: aws.RouteTableId | None = None
     """The subnet's route table, so that a gateway endpoint to S3 is made for it. Default: S3 is reached as it is"""
     control_plane_subnet_ids: aws.SubnetIds = ()
-    """Private subnets in at least two zones for the network interfaces of EKS: required with eks. Default: none"""
+    """Private subnets in at least two zones for the network interfaces of EKS and for Slurm's accounting database:
+    required with either. Default: none"""
 
 
 class Network(Model):
@@ -35,8 +36,8 @@ class Network(Model):
     availability_zone: aws.AvailabilityZone
     """Where nodes and file system are. It must be in the environment's region."""
     control_plane_availability_zone: aws.AvailabilityZone | None = None
-    """A second zone for the network interfaces of EKS, which wants two: required with eks in a VPC made here.
-    Default: none"""
+    """A second zone for what wants two, the network interfaces of EKS and Slurm's accounting database: required with
+    either in a VPC made here. Default: none"""
     egress: Literal["nat", "none"] = "nat"
     """How nodes reach the internet: through a NAT gateway, or not at all; then the AWS services that they need get
     interface endpoints. S3 always goes through a gateway endpoint. Default: nat"""

@@ -19,7 +19,6 @@ ELSEWHERE = {
     "slurm.accounting.secret_arn",
     "cluster.restricted_instance_groups",  # not together with Continuous provisioning
     "cluster.restricted_environment",
-    "network.existing.control_plane_subnet_ids",  # an existing network under EKS
     "stand_ins.gpu",  # local.yaml: the embedded AWS only
     "stand_ins.efa",
     "stand_ins.lustre",
