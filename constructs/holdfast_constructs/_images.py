@@ -1,0 +1,157 @@
+"""Container images: a repository to keep them in, and references that always mean the same bytes.
+
+What is inside an image is a Dockerfile's business (containers/), and how it is pulled is the node's.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aws_cdk import Duration, IgnoreMode, RemovalPolicy
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_ecr_assets as ecr_assets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+UNTAGGED_DAYS = 14
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class ImageRepository(Construct):
+    """
+    A repository whose tags never move and whose images are scanned when they arrive.
+
+    Tagged images never expire: a node that replaces another one years later pulls the image that its job names.
+    """
+
+    repository: ecr.IRepository
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        repository_name: str | None = None,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        """
+        Define a repository.
+
+        Args:
+            repository_name: Default: a name that CloudFormation makes.
+            encryption_key: Default: ECR's own encryption, AES-256.
+            removal_policy: Default: RETAIN. DESTROY deletes the repository with the images in it.
+        """
+        super().__init__(scope, construct_id)
+        self.repository = ecr.Repository(
+            self,
+            "Resource",
+            repository_name=repository_name,
+            image_tag_mutability=ecr.TagMutability.IMMUTABLE,
+            image_scan_on_push=True,
+            encryption=None if encryption_key is None else ecr.RepositoryEncryption.KMS,
+            encryption_key=encryption_key,
+            lifecycle_rules=[
+                ecr.LifecycleRule(
+                    description="what a push left behind without a tag",
+                    tag_status=ecr.TagStatus.UNTAGGED,
+                    max_image_age=Duration.days(UNTAGGED_DAYS),
+                )
+            ],
+            removal_policy=removal_policy,
+            empty_on_delete=removal_policy is RemovalPolicy.DESTROY,
+        )
+
+    def grant_pull(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to pull any image of this repository."""
+        return self.repository.grant_pull(grantee)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerImage:
+    """An image by a reference that cannot come to mean another one: make it with one of the ``from_`` methods."""
+
+    uri: str
+    """What a job, a Helm value or a lifecycle setting names."""
+    repository: ecr.IRepository
+
+    @staticmethod
+    def from_asset(
+        scope: Construct,
+        construct_id: str,
+        *,
+        directory: Path,
+        file: str = "Dockerfile",
+        build_args: Mapping[str, str] | None = None,
+        target: str | None = None,
+    ) -> "ContainerImage":
+        """
+        An image that ``cdk deploy`` builds for linux/amd64 and pushes to the repository of the CDK's bootstrap.
+
+        The tag is a hash of what the image is built from: context, Dockerfile, arguments and target. That repository
+        refuses to move a tag, so the reference is as fixed as a digest, which is known only after the build.
+
+        Args:
+            directory: The build context. What is sent is what ``<file>.dockerignore`` in it allows, and the hash covers
+                just that: a secret beside the sources is neither sent nor hashed.
+            file: Default: "Dockerfile". Its path in ``directory``.
+            build_args: Default: none. They are in the template in clear, so never secrets.
+            target: Default: the last stage.
+
+        Raises:
+            ValueError: there is no such Dockerfile, or its ``.dockerignore`` is not an allow list.
+        """
+        asset = ecr_assets.DockerImageAsset(
+            scope,
+            construct_id,
+            directory=str(directory),
+            file=file,
+            build_args=None if build_args is None else dict(build_args),
+            target=target,
+            platform=ecr_assets.Platform.LINUX_AMD64,
+            # Docker always reads its Dockerfile; the CDK leaves it out of context and hash unless told.
+            exclude=[*_allow_list(directory, file), f"!{file}"],
+            ignore_mode=IgnoreMode.DOCKER,
+            display_name=file,
+        )
+        return ContainerImage(uri=asset.image_uri, repository=asset.repository)
+
+    @staticmethod
+    def from_repository(repository: ecr.IRepository, *, digest: str) -> "ContainerImage":
+        """
+        An image that was pushed before, such as by CI into an ImageRepository.
+
+        Args:
+            digest: ``sha256:`` and 64 hexadecimal digits, as ``aws ecr describe-images`` shows it.
+
+        Raises:
+            ValueError: ``digest`` is something else, such as a tag.
+        """
+        if not DIGEST.fullmatch(digest):
+            raise ValueError(
+                f"container image: got digest '{digest}'; allowed: sha256: and 64 hexadecimal digits, "
+                "as aws ecr describe-images shows it"
+            )
+        return ContainerImage(uri=repository.repository_uri_for_digest(digest), repository=repository)
+
+    def grant_pull(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to pull the image."""
+        return self.repository.grant_pull(grantee)
+
+
+def _allow_list(directory: Path, file: str) -> list[str]:
+    """The rules of ``<file>.dockerignore``, which Docker and the CDK then both go by."""
+    if not (directory / file).is_file():
+        raise ValueError(f"container image: got the Dockerfile {directory / file}; allowed: a file that exists")
+    path = directory / f"{file}.dockerignore"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    rules = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if rules[:1] != ["*"]:
+        given = f"a first rule '{rules[0]}' in {path}" if rules else f"no rules in {path}"
+        raise ValueError(
+            f"container image: got {given}; allowed: an allow list, first '*', then '!' and what the image needs"
+        )
+    return rules

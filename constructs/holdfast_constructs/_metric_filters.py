@@ -1,0 +1,154 @@
+"""The metrics of a cluster, made from what is written to logs, and those that other services publish.
+
+Knowledge as data: a row per metric, with what it is taken from. Alarms and dashboard pick from here.
+"""
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from holdfast_common import kinds
+
+NAMESPACE = "Holdfast"
+CLUSTER_DIMENSION = "ClusterName"
+MINUTE = Duration.minutes(1)
+
+NODE_HEALTH = "SageMaker HyperPod Cluster Node Health Event"
+STATE_CHANGE = "SageMaker HyperPod Cluster State Change"
+CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogMetric:
+    """A number that CloudWatch Logs takes from each line that matches."""
+
+    name: str
+    pattern: str
+    value: str = "1"
+    unit: cloudwatch.Unit = cloudwatch.Unit.COUNT
+
+
+def _of_kind(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT) -> LogMetric:
+    matched = f'$.kind = "{kind}"' + ("" if value == "1" else f" && {value} = *")
+    return LogMetric(name=name, pattern=f"{{ {matched} }}", value=value, unit=unit)
+
+
+OWN_EVENTS = (
+    _of_kind("NodesLost", kinds.NODE_LOST),
+    _of_kind("NodesFailed", kinds.NODE_FAILED),
+    _of_kind("NodesReplaced", kinds.NODE_REPLACED),
+    _of_kind("NodesRebooted", kinds.NODE_REBOOTED),
+    _of_kind("ReplacementSeconds", kinds.NODE_REPLACED, "$.duration_s", cloudwatch.Unit.SECONDS),
+    _of_kind("JobProgress", kinds.JOB_PROGRESS),
+    _of_kind("JobStep", kinds.JOB_PROGRESS, "$.detail.step"),
+    _of_kind("JobLoss", kinds.JOB_PROGRESS, "$.detail.loss", cloudwatch.Unit.NONE),
+    _of_kind("JobsResumed", kinds.JOB_RESUMED),
+    _of_kind("CheckpointSeconds", kinds.CHECKPOINT_SAVED, "$.duration_s", cloudwatch.Unit.SECONDS),
+)
+"""From the event log group; the schema is in docs/events.md."""
+
+_UNHEALTHY = f'$.detail-type = "{NODE_HEALTH}" && $.detail.HealthSummary.HealthStatus = "Unhealthy"'
+HYPERPOD_EVENTS = (
+    LogMetric(name="UnhealthyNodes", pattern=f"{{ {_UNHEALTHY} }}"),
+    # The reason names HMA's fault type; EfaError is one of them.
+    LogMetric(
+        name="EfaFaults",
+        pattern=f'{{ {_UNHEALTHY} && $.detail.HealthSummary.HealthStatusReason = "*EfaError*" }}',
+    ),
+    LogMetric(
+        name="InstanceErrors",
+        pattern=(
+            f'{{ $.detail-type = "{CLUSTER_EVENT}" && $.detail.EventDetails.EventLevel = "Error"'
+            ' && $.detail.EventDetails.ResourceType = "Instance" }'
+        ),
+    ),
+)
+"""From HyperPod's events, which a rule writes to a log group. SageMaker's "cluster events reference" page has examples.
+
+The agent's own log lines say the same, but are in a log group whose name is known only once the cluster exists.
+"""
+
+
+class ClusterMetrics(Construct):
+    """Metric filters on the two event log groups of a cluster, and its metrics by name."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        events: logs.ILogGroup,
+        hyperpod_events: logs.ILogGroup,
+        eks_cluster_name: str | None = None,
+    ) -> None:
+        """
+        Define the filters.
+
+        Args:
+            cluster_name: The value of the dimension ``ClusterName``.
+            events: Holdfast's events, JSON lines.
+            hyperpod_events: HyperPod's events as EventBridge delivers them.
+            eks_cluster_name: Of the cluster whose Container Insights are asked. Default: Slurm, which has none.
+        """
+        super().__init__(scope, construct_id)
+        self.cluster_name = cluster_name
+        self.eks_cluster_name = eks_cluster_name
+        for group, metrics in ((events, OWN_EVENTS), (hyperpod_events, HYPERPOD_EVENTS)):
+            for metric in metrics:
+                self._filter(group, metric)
+
+    def own(self, name: str, *, statistic: str = "Sum", period: Duration = MINUTE) -> cloudwatch.Metric:
+        """A metric that was taken from events, such as ``NodesLost``."""
+        return cloudwatch.Metric(
+            namespace=_namespace(self.cluster_name),
+            metric_name=name,
+            statistic=statistic,
+            period=period,
+            label=name,
+        )
+
+    def insights(self, name: str, *, statistic: str, period: Duration = MINUTE) -> cloudwatch.Metric:
+        """A metric of Container Insights over all nodes of the EKS cluster, such as ``node_gpu_utilization``."""
+        assert self.eks_cluster_name is not None, "only clusters on EKS have Container Insights"
+        return cloudwatch.Metric(
+            namespace="ContainerInsights",
+            metric_name=name,
+            dimensions_map={CLUSTER_DIMENSION: self.eks_cluster_name},
+            statistic=statistic,
+            period=period,
+            label=name,
+        )
+
+    def _filter(self, group: logs.ILogGroup, metric: LogMetric) -> None:
+        logs.MetricFilter(
+            self,
+            metric.name,
+            log_group=group,
+            filter_pattern=logs.FilterPattern.literal(metric.pattern),
+            metric_namespace=_namespace(self.cluster_name),
+            metric_name=metric.name,
+            metric_value=metric.value,
+            unit=metric.unit,
+        )
+
+
+def file_system_metric(name: str, file_system_id: str, *, statistic: str = "Sum") -> cloudwatch.Metric:
+    """A metric that FSx publishes for a whole file system, such as ``FreeDataStorageCapacity``."""
+    return cloudwatch.Metric(
+        namespace="AWS/FSx",
+        metric_name=name,
+        dimensions_map={"FileSystemId": file_system_id},
+        statistic=statistic,
+        period=MINUTE,
+        label=name,
+    )
+
+
+def _namespace(cluster_name: str) -> str:
+    # Not a dimension: a filter's dimension is read from the line, and HyperPod's three event types carry the name in
+    # different places.
+    return f"{NAMESPACE}/{cluster_name}"

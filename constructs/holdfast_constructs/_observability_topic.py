@@ -1,0 +1,56 @@
+"""The topic that people subscribe to: where alarms and HyperPod's events go."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+
+class AlertTopic(Construct):
+    """An SNS topic that takes messages over TLS only, from this account's alarms and from EventBridge."""
+
+    topic: sns.ITopic
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        emails: Sequence[str] = (),
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """
+        Define a topic.
+
+        Args:
+            emails: Each gets a message to confirm before anything else arrives. Default: nobody is subscribed.
+            encryption_key: Default: no encryption at rest; messages name clusters, nodes and faults. A key of this app
+                is told to serve the publishers. An imported key's policy has to say so already; that of
+                ``alias/aws/sns`` does not, and cannot be changed.
+        """
+        super().__init__(scope, construct_id)
+        self.topic = sns.Topic(self, "Resource", master_key=encryption_key, enforce_ssl=True)
+        self._key = encryption_key
+        for email in emails:
+            self.topic.add_subscription(subscriptions.EmailSubscription(email))
+        # EventBridge's user guide gives the topic policy for rules without conditions, so there is none to rely on.
+        self.let_publish("events.amazonaws.com")
+        account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        self.let_publish("cloudwatch.amazonaws.com", conditions=account)
+
+    def let_publish(
+        self, service: str, *, actions: Sequence[str] = ("sns:Publish",), conditions: Mapping[str, Any] | None = None
+    ) -> None:
+        """Allow a service, such as ``aps.amazonaws.com``, to publish, and to use the key."""
+        principal = iam.ServicePrincipal(service)
+        statement = iam.PolicyStatement(
+            actions=list(actions), principals=[principal], resources=[self.topic.topic_arn], conditions=conditions
+        )
+        self.topic.add_to_resource_policy(statement)
+        if self._key is not None:
+            self._key.grant(principal, "kms:Decrypt", "kms:GenerateDataKey*")
