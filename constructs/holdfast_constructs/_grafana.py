@@ -21,6 +21,8 @@ class GrafanaWorkspace(Construct):
     """A workspace whose role may read metrics, and nothing else."""
 
     role: iam.IRole
+    workspace_name: str
+    workspace_arn: str
     endpoint: str
     """Host name of the workspace, without ``https://``."""
 
@@ -67,5 +69,9 @@ class GrafanaWorkspace(Construct):
             permission_type="CUSTOMER_MANAGED",
             role_arn=self.role.role_arn,
             data_sources=["CLOUDWATCH", "PROMETHEUS"],
+        )
+        self.workspace_name = name
+        self.workspace_arn = Stack.of(self).format_arn(
+            service="grafana", resource="/workspaces", resource_name=workspace.ref
         )
         self.endpoint = workspace.attr_endpoint

@@ -24,14 +24,14 @@ def log_group_arn(scope: IConstruct, name: str) -> str:
 
 
 def let_logs_use(key: kms.IKey, scope: IConstruct, name: str) -> None:
-    """Tell ``key`` to serve CloudWatch Logs for the log group ``name``, and for no other one."""
+    """Tell ``key`` to serve CloudWatch Logs for the log groups of this name, in which ``*`` may stand for a part."""
     stack = Stack.of(scope)
     key.add_to_resource_policy(
         iam.PolicyStatement(
             actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
             principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
             resources=["*"],
-            conditions={"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": log_group_arn(scope, name)}},
+            conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": log_group_arn(scope, name)}},
         )
     )
 
@@ -98,7 +98,8 @@ class NodeLogGroup(Construct):
         kept = self._call("Retention", "PutRetentionPolicy", {**group, "retentionInDays": retention_days})
         kept.node.add_dependency(made)
         if encryption_key is not None:
-            let_logs_use(encryption_key, self, name)
+            # Not the id: the cluster may use this key too, which then could not wait for the cluster.
+            let_logs_use(encryption_key, self, f"/aws/sagemaker/Clusters/{cluster_name}/*")
             encrypted = self._call("Key", "AssociateKmsKey", {**group, "kmsKeyId": encryption_key.key_arn})
             encrypted.node.add_dependency(made)
         self.log_group = logs.LogGroup.from_log_group_name(self, "Group", name)

@@ -186,7 +186,7 @@ def test_a_key_serves_the_publishers_and_only_the_log_group_that_it_is_for() -> 
     services = {item["Principal"]["Service"]: item for item in policy if "Service" in item["Principal"]}
 
     assert set(services) == {"events.amazonaws.com", "cloudwatch.amazonaws.com", "logs.us-west-2.amazonaws.com"}
-    context = services["logs.us-west-2.amazonaws.com"]["Condition"]["ArnEquals"]
+    context = services["logs.us-west-2.amazonaws.com"]["Condition"]["ArnLike"]
     assert "log-group:/aws/events/holdfast/demo" in json.dumps(context)
     assert "KmsMasterKeyId" in of_type(template, "AWS::SNS::Topic")[0]
     assert "KmsKeyId" in of_type(template, "AWS::Logs::LogGroup")[0]

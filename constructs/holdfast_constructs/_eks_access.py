@@ -1,0 +1,93 @@
+"""What owned and imported EKS clusters share: who may come in. It relies on the cluster's name and ARN alone."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct, DependencyGroup, IDependable
+
+AccessPolicy = Literal[
+    "AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"
+]
+
+
+class IHyperPodEks(Protocol):
+    """An EKS cluster that HyperPod nodes can join, whether this app owns it or not."""
+
+    cluster_name: str
+    cluster_arn: str
+    dependencies: IDependable
+    """What must be there before the HyperPod cluster is created."""
+
+    def add_nodes_role(self, role: iam.IRole) -> IDependable:
+        """Let nodes with this execution role join. The HyperPod cluster waits for what is returned."""
+        ...
+
+    def grant_access(
+        self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
+    ) -> IDependable:
+        """Let ``role`` use the Kubernetes API."""
+        ...
+
+
+class EksBase(Construct):
+    """An EKS cluster by its name and ARN."""
+
+    cluster_name: str
+    cluster_arn: str
+    dependencies: IDependable
+
+    def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str) -> None:
+        super().__init__(scope, construct_id)
+        self.cluster_name = cluster_name
+        self.cluster_arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
+        self.dependencies = DependencyGroup()
+
+    def add_nodes_role(self, role: iam.IRole) -> IDependable:
+        """
+        Let nodes with this execution role join the cluster.
+
+        The entry has no access policy: its type gives a node what it needs and nothing else. The role must not be the
+        role of EKS nodes (SageMaker developer guide, "Getting started with Amazon EKS support in SageMaker HyperPod").
+
+        Returns:
+            What the HyperPod cluster has to wait for.
+        """
+        return eks.CfnAccessEntry(
+            self,
+            f"Nodes{role.node.addr[-8:]}",
+            cluster_name=self.cluster_name,
+            principal_arn=role.role_arn,
+            type="HYPERPOD_LINUX",
+        )
+
+    def grant_access(
+        self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
+    ) -> IDependable:
+        """
+        Let ``role`` use the Kubernetes API. EKS allows one entry per role.
+
+        Args:
+            policy: An access policy of EKS.
+            namespaces: Default: the whole cluster.
+        """
+        scope = eks.CfnAccessEntry.AccessScopeProperty(
+            type="namespace" if namespaces else "cluster", namespaces=list(namespaces) if namespaces else None
+        )
+        arn = Stack.of(self).format_arn(
+            service="eks",
+            region="",
+            account="aws",
+            resource="cluster-access-policy",
+            resource_name=policy,
+            arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+        )
+        return eks.CfnAccessEntry(
+            self,
+            f"Access{role.node.addr[-8:]}",
+            cluster_name=self.cluster_name,
+            principal_arn=role.role_arn,
+            access_policies=[eks.CfnAccessEntry.AccessPolicyProperty(policy_arn=arn, access_scope=scope)],
+        )

