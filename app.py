@@ -1,16 +1,20 @@
 """
 The CDK app: one environment, one stack. The only reader of CDK context and of environment variables.
 
-``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path.
+``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path. What the rules find, and what
+a change would replace without being allowed to, is said before anything is built. ``-c changes=unchecked`` does not ask
+AWS what is deployed.
 """
 
+import os
 import sys
 from pathlib import Path
 
 from aws_cdk import App
 
 from holdfast.config import EnvironmentFileError, load
-from stacks import HyperPodStack
+from holdfast.validation.environment import check
+from stacks import HyperPodStack, check_changes
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 
@@ -23,11 +27,21 @@ def main() -> int:
     """Synthesise the environment that the context names; 2 when it cannot be."""
     app = App(analytics_reporting=False)
     try:
-        environment = load(environment_file(app.node.try_get_context("environment")))
+        path = environment_file(app.node.try_get_context("environment"))
+        environment = load(path)
     except (EnvironmentFileError, NoSuchEnvironmentError) as error:
         print(error, file=sys.stderr)
         return 2
-    HyperPodStack(app, environment.stack_name, environment=environment)
+    errors = [str(finding) for finding in check(path).findings if finding.severity == "error"]
+    if not errors and app.node.try_get_context("changes") != "unchecked":
+        report = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
+        errors = list(report.errors)
+        for note in report.notes:
+            print(note, file=sys.stderr)
+    if errors:
+        print("\n".join(errors), file=sys.stderr)
+        return 2
+    HyperPodStack(app, environment.stack_name, environment=environment, folder=path.parent)
     app.synth()
     return 0
 

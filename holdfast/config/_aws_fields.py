@@ -13,6 +13,7 @@ from holdfast.config._allowed import Allowed, closest_word, refused
 
 REGION = r"^[a-z]{2}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
+NAME_IN_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
 
 
 def _instance_type(value: str) -> str:
@@ -34,11 +35,12 @@ def _own_tag(value: str) -> str:
     return value
 
 
-ServiceName = Annotated[
-    str,
-    Field(pattern=SERVICE_NAME, max_length=63),
-    Allowed("1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit", "workers"),
+ClusterName = Annotated[
+    str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "frontier", code="HF101")
 ]
+GroupName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "workers", code="HF102")]
+Partition = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "dev", code="HF408")]
+DatasetName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "data", code="HF620")]
 Account = Annotated[
     str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
 ]
@@ -51,7 +53,7 @@ AvailabilityZone = Annotated[
 InstanceTypeName = Annotated[
     str,
     AfterValidator(_instance_type),
-    Allowed("an instance type that HyperPod offers", "ml.p5.48xlarge", _closest_instance_type),
+    Allowed("an instance type that HyperPod offers", "ml.p5.48xlarge", _closest_instance_type, code="HF106"),
 ]
 Repository = Annotated[
     str,
@@ -66,7 +68,7 @@ DigestSha256 = Annotated[
 InstanceTypeNames = Annotated[
     tuple[InstanceTypeName, ...],
     Field(min_length=1, max_length=20, strict=False),
-    Allowed("a list of 1 to 20 instance types, the preferred one first", []),
+    Allowed("a list of 1 to 20 instance types, the preferred one first", [], code="HF109"),
 ]
 VolumeKey = Annotated[
     str,
@@ -97,22 +99,22 @@ TrainingPlanArn = Annotated[
         pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}$",
         max_length=2048,
     ),
-    Allowed("the ARN of a training plan", "arn:aws:sagemaker:us-west-2:123456789012:training-plan/p5"),
+    Allowed("the ARN of a training plan", "arn:aws:sagemaker:us-west-2:123456789012:training-plan/p5", code="HF703"),
 ]
 ImageId = Annotated[
     str,
     Field(pattern=r"^(ami-([0-9a-f]{8}|[0-9a-f]{17})|default)$"),
-    Allowed("the id of an AMI, or default", "ami-0123456789abcdef0"),
+    Allowed("the id of an AMI, or default", "ami-0123456789abcdef0", code="HF801"),
 ]
 ImageReleaseVersion = Annotated[
     str,
     Field(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$"),
-    Allowed("a version MAJOR.MINOR.PATCH of the HyperPod AMI", "1.0.0"),
+    Allowed("a version MAJOR.MINOR.PATCH of the HyperPod AMI", "1.0.0", code="HF802"),
 ]
 KubernetesVersion = Annotated[
     str,
     Field(pattern=r"^1\.\d{2}$"),
-    Allowed("a Kubernetes version MAJOR.MINOR in quotes", "1.34"),
+    Allowed("a Kubernetes version MAJOR.MINOR in quotes", "1.34", code="HF302"),
 ]
 VpcId = Annotated[
     str, Field(pattern=r"^vpc-([0-9a-f]{8}|[0-9a-f]{17})$"), Allowed("the id of a VPC", "vpc-0123456789abcdef0")
@@ -123,12 +125,14 @@ SubnetId = Annotated[
     Allowed("the id of a subnet", "subnet-0123456789abcdef0"),
 ]
 SubnetIds = Annotated[
-    tuple[SubnetId, ...], Field(max_length=16, strict=False), Allowed("a list of at most 16 ids of subnets", [])
+    tuple[SubnetId, ...],
+    Field(max_length=16, strict=False),
+    Allowed("a list of at most 16 ids of subnets", [], code="HF202"),
 ]
 OneOrMoreSubnetIds = Annotated[
     tuple[SubnetId, ...],
     Field(min_length=1, max_length=16, strict=False),
-    Allowed("a list of 1 to 16 ids of subnets", []),
+    Allowed("a list of 1 to 16 ids of subnets", [], code="HF202"),
 ]
 SecurityGroupId = Annotated[
     str,
@@ -138,12 +142,12 @@ SecurityGroupId = Annotated[
 OneOrMoreSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
     Field(min_length=1, max_length=5, strict=False),
-    Allowed("a list of 1 to 5 ids of security groups", []),
+    Allowed("a list of 1 to 5 ids of security groups", [], code="HF202"),
 ]
 DeepHealthChecks = Annotated[
     tuple[Literal["InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation"], ...],
     Field(max_length=3, strict=False),
-    Allowed("a list of InstanceStress, InstanceConnectivity, MultiNodeTrainingValidation", []),
+    Allowed("a list of InstanceStress, InstanceConnectivity, MultiNodeTrainingValidation", [], code="HF708"),
 ]
 RouteTableId = Annotated[
     str,
@@ -157,40 +161,46 @@ LabelKey = Annotated[
         max_length=317,
     ),
     Allowed(
-        "the key of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.', after a prefix and '/'", "team"
+        "the key of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.', after a prefix and '/'",
+        "team",
+        code="HF312",
     ),
 ]
 LabelValue = Annotated[
     str,
     Field(pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$"),
-    Allowed("the value of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.'", "training"),
+    Allowed("the value of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.'", "training", code="HF312"),
 ]
 Labels = Annotated[
-    dict[LabelKey, LabelValue], Field(max_length=50), Allowed("at most 50 labels as key: value", {"team": "a"})
+    dict[LabelKey, LabelValue],
+    Field(max_length=50),
+    Allowed("at most 50 labels as key: value", {"team": "a"}, code="HF312"),
 ]
 TagKey = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]+$", max_length=128),
     AfterValidator(_own_tag),
-    Allowed("the key of a tag: 1 to 128 letters, digits and _.:/=+-@, not beginning with aws:", "team"),
+    Allowed("the key of a tag: 1 to 128 letters, digits and _.:/=+-@, not beginning with aws:", "team", code="HF115"),
 ]
 TagValue = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]*$", max_length=256),
-    Allowed("the value of a tag: at most 256 letters, digits and _.:/=+-@", "training"),
+    Allowed("the value of a tag: at most 256 letters, digits and _.:/=+-@", "training", code="HF115"),
 ]
-Tags = Annotated[dict[TagKey, TagValue], Field(max_length=40), Allowed("at most 40 tags as key: value", {"team": "a"})]
+Tags = Annotated[
+    dict[TagKey, TagValue], Field(max_length=40), Allowed("at most 40 tags as key: value", {"team": "a"}, code="HF115")
+]
 AlarmNames = Annotated[
     tuple[
         Annotated[str, Field(min_length=1, max_length=255), Allowed("the name of a CloudWatch alarm", "errors")], ...
     ],
     Field(min_length=1, max_length=10, strict=False),
-    Allowed("a list of 1 to 10 names of CloudWatch alarms", []),
+    Allowed("a list of 1 to 10 names of CloudWatch alarms", [], code="HF712"),
 ]
 ScheduleExpression = Annotated[
     str,
     Field(pattern=r"^cron\(.+\)$", max_length=256),
-    Allowed("a schedule of six cron fields in UTC", "cron(0 3 ? * SUN *)"),
+    Allowed("a schedule of six cron fields in UTC", "cron(0 3 ? * SUN *)", code="HF714"),
 ]
 PriorityClassName = Annotated[
     str,

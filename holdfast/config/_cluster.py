@@ -15,7 +15,7 @@ class GroupSlurm(Model):
 
     node_type: Literal["Controller", "Login", "Compute"]
     """Controller runs slurmctld, Compute runs jobs, Login is for people. It cannot be changed later."""
-    partition: aws.ServiceName | None = None
+    partition: aws.Partition | None = None
     """The partition of a Compute group: required there, forbidden elsewhere. Default: none"""
 
 
@@ -83,7 +83,7 @@ class AutoPatch(Model):
 class InstanceGroup(Model):
     """Nodes of one kind that are scaled and replaced as a unit (API: ClusterInstanceGroupSpecification)."""
 
-    name: aws.ServiceName
+    name: aws.GroupName
     """Unique in the cluster. Changing it replaces the group's nodes."""
     instance_type: aws.InstanceTypeName | None = None
     """Such as ml.p5.48xlarge. Default: none, and instance_types says which are taken"""
@@ -157,7 +157,7 @@ class RestrictedLustre(Model):
 class RestrictedInstanceGroup(Model):
     """Nodes that nobody can log in to, for training Nova models (API: ClusterRestrictedInstanceGroupSpecification)."""
 
-    name: aws.ServiceName
+    name: aws.GroupName
     """Unique among all groups of the cluster."""
     instance_type: aws.InstanceTypeName
     """Such as ml.p5.48xlarge."""
@@ -196,7 +196,7 @@ class TieredStorage(Model):
 class Cluster(Model):
     """The HyperPod cluster."""
 
-    name: aws.ServiceName | None = None
+    name: aws.ClusterName | None = None
     """Changing it replaces the whole cluster. Default: the environment's name"""
     node_recovery: Literal["Automatic", "None"] = "Automatic"
     """Whether HyperPod replaces or reboots nodes that its health monitoring finds faulty. Default: Automatic"""

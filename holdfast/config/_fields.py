@@ -70,27 +70,35 @@ EnvironmentName = Annotated[
 Cidr = Annotated[
     str,
     AfterValidator(_cidr),
-    Allowed("an IPv4 block from /16 to /28 whose host bits are zero", "10.1.0.0/16", _without_host_bits),
+    Allowed("an IPv4 block from /16 to /28 whose host bits are zero", "10.1.0.0/16", _without_host_bits, code="HF214"),
 ]
 NodeCount = Annotated[
-    int, Field(ge=0, le=NODES_PER_GROUP), Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, number_in_words)
+    int,
+    Field(ge=0, le=NODES_PER_GROUP),
+    Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, number_in_words, code="HF105"),
 ]
-ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words)]
+ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words, code="HF112")]
 VolumeGib = Annotated[
-    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, number_in_words)
+    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, number_in_words, code="HF601")
 ]
-CapacityGib = Annotated[int, AfterValidator(_capacity), Allowed("1200, or a multiple of 2400", 1200, _capacity_above)]
+CapacityGib = Annotated[
+    int, AfterValidator(_capacity), Allowed("1200, or a multiple of 2400", 1200, _capacity_above, code="HF608")
+]
 AbsolutePath = Annotated[
     str,
     Field(pattern=r"^/[A-Za-z0-9._/-]+$", max_length=1024),
     AfterValidator(_clean_path),
-    Allowed("an absolute path of letters, digits, '.', '_', '-' and '/', without '..' and '/' at its end", "/fsx"),
+    Allowed(
+        "an absolute path of letters, digits, '.', '_', '-' and '/', without '..' and '/' at its end",
+        "/fsx",
+        code="HF604",
+    ),
 ]
 FileSystemPath = Annotated[
     str,
     Field(pattern=r"^/([A-Za-z0-9._/-]+)?$", max_length=4096),
     AfterValidator(lambda value: value if value == "/" else _clean_path(value)),
-    Allowed("a path that begins with '/' in the file system, without '..' and '/' at its end", "/data"),
+    Allowed("a path that begins with '/' in the file system, without '..' and '/' at its end", "/data", code="HF618"),
 ]
 Prefix = Annotated[
     str,
@@ -100,33 +108,44 @@ Prefix = Annotated[
 UserName = Annotated[
     str,
     Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$"),
-    Allowed("1 to 32 lower-case letters, digits, '_' and '-', beginning with a letter or '_'", "trainer"),
+    Allowed("1 to 32 lower-case letters, digits, '_' and '-', beginning with a letter or '_'", "trainer", code="HF516"),
 ]
-UserId = Annotated[int, Field(ge=1001, le=59999), Allowed("a whole number from 1001 to 59999", 2000, number_in_words)]
+UserId = Annotated[
+    int, Field(ge=1001, le=59999), Allowed("a whole number from 1001 to 59999", 2000, number_in_words, code="HF516")
+]
 CidrList = Annotated[
     tuple[
         Annotated[str, AfterValidator(_any_cidr), Allowed("an IPv4 block whose host bits are zero", "203.0.113.0/24")],
         ...,
     ],
     Field(strict=False),
-    Allowed("a list of IPv4 blocks", []),
+    Allowed("a list of IPv4 blocks", [], code="HF214"),
 ]
 WaitSeconds = Annotated[
-    int, Field(ge=0, le=3600), Allowed("a whole number of seconds from 0 to 3600", 600, number_in_words)
+    int, Field(ge=0, le=3600), Allowed("a whole number of seconds from 0 to 3600", 600, number_in_words, code="HF711")
 ]
 Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
-BatchSize = Annotated[int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words)]
+PartOfWhole = Annotated[int, Field(ge=1, le=99), Allowed("a whole number from 1 to 99", 10, number_in_words)]
+BatchSize = Annotated[
+    int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words, code="HF710")
+]
 MetadataIops = Annotated[
-    int, AfterValidator(_metadata_iops), Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000)
+    int,
+    AfterValidator(_metadata_iops),
+    Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000, code="HF623"),
 ]
 HomeCapacityGib = Annotated[
-    int, Field(ge=64, le=524288), Allowed("a whole number of GiB from 64 to 524288", 512, number_in_words)
+    int, Field(ge=64, le=524288), Allowed("a whole number of GiB from 64 to 524288", 512, number_in_words, code="HF626")
 ]
 RestrictedCapacityGib = Annotated[
-    int, Field(ge=1200, le=100800), Allowed("a whole number of GiB from 1200 to 100800", 1200, number_in_words)
+    int,
+    Field(ge=1200, le=100800),
+    Allowed("a whole number of GiB from 1200 to 100800", 1200, number_in_words, code="HF628"),
 ]
 RestrictedThroughput = Annotated[
-    int, Field(ge=125, le=1000), Allowed("a whole number of MB/s per TiB from 125 to 1000", 125, number_in_words)
+    int,
+    Field(ge=125, le=1000),
+    Allowed("a whole number of MB/s per TiB from 125 to 1000", 125, number_in_words, code="HF628"),
 ]
 Paths = Annotated[
     tuple[FileSystemPath, ...],

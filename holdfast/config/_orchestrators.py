@@ -52,7 +52,7 @@ class TaskGovernance(Model):
     priority_classes: Annotated[
         tuple[PriorityClass, ...],
         Field(max_length=10, strict=False),
-        Allowed("a list of at most 10 priority classes", []),
+        Allowed("a list of at most 10 priority classes", [], code="HF324"),
     ] = ()
     """Priorities of jobs. Default: none, first come first served"""
 

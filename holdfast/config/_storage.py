@@ -15,7 +15,7 @@ FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 class Dataset(Model):
     """A folder of the file system and a prefix of the data bucket (a data repository association)."""
 
-    name: aws.ServiceName
+    name: aws.DatasetName
     """Unique among the datasets."""
     file_system_path: fields.FileSystemPath
     """The folder. Folders of datasets may not lie in one another."""
@@ -49,7 +49,7 @@ class Lustre(Model):
     datasets: Annotated[
         tuple[Dataset, ...],
         Field(max_length=8, strict=False),
-        Allowed("a list of at most 8 datasets", []),
+        Allowed("a list of at most 8 datasets", [], code="HF617"),
     ] = ()
     """Folders that are kept equal with S3. Default: none"""
 

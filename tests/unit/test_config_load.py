@@ -195,7 +195,7 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "partition: dev",
             "partition: ml.p5.48xlarge",
             'demo.yaml:16: cluster.instance_groups.1.slurm.partition: got "ml.p5.48xlarge"; allowed: 1 to 63 '
-            "letters, digits and hyphens, beginning and ending with a letter or digit; write partition: workers",
+            "letters, digits and hyphens, beginning and ending with a letter or digit; write partition: dev",
             id="partition-with-dots",
         ),
         pytest.param(

@@ -1,0 +1,158 @@
+"""What a cluster stands on, as an environment asks for it: key, network, file systems."""
+
+from collections.abc import Sequence
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    DataBucket,
+    DataRepository,
+    EncryptionKey,
+    HyperPodNetwork,
+    IHyperPodNetwork,
+    InstanceGroup,
+    LustreFileSystem,
+    LustreMount,
+    OpenZfsFileSystem,
+    OpenZfsMount,
+    log_group,
+)
+
+
+def removal_policy(environment: config.Environment) -> RemovalPolicy:
+    """What becomes of data when the stack is deleted."""
+    return RemovalPolicy.DESTROY if environment.storage.on_delete == "Delete" else RemovalPolicy.RETAIN
+
+
+def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:
+    """The key of data at rest; None for the services' own."""
+    wanted = environment.encryption.kms_key
+    if wanted == "aws-managed":
+        return None
+    if wanted == "create":
+        return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
+    return kms.Key.from_key_arn(scope, "Key", wanted)
+
+
+def network(
+    scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup], key: kms.IKey | None
+) -> IHyperPodNetwork:
+    """The network that is made, or the one that is there."""
+    settings = environment.network
+    if settings.existing is not None:
+        return _existing(scope, settings.availability_zone, settings.existing)
+    assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
+    flow_logs: logs.ILogGroup | None = None
+    if settings.flow_logs:
+        flow_logs = log_group(
+            scope,
+            "FlowLogs",
+            name=f"/holdfast/{environment.cluster_name}/flow-logs",
+            retention_days=environment.observability.log_retention_days,
+            encryption_key=key,
+            removal_policy=removal_policy(environment),
+        )
+    return HyperPodNetwork(
+        scope,
+        "Network",
+        cidr=settings.cidr,
+        availability_zone=settings.availability_zone,
+        second_availability_zone=settings.control_plane_availability_zone,
+        instance_groups=groups,
+        orchestrator=environment.orchestrator,
+        egress=settings.egress,
+        flow_logs=flow_logs,
+        removal_policy=removal_policy(environment),
+    )
+
+
+def _existing(scope: Construct, zone: str, there: config.ExistingNetwork) -> IHyperPodNetwork:
+    place = Construct(scope, "Existing")
+    table = there.route_table_id
+    subnet = (
+        ec2.Subnet.from_subnet_id(place, "Subnet", there.subnet_id)
+        if table is None
+        else ec2.Subnet.from_subnet_attributes(
+            place, "Subnet", subnet_id=there.subnet_id, availability_zone=zone, route_table_id=table
+        )
+    )
+    return HyperPodNetwork.from_attributes(
+        scope,
+        "Network",
+        vpc=ec2.Vpc.from_vpc_attributes(
+            place, "Vpc", vpc_id=there.vpc_id, availability_zones=[zone], vpc_cidr_block=there.vpc_cidr
+        ),
+        subnet=subnet,
+        security_group=ec2.SecurityGroup.from_security_group_id(
+            place, "SecurityGroup", there.security_group_id, mutable=False
+        ),
+        control_plane_subnets=[
+            ec2.Subnet.from_subnet_id(place, f"ControlPlaneSubnet{index}", name)
+            for index, name in enumerate(there.control_plane_subnet_ids)
+        ],
+        s3_gateway_endpoint=table is not None,
+    )
+
+
+def lustre(
+    scope: Construct,
+    environment: config.Environment,
+    *,
+    network: IHyperPodNetwork,
+    data: DataBucket,
+    key: kms.IKey | None,
+) -> LustreMount | None:
+    """The Lustre file system and where it is mounted."""
+    settings = environment.storage.lustre
+    if settings is None:
+        return None
+    file_system = LustreFileSystem(
+        scope,
+        "Lustre",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=settings.capacity_gib,
+        per_unit_storage_throughput=settings.throughput_mbps_per_tib,
+        efa=settings.efa,
+        metadata_iops=settings.metadata_iops,
+        compression=settings.compression,
+        data_repositories=[
+            DataRepository(
+                name=dataset.name,
+                bucket=data.bucket,
+                prefix=dataset.s3_prefix,
+                file_system_path=dataset.file_system_path,
+                auto_import=dataset.auto_import,
+                auto_export=dataset.auto_export,
+            )
+            for dataset in settings.datasets
+        ],
+        encryption_key=key,
+        removal_policy=removal_policy(environment),
+    )
+    return LustreMount(file_system=file_system, mount_path=settings.mount_path)
+
+
+def home(
+    scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
+) -> OpenZfsMount | None:
+    """The file system of home directories and where it is mounted."""
+    settings = environment.storage.home
+    if settings is None:
+        return None
+    file_system = OpenZfsFileSystem(
+        scope,
+        "Home",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=settings.capacity_gib,
+        throughput_capacity=settings.throughput_mbps,
+        encryption_key=key,
+        removal_policy=removal_policy(environment),
+    )
+    return OpenZfsMount(file_system=file_system, mount_path=settings.mount_path)

@@ -1,0 +1,58 @@
+"""The image of training jobs: one that is there, or one that is built; by a reference that stays what it is."""
+
+from pathlib import Path
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from holdfast.config import Environment
+from holdfast_constructs import ContainerImage
+
+CONTAINERS = Path(__file__).resolve().parents[1] / "containers"
+
+
+class TrainingImage:
+    """What jobs run in, as far as the environment says."""
+
+    uri: str
+    """Without tokens, so that it can be written into the lifecycle bundle; empty when jobs choose for themselves."""
+
+    def __init__(self, scope: Construct, environment: Environment) -> None:
+        self.uri = ""
+        self._repository: ecr.IRepository | None = None
+        settings = environment.images.training if environment.images is not None else None
+        if settings is None or settings.source == "environment":
+            return
+        if settings.source == "build":
+            image = ContainerImage.from_asset(scope, "TrainingImage", directory=CONTAINERS, file="training/Dockerfile")
+            self._repository = image.repository
+            self._name(scope, image)
+        elif settings.repository is not None:
+            self._repository = ecr.Repository.from_repository_name(scope, "TrainingImage", settings.repository)
+            if settings.digest is not None:
+                self._name(scope, ContainerImage.from_repository(self._repository, digest=settings.digest))
+
+    def grant_pull(self, role: iam.IRole) -> None:
+        """Allow nodes to pull the image."""
+        if self._repository is not None:
+            self._repository.grant_pull(role)
+
+    def _name(self, scope: Construct, image: ContainerImage) -> None:
+        CfnOutput(scope, "TrainingImageUri", value=image.uri)
+        stack = Stack.of(scope)
+        suffix = "amazonaws.com.cn" if stack.region.startswith("cn-") else "amazonaws.com"
+        resolved = stack.resolve(image.uri)
+        text = resolved["Fn::Sub"] if isinstance(resolved, dict) and "Fn::Sub" in resolved else _joined(resolved)
+        self.uri = text.replace("${AWS::URLSuffix}", suffix)
+
+
+def _joined(value: object) -> str:
+    """The text of a Join whose only token is the DNS suffix of the partition."""
+    if isinstance(value, dict) and value.get("Ref") == "AWS::URLSuffix":
+        return "${AWS::URLSuffix}"
+    if isinstance(value, dict) and "Fn::Join" in value:
+        glue, parts = value["Fn::Join"]
+        return str(glue).join(_joined(part) for part in parts)
+    return str(value)

@@ -1,0 +1,149 @@
+"""Slurm or Kubernetes: the orchestrator that an environment asks for, and what is installed once nodes are there."""
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    AccountingDatabase,
+    ContainerInsights,
+    FsxCsiDriver,
+    GrafanaWorkspace,
+    HyperPodCluster,
+    HyperPodEks,
+    IHyperPodNetwork,
+    LustreMount,
+    LustreVolume,
+    ObservabilityAddon,
+    PriorityClass,
+    PrometheusWorkspace,
+    SlurmAccountingDatabase,
+    SlurmOrchestrator,
+    TaskGovernance,
+    TrainingOperator,
+)
+from stacks._foundations import removal_policy
+from stacks._retention import retention
+
+
+def slurm(
+    scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
+) -> SlurmOrchestrator:
+    """Slurm, with its accounting database."""
+    settings = environment.slurm or config.Slurm()
+    return SlurmOrchestrator(
+        config_strategy=settings.config_strategy,
+        accounting_database=_accounting(scope, environment, settings.accounting, network=network, key=key),
+    )
+
+
+def _accounting(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Accounting | None,
+    *,
+    network: IHyperPodNetwork,
+    key: kms.IKey | None,
+) -> AccountingDatabase | None:
+    from aws_cdk import aws_secretsmanager as secretsmanager  # only where one is used: it takes time to load
+
+    if settings is None:
+        return None
+    if settings.endpoint is None or settings.secret_arn is None:
+        database = SlurmAccountingDatabase(
+            scope, "Accounting", network=network, encryption_key=key, removal_policy=removal_policy(environment)
+        )
+        return database.accounting_database
+    return AccountingDatabase(
+        endpoint=settings.endpoint,
+        port=settings.port,
+        name=settings.database,
+        secret=secretsmanager.Secret.from_secret_complete_arn(scope, "AccountingSecret", settings.secret_arn),
+    )
+
+
+def eks(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    network: IHyperPodNetwork,
+    key: kms.IKey | None,
+) -> HyperPodEks:
+    """The Kubernetes control plane, with what has to be there before nodes."""
+    groups = environment.cluster
+    types = {name for group in groups.instance_groups for name in group.types}
+    types |= {group.instance_type for group in groups.restricted_instance_groups}
+    control_plane = HyperPodEks(
+        scope,
+        "Eks",
+        cluster_name=environment.cluster_name,
+        network=network,
+        kubernetes_version=settings.kubernetes_version,
+        instance_types=sorted(types),
+        public_access_cidrs=settings.public_access_cidrs,
+        encryption_key=key,
+        log_retention=retention(environment.observability.log_retention_days),
+        removal_policy=removal_policy(environment),
+    )
+    for index, arn in enumerate(settings.admin_role_arns):
+        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
+        control_plane.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    return control_plane
+
+
+def addons(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    control_plane: HyperPodEks,
+    cluster: HyperPodCluster,
+    lustre: LustreMount | None,
+    prometheus: PrometheusWorkspace | None,
+    grafana: GrafanaWorkspace | None,
+    key: kms.IKey | None,
+) -> None:
+    """What runs on the nodes: metrics, file systems for pods, operators."""
+    if environment.observability.container_insights:
+        ContainerInsights(
+            scope,
+            "ContainerInsights",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            log_retention=retention(environment.observability.log_retention_days),
+            encryption_key=key,
+        )
+    storage = environment.storage.lustre
+    if storage is not None and lustre is not None:
+        LustreVolume(
+            scope,
+            "LustreVolume",
+            eks_cluster=control_plane,
+            driver=FsxCsiDriver(scope, "FsxCsiDriver", eks_cluster=control_plane, cluster=cluster),
+            file_system=lustre.file_system,
+            capacity_gib=storage.capacity_gib,
+        )
+    if settings.training_operator:
+        TrainingOperator(scope, "TrainingOperator", eks_cluster=control_plane, cluster=cluster)
+    governance = settings.task_governance
+    if governance is not None:
+        TaskGovernance(
+            scope,
+            "TaskGovernance",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            name=environment.cluster_name,
+            fair_share=governance.fair_share,
+            priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
+        )
+    if settings.observability_addon and prometheus is not None:
+        ObservabilityAddon(
+            scope,
+            "ObservabilityAddon",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            prometheus=prometheus,
+            grafana=grafana,
+        )

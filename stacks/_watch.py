@@ -1,0 +1,111 @@
+"""How a cluster is watched: logs, events, alarms, a dashboard, and the tools to look at metrics and experiments."""
+
+from dataclasses import dataclass
+
+from aws_cdk import CfnOutput
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    AlarmThresholds,
+    DataBucket,
+    EventLogGroup,
+    GrafanaWorkspace,
+    HyperPodCluster,
+    HyperPodObservability,
+    MlflowApp,
+    NodeLogGroup,
+    PrometheusWorkspace,
+    TensorBoardLogs,
+    WatchedFileSystem,
+)
+from stacks._foundations import removal_policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Workspaces for metrics."""
+
+    prometheus: PrometheusWorkspace | None
+    grafana: GrafanaWorkspace | None
+
+
+def watch(
+    scope: Construct,
+    environment: config.Environment,
+    *,
+    cluster: HyperPodCluster,
+    events: EventLogGroup,
+    file_system_id: str | None,
+    key: kms.IKey | None,
+) -> Metrics:
+    """Everything of CloudWatch, and the workspaces beside it."""
+    settings, lustre = environment.observability, environment.storage.lustre
+    groups = environment.cluster.instance_groups
+    watched = []
+    if lustre is not None and file_system_id is not None:
+        watched = [WatchedFileSystem(file_system_id=file_system_id, storage_capacity_gib=lustre.capacity_gib)]
+    observability = HyperPodObservability(
+        scope,
+        "Observability",
+        cluster_name=environment.cluster_name,
+        events=events.log_group,
+        eks_cluster_name=environment.cluster_name if environment.orchestrator == "eks" else None,
+        node_count=sum(group.total_count for group in groups),
+        spare_count=sum(group.spare_count for group in groups),
+        file_systems=watched,
+        alarms=settings.alarms,
+        thresholds=AlarmThresholds(
+            gpu_idle_minutes=settings.gpu_idle_minutes, lustre_free_percent=settings.lustre_free_percent
+        ),
+        dashboard=settings.dashboard,
+        emails=settings.alarm_emails,
+        encryption_key=key,
+        retention_days=settings.log_retention_days,
+        removal_policy=removal_policy(environment),
+    )
+    NodeLogGroup(
+        scope,
+        "NodeLogs",
+        cluster_name=environment.cluster_name,
+        cluster_arn=cluster.cluster_arn,
+        retention_days=settings.log_retention_days,
+        encryption_key=key,
+    )
+    prometheus, grafana = None, None
+    if settings.prometheus:
+        prometheus = PrometheusWorkspace(
+            scope,
+            "Prometheus",
+            alias=environment.cluster_name,
+            alerts=observability.alerts,
+            encryption_key=key,
+            retention_days=settings.log_retention_days,
+            removal_policy=removal_policy(environment),
+        )
+        if settings.grafana is not None:
+            grafana = GrafanaWorkspace(
+                scope,
+                "Grafana",
+                name=environment.cluster_name,
+                prometheus=prometheus,
+                authentication=settings.grafana.authentication,
+            )
+    return Metrics(prometheus=prometheus, grafana=grafana)
+
+
+def experiments(
+    scope: Construct, environment: config.Environment, *, cluster: HyperPodCluster, data: DataBucket
+) -> None:
+    """What keeps track of runs. Jobs find the outputs' values in their environment when they are given there."""
+    settings = environment.observability
+    if settings.mlflow:
+        mlflow = MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket)
+        mlflow.grant_track(cluster.role)
+        for value in mlflow.environment.values():
+            CfnOutput(scope, "MlflowTrackingUri", value=value)
+    if settings.tensorboard:
+        logs = TensorBoardLogs(bucket=data.bucket)
+        logs.grant_write(cluster.role)
+        CfnOutput(scope, "TensorBoardLogDir", value=logs.log_dir)
