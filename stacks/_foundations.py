@@ -20,8 +20,8 @@ from holdfast_constructs import (
     LustreMount,
     OpenZfsFileSystem,
     OpenZfsMount,
-    log_group,
 )
+from stacks._retention import retention
 
 
 def removal_policy(environment: config.Environment) -> RemovalPolicy:
@@ -49,11 +49,10 @@ def network(
     assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
     flow_logs: logs.ILogGroup | None = None
     if settings.flow_logs:
-        flow_logs = log_group(
+        flow_logs = logs.LogGroup(
             scope,
             "FlowLogs",
-            name=f"/holdfast/{environment.cluster_name}/flow-logs",
-            retention_days=environment.observability.log_retention_days,
+            retention=retention(environment.observability.log_retention_days),
             encryption_key=key,
             removal_policy=removal_policy(environment),
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import Environment as CdkEnvironment
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.config import Environment
@@ -114,6 +115,10 @@ class HyperPodStack(Stack):
         data.bucket.grant_read_write(cluster.role)
         events.log_group.grant_write(cluster.role)
         image.grant_pull(cluster.role)
+        if control_plane is not None and lustre is not None and lustre.file_system.efa:
+            # Without it Lustre silently stays on TCP; it cannot be limited to a file system.
+            look = iam.PolicyStatement(actions=["fsx:DescribeFileSystems"], resources=["*"])
+            cluster.role.add_to_principal_policy(look)
         metrics = _watch.watch(
             self,
             environment,

@@ -1,22 +1,110 @@
-"""CDK constructs for HyperPod clusters with Slurm. They know no environment file, so any CDK app can use them."""
+"""CDK constructs for HyperPod clusters with Slurm or EKS. They know no environment file: any CDK app can use them."""
 
-from holdfast_constructs._cluster import HyperPodCluster, IHyperPodCluster, LustreMount
+from holdfast_constructs._alarms import AlarmThresholds, ClusterAlarms, WatchedFileSystem
+from holdfast_constructs._cluster import AutoScaling, HyperPodCluster, TieredStorage
+from holdfast_constructs._cluster_reference import IHyperPodCluster
+from holdfast_constructs._dashboard import ClusterDashboard
 from holdfast_constructs._data_bucket import DataBucket
+from holdfast_constructs._eks import HyperPodEks
+from holdfast_constructs._eks_access import IHyperPodEks
+from holdfast_constructs._eks_addon import EksAddon, PodIdentity
+from holdfast_constructs._eks_observability import ContainerInsights, ObservabilityAddon
+from holdfast_constructs._eks_operators import PriorityClass, TaskGovernance, TrainingOperator
+from holdfast_constructs._eks_storage import FsxCsiDriver, LustreVolume
+from holdfast_constructs._encryption_key import EncryptionKey
 from holdfast_constructs._event_log_group import EventLogGroup
+from holdfast_constructs._event_rules import ClusterEventRules
+from holdfast_constructs._grafana import GrafanaWorkspace
+from holdfast_constructs._group_options import (
+    AutoPatch,
+    BatchSize,
+    Deployment,
+    EbsVolume,
+    OverrideVpc,
+    ScheduledUpdate,
+    Taint,
+)
+from holdfast_constructs._helm import HelmInstaller, HelmRelease
+from holdfast_constructs._images import ContainerImage, ImageRepository
 from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._lifecycle_bundle import LifecycleBundle
-from holdfast_constructs._lustre import DataRepository, LustreFileSystem
-from holdfast_constructs._network import HyperPodNetwork
+from holdfast_constructs._lustre import DataRepository, ILustreFileSystem, LustreFileSystem
+from holdfast_constructs._metric_filters import ClusterMetrics
+from holdfast_constructs._mlflow import MlflowApp
+from holdfast_constructs._mounts import LustreMount, OpenZfsMount
+from holdfast_constructs._network import HyperPodNetwork, IHyperPodNetwork
+from holdfast_constructs._observability import HyperPodObservability
+from holdfast_constructs._observability_logs import NodeLogGroup, log_group
+from holdfast_constructs._observability_topic import AlertTopic
+from holdfast_constructs._open_zfs import IOpenZfsFileSystem, OpenZfsFileSystem
+from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs._prometheus import PrometheusWorkspace
+from holdfast_constructs._restricted_group import RestrictedEnvironment, RestrictedInstanceGroup, RestrictedLustre
+from holdfast_constructs._rules_plugin import register_rules
+from holdfast_constructs._slurm_accounting import SlurmAccountingDatabase
+from holdfast_constructs._tensorboard import TensorBoardLogs
 
 __all__ = [
+    "AccountingDatabase",
+    "AlarmThresholds",
+    "AlertTopic",
+    "AutoPatch",
+    "AutoScaling",
+    "BatchSize",
+    "ClusterAlarms",
+    "ClusterDashboard",
+    "ClusterEventRules",
+    "ClusterMetrics",
+    "ContainerImage",
+    "ContainerInsights",
     "DataBucket",
     "DataRepository",
+    "Deployment",
+    "EbsVolume",
+    "EksAddon",
+    "EksOrchestrator",
+    "EncryptionKey",
     "EventLogGroup",
+    "FsxCsiDriver",
+    "GrafanaWorkspace",
+    "HelmInstaller",
+    "HelmRelease",
     "HyperPodCluster",
+    "HyperPodEks",
     "HyperPodNetwork",
+    "HyperPodObservability",
     "IHyperPodCluster",
+    "IHyperPodEks",
+    "IHyperPodNetwork",
+    "ILustreFileSystem",
+    "IOpenZfsFileSystem",
+    "ImageRepository",
     "InstanceGroup",
     "LifecycleBundle",
     "LustreFileSystem",
     "LustreMount",
+    "LustreVolume",
+    "MlflowApp",
+    "NodeLogGroup",
+    "ObservabilityAddon",
+    "OpenZfsFileSystem",
+    "OpenZfsMount",
+    "OverrideVpc",
+    "PodIdentity",
+    "PriorityClass",
+    "PrometheusWorkspace",
+    "RestrictedEnvironment",
+    "RestrictedInstanceGroup",
+    "RestrictedLustre",
+    "ScheduledUpdate",
+    "SlurmAccountingDatabase",
+    "SlurmOrchestrator",
+    "Taint",
+    "TaskGovernance",
+    "TensorBoardLogs",
+    "TieredStorage",
+    "TrainingOperator",
+    "WatchedFileSystem",
+    "log_group",
+    "register_rules",
 ]

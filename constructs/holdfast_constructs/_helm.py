@@ -100,7 +100,7 @@ class HelmInstaller(Construct):
             self,
             "Resource",
             description=f"Installs Helm charts into EKS cluster {environment['CLUSTER_NAME']}",
-            runtime=lambda_.Runtime.PYTHON_3_13,
+            runtime=lambda_.Runtime.PYTHON_3_14,
             code=lambda_.Code.from_asset(
                 str(Path(__file__).parent),
                 exclude=["*", "!helm_installer", "!helm_installer/*.py"],

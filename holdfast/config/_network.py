@@ -41,7 +41,7 @@ class Network(Model):
     egress: Literal["nat", "none"] = "nat"
     """How nodes reach the internet: through a NAT gateway, or not at all; then the AWS services that they need get
     interface endpoints. S3 always goes through a gateway endpoint. Default: nat"""
-    flow_logs: bool = False
-    """Whether the VPC's traffic is logged to CloudWatch Logs. Default: false"""
+    flow_logs: bool = True
+    """Whether the VPC's traffic is logged to CloudWatch Logs. Default: true"""
     existing: ExistingNetwork | None = None
     """A network to use instead of making one. Default: one is made of cidr"""

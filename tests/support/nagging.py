@@ -1,0 +1,47 @@
+"""cdk-nag over an app, and the objections that docs/security.md accepts."""
+
+import json
+import re
+from pathlib import Path
+
+import aws_cdk as cdk
+import cdk_nag
+
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+
+
+def nagged(app: cdk.App) -> tuple[Path, list[tuple[str, str]]]:
+    """Synthesise; the assembly, and each objection of AwsSolutions as rule and construct path."""
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(verbose=False))
+    try:
+        app.synth()
+    except RuntimeError as error:
+        if "ValidationFailed" not in str(error):
+            raise
+    assembly = Path(app.outdir)
+    report = json.loads((assembly / "validation-report.json").read_text())
+    found = []
+    for plugin in report["pluginReports"]:
+        for violation in plugin.get("violations", []):
+            if violation["ruleName"].startswith("AwsSolutions"):
+                places = violation.get("violatingConstructs") or violation.get("violatingResources")
+                found += [(violation["ruleName"], place["constructPath"]) for place in places]
+    return assembly, found
+
+
+def accepted() -> list[tuple[str, str, str]]:
+    """The table of docs/security.md: rule and place as patterns, and why."""
+    rows = []
+    for line in SECURITY.read_text().splitlines():
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
+        if len(cells) == 3 and cells[0].startswith("`AwsSolutions"):
+            rows.append((cells[0].strip("`"), cells[1].strip("`"), cells[2]))
+    return rows
+
+
+def accepted_by(rule: str, place: str) -> str | None:
+    """Why an objection is accepted; None when it is not."""
+    for pattern, where, why in accepted():
+        if re.fullmatch(pattern, rule) and re.search(where, place):
+            return why
+    return None
