@@ -65,13 +65,16 @@ e2e: setup ## the whole product, several times over; takes minutes
 
 bench: setup ## side-by-side measurements
 	@$(PYTHON) benchmarks/boot.py
+	@$(PYTHON) benchmarks/synth.py
 
 lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
 	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 
-schema: $(VENV)/.installed ## write docs/environment.schema.json from the models
+schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follow from models, rules and policies
 	@$(PYTHON) -m holdfast.config
+	@$(PYTHON) -m holdfast.validation
+	@$(PYTHON) -m holdfast.validation.updates
 
 clean: ## remove what setup and the tools made here
 	@rm -rf $(VENV) node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache

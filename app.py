@@ -1,9 +1,9 @@
 """
 The CDK app: one environment, one stack. The only reader of CDK context and of environment variables.
 
-``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path. What the rules find, and what
-a change would replace without being allowed to, is said before anything is built. ``-c changes=unchecked`` does not ask
-AWS what is deployed.
+``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path. What the rules find, and
+what a change would replace without being allowed to, is said before anything is built. ``-c changes=unchecked`` asks
+nobody what is deployed.
 """
 
 import os

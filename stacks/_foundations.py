@@ -128,6 +128,7 @@ def lustre(
                 file_system_path=dataset.file_system_path,
                 auto_import=dataset.auto_import,
                 auto_export=dataset.auto_export,
+                import_on_create=True if any(_inside(path, dataset) for path in settings.preload) else None,
             )
             for dataset in settings.datasets
         ],
@@ -135,6 +136,12 @@ def lustre(
         removal_policy=removal_policy(environment),
     )
     return LustreMount(file_system=file_system, mount_path=settings.mount_path)
+
+
+def _inside(path: str, dataset: config.Dataset) -> bool:
+    """Whether a path that is preloaded has files of the dataset, whose names then have to be there at once."""
+    one, other = path.rstrip("/") + "/", dataset.file_system_path.rstrip("/") + "/"
+    return one.startswith(other) or other.startswith(one)
 
 
 def home(

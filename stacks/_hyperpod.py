@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import Environment as CdkEnvironment
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.config import Environment
@@ -68,6 +67,9 @@ class HyperPodStack(Stack):
         second = environment.network.control_plane_availability_zone
         self._zones = [environment.network.availability_zone, *([second] if second is not None else [])]
         self.template_options.metadata = environment_metadata(environment)
+        for accepted in environment.suppress:
+            acknowledgment = Acknowledgment(id=f"holdfast::{accepted.code}", reason=accepted.reason)
+            Validations.of(self).acknowledge(acknowledgment)
         policy = _foundations.removal_policy(environment)
         key = _foundations.encryption_key(self, environment)
         settings = Groups(self, "Groups", environment=environment)
@@ -116,9 +118,8 @@ class HyperPodStack(Stack):
         events.log_group.grant_write(cluster.role)
         image.grant_pull(cluster.role)
         if control_plane is not None and lustre is not None and lustre.file_system.efa:
-            # Without it Lustre silently stays on TCP; it cannot be limited to a file system.
-            look = iam.PolicyStatement(actions=["fsx:DescribeFileSystems"], resources=["*"])
-            cluster.role.add_to_principal_policy(look)
+            lustre.file_system.grant_describe(cluster)  # pods mount it; without this, over TCP
+            network.add_interface_endpoint("fsx")
         metrics = _watch.watch(
             self,
             environment,

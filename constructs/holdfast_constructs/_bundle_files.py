@@ -7,23 +7,31 @@ from pathlib import Path
 
 HASH_LENGTH = 16
 CONFIG = "config.json"
+SCRIPTS = "scripts"
 
 
-def collect(*, sources: Sequence[Path], config: Mapping[str, object]) -> dict[str, bytes]:
+def collect(*, sources: Sequence[Path], scripts: Sequence[Path] = (), config: Mapping[str, object]) -> dict[str, bytes]:
     """
-    The bundle: each source under its own name, folders with all below them, and ``config.json``.
+    The bundle: each source under its own name, folders with all below them, scripts in ``scripts``, ``config.json``.
 
     Raises:
-        ValueError: a source is absent, or a script has Windows line ends, with which a shell does not run it.
+        ValueError: a source or script is absent, two scripts have the same name, or one has Windows line ends, with
+            which a shell does not run it.
     """
     files: dict[str, bytes] = {}
-    for source in sources:
+    for source in (*sources, *scripts):
         if not source.exists():
             raise ValueError(f"lifecycle bundle: got the source {source}; allowed: a file or folder that exists")
+    for script in scripts:
+        name = f"{SCRIPTS}/{script.name}"
+        if name in files:
+            raise ValueError(f"lifecycle bundle: got two scripts named {script.name}; allowed: names of their own")
+        files[name] = script.read_bytes()
+    for source in sources:
         paths = sorted(path for path in source.rglob("*") if _belongs(path)) if source.is_dir() else [source]
         files |= {path.relative_to(source.parent).as_posix(): path.read_bytes() for path in paths}
     for name, content in files.items():
-        if name.endswith((".sh", ".py")) and b"\r\n" in content:
+        if (name.endswith((".sh", ".py")) or content.startswith(b"#!")) and b"\r\n" in content:
             raise ValueError(f"lifecycle bundle: got CRLF line ends in {name}; allowed: LF; save it with LF")
     files[CONFIG] = (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
     return files

@@ -2,75 +2,56 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
+import jsii
 from aws_cdk import CfnTag
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from holdfast_constructs._execution_role import execution_role
+from holdfast_constructs._auto_scaling_role import AutoScalingRole
+from holdfast_constructs._cluster_reference import ClusterBase, IHyperPodCluster
+from holdfast_constructs._execution_role import execution_role, volume_keys
 from holdfast_constructs._instance_group import InstanceGroup
+from holdfast_constructs._l1 import Nodes, orchestrator_property, shared_environment, vpc_property
 from holdfast_constructs._lifecycle_bundle import LifecycleBundle
-from holdfast_constructs._lustre import LustreFileSystem
-from holdfast_constructs._network import HyperPodNetwork
-
-READ_ACTIONS = [
-    "sagemaker:DescribeCluster",
-    "sagemaker:DescribeClusterEvent",
-    "sagemaker:DescribeClusterNode",
-    "sagemaker:ListClusterEvents",
-    "sagemaker:ListClusterNodes",
-]
-NODE_ACTIONS = [
-    "sagemaker:BatchDeleteClusterNodes",
-    "sagemaker:BatchRebootClusterNodes",
-    "sagemaker:BatchReplaceClusterNodes",
-]
+from holdfast_constructs._mounts import LustreMount, Mount, OpenZfsMount
+from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._orchestrator import EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs._restricted_group import RestrictedEnvironment, RestrictedInstanceGroup
+from holdfast_constructs._rules_plugin import register_rules
 
 
 @dataclass(frozen=True, kw_only=True)
-class LustreMount:
-    """A file system on every node."""
+class AutoScaling:
+    """Nodes come and go with the pods that want them, by HyperPod's own Karpenter."""
 
-    file_system: LustreFileSystem
-    mount_path: str = "/fsx"
-    """Default: "/fsx"."""
-
-
-class IHyperPodCluster(Protocol):
-    """What can be asked of a cluster, whether this app owns it or not."""
-
-    cluster_arn: str
-
-    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to see the cluster, its nodes and its events."""
-        ...
-
-    def grant_manage_nodes(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to reboot, replace and delete nodes."""
-        ...
+    enabled: bool = True
+    """False turns it off on a cluster that had it. Default: True."""
 
 
-class _ClusterBase(Construct):
-    """What owned and imported clusters share; it relies on the ARN alone."""
+@dataclass(frozen=True, kw_only=True)
+class TieredStorage:
+    """Checkpoints in the memory of nodes (managed tiered checkpointing)."""
 
-    cluster_arn: str
-
-    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to see the cluster, its nodes and its events."""
-        return iam.Grant.add_to_principal(grantee=grantee, actions=READ_ACTIONS, resource_arns=[self.cluster_arn])
-
-    def grant_manage_nodes(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to reboot, replace and delete nodes."""
-        return iam.Grant.add_to_principal(grantee=grantee, actions=NODE_ACTIONS, resource_arns=[self.cluster_arn])
+    memory_percentage: int | None = None
+    """Part of each node's memory, 0 to 100. Default: HyperPod's choice."""
+    enabled: bool = True
+    """False turns it off on a cluster that had it. Default: True."""
 
 
-class HyperPodCluster(_ClusterBase):
-    """A HyperPod cluster with Slurm, configured through the API."""
+@jsii.implements(iam.IGrantable)
+class HyperPodCluster(ClusterBase):
+    """
+    A HyperPod cluster with Slurm, configured through the API, or on EKS.
 
-    cluster_name: str
+    To grant something to the cluster is to grant it to the execution role of its nodes.
+    """
+
     role: iam.IRole
+    """The execution role of all instance groups."""
 
     def __init__(
         self,
@@ -78,12 +59,18 @@ class HyperPodCluster(_ClusterBase):
         construct_id: str,
         *,
         cluster_name: str,
-        network: HyperPodNetwork,
+        network: IHyperPodNetwork,
+        orchestrator: SlurmOrchestrator | EksOrchestrator,
         instance_groups: Sequence[InstanceGroup],
         lifecycle: LifecycleBundle,
         lustre: LustreMount | None = None,
-        slurm_config_strategy: Literal["Overwrite", "Managed", "Merge"] = "Managed",
+        home: OpenZfsMount | None = None,
+        restricted_instance_groups: Sequence[RestrictedInstanceGroup] = (),
+        restricted_environment: RestrictedEnvironment | None = None,
         node_recovery: Literal["Automatic", "None"] = "Automatic",
+        continuous_provisioning: bool = False,
+        auto_scaling: AutoScaling | None = None,
+        tiered_storage: TieredStorage | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
         """
@@ -92,94 +79,158 @@ class HyperPodCluster(_ClusterBase):
         Args:
             cluster_name: Changing it replaces the cluster.
             network: Where the nodes are. Changing it replaces the cluster.
-            instance_groups: Names must be unique, and exactly one group is the Controller.
+            orchestrator: Slurm or EKS.
+            instance_groups: Taking one out of the list deletes its nodes.
             lifecycle: What runs on new nodes. Its prefix is delivered before the cluster is made.
-            lustre: Default: no file system is mounted.
-            slurm_config_strategy: Default: "Managed", an update fails when slurm.conf was edited by hand.
+            lustre: On the nodes of every group that has no ``mounts`` of its own; with Slurm only. Default: none.
+            home: The same for home directories. Default: none, every node has its own.
+            restricted_instance_groups: Default: none.
+            restricted_environment: Default: restricted groups share nothing.
             node_recovery: Default: "Automatic", HyperPod replaces or reboots nodes that it finds faulty.
+            continuous_provisioning: Whether the cluster is in service with the nodes that there are while HyperPod goes
+                on trying for the others. An existing Slurm cluster cannot get it. Default: False, all nodes or none.
+            auto_scaling: With EKS and continuous provisioning only. Default: none.
+            tiered_storage: With EKS only. Default: none.
             tags: Default: no tags.
         """
-        super().__init__(scope, construct_id)
-        _check(instance_groups)
-        self.cluster_name = cluster_name
-        self.role = execution_role(self, "Role", network=network)
-        lifecycle.grant_read(self.role)
+        eks = orchestrator.control_plane if isinstance(orchestrator, EksOrchestrator) else None
+        super().__init__(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            security_groups=[network.security_group],
+            eks_cluster_name=None if eks is None else eks.cluster_name,
+        )
+        mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
+        every = [*mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
+        _check(instance_groups, every, on_eks=eks is not None)
+        role = execution_role(
+            self,
+            "Role",
+            network=network,
+            orchestrator=orchestrator,
+            groups=instance_groups,
+            restricted_groups=restricted_instance_groups,
+            mounts=every,
+        )
+        self.role = role
+        lifecycle.grant_read(role)
+        _reach_services(network, orchestrator, every)
+        scaler = None if auto_scaling is None else AutoScalingRole(self, "AutoScalingRole")
+        nodes = Nodes(role=role, lifecycle=lifecycle, mounts=mounts)
         resource = sagemaker.CfnCluster(
             self,
             "Resource",
             cluster_name=cluster_name,
-            instance_groups=[self._group(group, lifecycle, lustre) for group in instance_groups],
+            orchestrator=orchestrator_property(orchestrator, continuous=continuous_provisioning),
+            vpc_config=vpc_property([network.subnet], [network.security_group]),
+            instance_groups=[nodes.group(group) for group in instance_groups] or None,
+            restricted_instance_groups=[nodes.restricted(group) for group in restricted_instance_groups] or None,
+            restricted_instance_groups_config=(
+                None if restricted_environment is None else shared_environment(restricted_environment)
+            ),
             node_recovery=node_recovery,
-            orchestrator=sagemaker.CfnCluster.OrchestratorProperty(
-                # Always said: the service's documents disagree about the default.
-                slurm=sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(
-                    slurm_config_strategy=slurm_config_strategy
-                )
-            ),
-            vpc_config=sagemaker.CfnCluster.VpcConfigProperty(
-                security_group_ids=[network.security_group.security_group_id],
-                subnets=[network.subnet.subnet_id],
-            ),
+            node_provisioning_mode="Continuous" if continuous_provisioning else None,
+            auto_scaling=None if auto_scaling is None else _auto_scaling(auto_scaling),
+            cluster_role=None if scaler is None else scaler.role.role_arn,
+            tiered_storage_config=None if tiered_storage is None else _tiered(tiered_storage),
             tags=[CfnTag(key=key, value=value) for key, value in sorted((tags or {}).items())] or None,
         )
-        # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
-        resource.node.add_dependency(network, self.role, lifecycle)
-        if lustre is not None:
-            resource.node.add_dependency(lustre.file_system)
         self.cluster_arn = resource.attr_cluster_arn
+        if scaler is not None:
+            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
+        # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
+        resource.node.add_dependency(network, role, lifecycle, *(mount.file_system for mount in every))
+        if eks is not None:
+            resource.node.add_dependency(eks.dependencies, eks.add_nodes_role(role))
+        register_rules(self)
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The execution role of the nodes."""
+        return self.role.grant_principal
 
     @staticmethod
     def from_cluster_arn(scope: Construct, construct_id: str, *, cluster_arn: str) -> IHyperPodCluster:
-        """Refer to a cluster that this app does not own."""
-        imported = _ClusterBase(scope, construct_id)
+        """Refer to a cluster that this app does not own. Its name is not known then."""
+        imported = ClusterBase(scope, construct_id)
         imported.cluster_arn = cluster_arn
         return imported
 
-    def _group(
-        self, group: InstanceGroup, lifecycle: LifecycleBundle, lustre: LustreMount | None
-    ) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
-        return sagemaker.CfnCluster.ClusterInstanceGroupProperty(
-            instance_group_name=group.name,
-            instance_type=group.instance_type,
-            instance_count=group.instance_count,
-            execution_role=self.role.role_arn,
-            threads_per_core=group.threads_per_core,
-            life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
-                on_create=lifecycle.on_create, source_s3_uri=lifecycle.source_s3_uri
-            ),
-            instance_storage_configs=_storage(group, lustre) or None,
-            slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(
-                node_type=group.node_type,
-                partition_names=None if group.partition is None else [group.partition],
-            ),
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        eks_cluster_name: str | None = None,
+    ) -> IHyperPodCluster:
+        """
+        Refer to a cluster that this app does not own.
+
+        Args:
+            cluster_name: Of the cluster.
+            cluster_arn: Its end is not the name but an id that HyperPod has chosen.
+            security_groups: Of its nodes, for ``connections``. Default: unknown.
+            eks_cluster_name: Of its control plane, for metrics. Default: it is a Slurm cluster, or unknown.
+        """
+        imported = ClusterBase(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            security_groups=security_groups,
+            eks_cluster_name=eks_cluster_name,
         )
+        imported.cluster_arn = cluster_arn
+        return imported
 
 
-def _storage(
-    group: InstanceGroup, lustre: LustreMount | None
-) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
-    configs = []
-    if group.volume_gib is not None:
-        volume = sagemaker.CfnCluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=group.volume_gib)
-        configs.append(sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=volume))
-    if lustre is not None:
-        mount = sagemaker.CfnCluster.ClusterFsxLustreConfigProperty(
-            dns_name=lustre.file_system.dns_name,
-            mount_name=lustre.file_system.mount_name,
-            mount_path=lustre.mount_path,
-        )
-        configs.append(sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(fsx_lustre_config=mount))
-    return configs
+def _reach_services(
+    network: IHyperPodNetwork, orchestrator: SlurmOrchestrator | EksOrchestrator, mounts: Sequence[Mount]
+) -> None:
+    """What nodes ask for besides what all nodes do, where they have no other way to it."""
+    if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
+        network.add_interface_endpoint("secretsmanager")
+    if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):
+        network.add_interface_endpoint("fsx")
 
 
-def _check(groups: Sequence[InstanceGroup]) -> None:
-    names = [group.name for group in groups]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"instance groups: got {', '.join(repeated)} more than once; allowed: unique names")
-    controllers = [group.name for group in groups if group.node_type == "Controller"]
-    if len(controllers) != 1:
+def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:
+    return sagemaker.CfnCluster.ClusterAutoScalingConfigProperty(
+        mode=_mode(enabled=auto_scaling.enabled), auto_scaler_type="Karpenter"
+    )
+
+
+def _tiered(storage: TieredStorage) -> sagemaker.CfnCluster.TieredStorageConfigProperty:
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode=_mode(enabled=storage.enabled), instance_memory_allocation_percentage=storage.memory_percentage
+    )
+
+
+def _mode(*, enabled: bool) -> str:
+    return "Enable" if enabled else "Disable"
+
+
+def _check(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:
+    """Refuse what belongs to the other orchestrator: it has no place in the cluster."""
+    if on_eks and mounts:
         raise ValueError(
-            f"instance groups: got {len(controllers)} of node type Controller ({', '.join(controllers) or 'none'}); "
-            "allowed: exactly one"
+            f"cluster on EKS: got file systems at {', '.join(mount.mount_path for mount in mounts)}; allowed: none, "
+            "pods mount them through the FSx CSI driver"
         )
+    for group in groups:
+        if on_eks and (group.node_type is not None or group.partition is not None):
+            raise ValueError(
+                f"instance group '{group.name}': got node_type {group.node_type!r} and partition {group.partition!r} "
+                "on EKS; allowed: neither, they are Slurm's"
+            )
+        if not on_eks and (group.labels or group.taints):
+            raise ValueError(
+                f"instance group '{group.name}': got labels or taints with Slurm; allowed: neither, they are for EKS"
+            )
+        if not on_eks and group.node_type is None:
+            raise ValueError(
+                f"instance group '{group.name}': got no node_type; allowed with Slurm: Controller, Login or Compute"
+            )

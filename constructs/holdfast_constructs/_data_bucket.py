@@ -1,6 +1,7 @@
 """The bucket for datasets and checkpoints."""
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -13,12 +14,18 @@ class DataBucket(Construct):
     bucket: s3.IBucket
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         """
         Define a bucket.
 
         Args:
+            encryption_key: Default: a key of S3.
             removal_policy: Default: RETAIN, the bucket outlives its stack, and what is overwritten or deleted in it
                 can be had back for a week. DESTROY: the bucket goes with its stack, and all objects with it.
         """
@@ -27,7 +34,9 @@ class DataBucket(Construct):
         self.bucket = s3.Bucket(
             self,
             "Resource",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.S3_MANAGED if encryption_key is None else s3.BucketEncryption.KMS,
+            encryption_key=encryption_key,
+            bucket_key_enabled=None if encryption_key is None else True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             versioned=kept,

@@ -1,6 +1,7 @@
 """The log group that carries a cluster's events."""
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -19,6 +20,7 @@ class EventLogGroup(Construct):
         *,
         cluster_name: str,
         retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
+        encryption_key: kms.IKey | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         """
@@ -27,6 +29,8 @@ class EventLogGroup(Construct):
         Args:
             cluster_name: The cluster whose events it carries.
             retention: Default: THREE_MONTHS.
+            encryption_key: Its policy must let CloudWatch Logs use it, as that of ``EncryptionKey`` does. Default: a
+                key of CloudWatch Logs.
             removal_policy: Default: RETAIN, the log outlives its stack.
         """
         super().__init__(scope, construct_id)
@@ -35,5 +39,6 @@ class EventLogGroup(Construct):
             "Resource",
             log_group_name=events_log_group(cluster_name),
             retention=retention,
+            encryption_key=encryption_key,
             removal_policy=removal_policy,
         )

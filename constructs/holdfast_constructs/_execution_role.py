@@ -1,15 +1,33 @@
-"""What HyperPod may do in the account on behalf of a node."""
+"""What HyperPod may do in the account on behalf of a node: only what the cluster has a use for."""
+
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast_constructs._network import HyperPodNetwork
+from holdfast_constructs._group_options import Deployment
+from holdfast_constructs._instance_group import InstanceGroup
+from holdfast_constructs._mounts import LustreMount, Mount
+from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._orchestrator import EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs._restricted_group import RestrictedInstanceGroup
 
 MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"
 
 
-def execution_role(scope: Construct, construct_id: str, *, network: HyperPodNetwork) -> iam.Role:
+def execution_role(
+    scope: Construct,
+    construct_id: str,
+    *,
+    network: IHyperPodNetwork,
+    orchestrator: SlurmOrchestrator | EksOrchestrator,
+    groups: Sequence[InstanceGroup],
+    restricted_groups: Sequence[RestrictedInstanceGroup],
+    mounts: Sequence[Mount],
+) -> iam.Role:
     """
     The execution role of instance groups.
 
@@ -24,46 +42,143 @@ def execution_role(scope: Construct, construct_id: str, *, network: HyperPodNetw
         managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY)],
         description="HyperPod nodes",
     )
-    for statement in _statements(Stack.of(scope), network):
+    stack = Stack.of(scope)
+    places = _places(stack, network, groups, restricted_groups)
+    for statement in (
+        *_vpc(stack, places),
+        *_eks(stack, orchestrator, places),
+        *_alarms(groups),
+    ):
         role.add_to_policy(statement)
+    for mount in mounts:
+        if isinstance(mount, LustreMount) and mount.file_system.efa:
+            mount.file_system.grant_describe(role)
+    for key in volume_keys(groups):
+        # SageMaker developer guide, "Customer managed AWS KMS key encryption for SageMaker HyperPod"
+        key.grant(role, "kms:CreateGrant", "kms:DescribeKey")
+    if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
+        orchestrator.accounting_database.secret.grant_read(role)
     return role
 
 
-def _statements(stack: Stack, network: HyperPodNetwork) -> list[iam.PolicyStatement]:
-    own = f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}"
-    interfaces = f"{own}:network-interface/*"
-    return [
-        iam.PolicyStatement(
-            sid="LookAtTheNetwork",
-            actions=[
-                "ec2:DescribeDhcpOptions",
-                "ec2:DescribeNetworkInterfaces",
-                "ec2:DescribeSecurityGroups",
-                "ec2:DescribeSubnets",
-                "ec2:DescribeVpcs",
-                "fsx:DescribeFileSystems",
-            ],
-            resources=["*"],  # none of them can be limited to a resource
-        ),
-        iam.PolicyStatement(
-            sid="MakeNetworkInterfaces",
-            actions=["ec2:CreateNetworkInterface"],
-            resources=[
-                interfaces,
-                f"{own}:subnet/{network.subnet.subnet_id}",
-                f"{own}:security-group/{network.security_group.security_group_id}",
-            ],
-        ),
-        iam.PolicyStatement(
-            sid="UseNetworkInterfaces",
-            actions=[
-                "ec2:CreateNetworkInterfacePermission",
-                "ec2:CreateTags",
-                "ec2:DeleteNetworkInterface",
-                "ec2:DeleteNetworkInterfacePermission",
-                "ec2:DetachNetworkInterface",
-            ],
-            # The instances themselves belong to an account of the service.
-            resources=[interfaces, f"arn:{stack.partition}:ec2:{stack.region}:*:instance/*"],
-        ),
-    ]
+def volume_keys(groups: Sequence[InstanceGroup]) -> list[kms.IKey]:
+    """The keys that encrypt volumes of nodes, each once."""
+    keys = (key for group in groups for key in (group.root_volume_key, *(volume.key for volume in group.volumes)))
+    return list({key.key_arn: key for key in keys if key is not None}.values())
+
+
+def _vpc(stack: Stack, places: Sequence[str]) -> Iterator[iam.PolicyStatement]:
+    interfaces, instances = _interfaces(stack), _instances(stack)
+    yield iam.PolicyStatement(
+        sid="LookAtTheNetwork",
+        actions=[
+            "ec2:DescribeDhcpOptions",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcs",
+        ],
+        resources=["*"],  # none of them can be limited to a resource
+    )
+    yield iam.PolicyStatement(
+        sid="MakeNetworkInterfaces",
+        actions=["ec2:CreateNetworkInterface"],
+        resources=[interfaces, *places],
+    )
+    yield iam.PolicyStatement(
+        sid="UseNetworkInterfaces",
+        actions=[
+            "ec2:CreateNetworkInterfacePermission",
+            "ec2:CreateTags",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DeleteNetworkInterfacePermission",
+            "ec2:DetachNetworkInterface",
+        ],
+        resources=[interfaces, instances],
+    )
+
+
+def _eks(
+    stack: Stack, orchestrator: SlurmOrchestrator | EksOrchestrator, places: Sequence[str]
+) -> Iterator[iam.PolicyStatement]:
+    """After awslabs/awsome-distributed-ai 95b939c, hyperpod-eks-tf/modules/sagemaker_iam_role."""
+    if not isinstance(orchestrator, EksOrchestrator):
+        return
+    yield iam.PolicyStatement(
+        sid="LookAtNodesForPods",
+        actions=["ec2:DescribeInstances", "ec2:DescribeInstanceTypes", "ec2:DescribeTags"],
+        resources=["*"],  # none of them can be limited to a resource
+    )
+    yield iam.PolicyStatement(
+        sid="GiveAddressesToPods",
+        actions=[
+            "ec2:AssignPrivateIpAddresses",
+            "ec2:AttachNetworkInterface",
+            "ec2:ModifyNetworkInterfaceAttribute",
+            "ec2:UnassignPrivateIpAddresses",
+        ],
+        resources=[_interfaces(stack), _instances(stack), *places],
+    )
+    yield iam.PolicyStatement(
+        sid="LogInToRegistries",
+        actions=["ecr:GetAuthorizationToken"],
+        resources=["*"],  # it has no resource
+    )
+    yield iam.PolicyStatement(
+        sid="PullImagesOfAws",
+        actions=["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
+        # EKS, its add-ons and HyperPod's agents have registries in accounts of AWS that differ by region and are not
+        # all documented. This account's own images are granted one by one.
+        resources=[f"arn:{stack.partition}:ecr:*:*:repository/*"],
+        conditions={"StringNotEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}},
+    )
+    yield iam.PolicyStatement(
+        sid="GiveRolesToPods",
+        actions=["eks-auth:AssumeRoleForPodIdentity"],
+        resources=[orchestrator.control_plane.cluster_arn],
+    )
+
+
+def _alarms(groups: Sequence[InstanceGroup]) -> Iterator[iam.PolicyStatement]:
+    deployments: list[Deployment | None] = []
+    for group in groups:
+        deployments += [
+            update.deployment for update in (group.scheduled_update, group.auto_patch) if update is not None
+        ]
+    alarms = {alarm.alarm_arn: None for deployment in deployments if deployment for alarm in deployment.rollback_alarms}
+    if alarms:
+        yield iam.PolicyStatement(
+            sid="WatchRollbackAlarms", actions=["cloudwatch:DescribeAlarms"], resources=list(alarms)
+        )
+
+
+def _places(
+    stack: Stack,
+    network: IHyperPodNetwork,
+    groups: Sequence[InstanceGroup],
+    restricted_groups: Sequence[RestrictedInstanceGroup],
+) -> list[str]:
+    """Every subnet and security group that a node can have an interface in."""
+    overrides = [group.override_vpc for group in groups] + [group.override_vpc for group in restricted_groups]
+    subnets: list[ec2.ISubnet] = [network.subnet]
+    security_groups: list[ec2.ISecurityGroup] = [network.security_group]
+    for override in overrides:
+        if override is not None:
+            subnets += override.subnets
+            security_groups += override.security_groups
+    ids = [f"subnet/{subnet.subnet_id}" for subnet in subnets]
+    ids += [f"security-group/{group.security_group_id}" for group in security_groups]
+    return [f"{_own(stack)}:{id_}" for id_ in dict.fromkeys(ids)]
+
+
+def _interfaces(stack: Stack) -> str:
+    return f"{_own(stack)}:network-interface/*"
+
+
+def _instances(stack: Stack) -> str:
+    """The instances themselves belong to an account of the service."""
+    return f"arn:{stack.partition}:ec2:{stack.region}:*:instance/*"
+
+
+def _own(stack: Stack) -> str:
+    return f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}"

@@ -1,11 +1,13 @@
 """The lifecycle scripts of a cluster, in S3."""
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
@@ -24,7 +26,8 @@ class LifecycleBundle(Construct):
 
     bucket: s3.IBucket
     prefix: str
-    on_create: str
+    on_create: str | None
+    on_init_complete: str | None
     source_s3_uri: str
     """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers."""
 
@@ -35,8 +38,11 @@ class LifecycleBundle(Construct):
         *,
         name: str,
         sources: Sequence[Path],
+        scripts: Sequence[Path] = (),
         config: Mapping[str, object],
-        on_create: str = "on_create.sh",
+        on_create: str | None = "on_create.sh",
+        on_init_complete: str | None = None,
+        encryption_key: kms.IKey | None = None,
     ) -> None:
         """
         Define a bundle.
@@ -44,25 +50,38 @@ class LifecycleBundle(Construct):
         Args:
             name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens.
             sources: Files and folders, each put into the bundle under its own name.
+            scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
             config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
-            on_create: Default: "on_create.sh". The file that HyperPod runs; one of ``sources``.
+            on_create: The file that HyperPod runs on a new node; one of ``sources``. Default: "on_create.sh".
+            on_init_complete: The file that HyperPod runs once the image has initialised itself, for images that do
+                (Slurm). Default: none.
+            encryption_key: Default: a key of S3.
         """
         super().__init__(scope, construct_id)
-        files = collect(sources=sources, config=config)
-        if on_create not in files:
-            raise ValueError(
-                f"lifecycle bundle: got on_create '{on_create}'; allowed: a file of the bundle "
-                f"({', '.join(sorted(file for file in files if '/' not in file))})"
-            )
+        for setting, value in config.items():
+            if Token.is_unresolved(value) or "${Token[" in json.dumps(value):
+                raise ValueError(
+                    f"lifecycle bundle: got config '{setting}' with a value that is known only at deployment; allowed: "
+                    "plain values, which the bundle's hash covers; give the stack its account and region"
+                )
+        files = collect(sources=sources, scripts=scripts, config=config)
+        for setting, name_of_file in (("on_create", on_create), ("on_init_complete", on_init_complete)):
+            if name_of_file is not None and name_of_file not in files:
+                raise ValueError(
+                    f"lifecycle bundle: got {setting} '{name_of_file}'; allowed: a file of the bundle "
+                    f"({', '.join(sorted(file for file in files if '/' not in file))})"
+                )
         digest = content_hash(files)
         stack = Stack.of(self)
-        self.on_create = on_create
+        self.on_create, self.on_init_complete = on_create, on_init_complete
         self.prefix = f"lifecycle/{digest}"
         self.bucket = s3.Bucket(
             self,
             "Resource",
             bucket_name=f"sagemaker-{name}-{stack.account}-{stack.region}",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.S3_MANAGED if encryption_key is None else s3.BucketEncryption.KMS,
+            encryption_key=encryption_key,
+            bucket_key_enabled=None if encryption_key is None else True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             removal_policy=RemovalPolicy.DESTROY,

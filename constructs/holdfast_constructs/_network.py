@@ -2,21 +2,42 @@
 
 import ipaddress
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 from aws_cdk import Acknowledgment, CfnResource, RemovalPolicy, Validations
 from aws_cdk import aws_ec2 as ec2
-from constructs import Construct
+from aws_cdk import aws_logs as logs
+from constructs import Construct, IConstruct
 
-from holdfast.catalog import addresses_needed, prefix_length_for
+from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
+from holdfast.catalog._instance_types import Orchestrator
+from holdfast_constructs._endpoints import HTTPS, SERVICES, InterfaceEndpoints
 from holdfast_constructs._instance_group import InstanceGroup
 
-NAT_SUBNET_PREFIX = 28
+SMALL_SUBNET_PREFIX = 28
+Egress = Literal["nat", "none"]
+
+
+class IHyperPodNetwork(IConstruct, Protocol):
+    """Where a cluster is, whether this app owns the network or not."""
+
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+    """The private subnet of nodes and file systems."""
+    security_group: ec2.ISecurityGroup
+    """All traffic among its members, in and out, by reference to itself: EFA's addresses match no CIDR rule."""
+    control_plane_subnets: Sequence[ec2.ISubnet]
+    """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
+    network has one zone only."""
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
+        ...
 
 
 class HyperPodNetwork(Construct):
     """
-    A VPC in one availability zone, because EFA does not cross zones.
+    A VPC with its nodes in one availability zone, because EFA does not cross zones.
 
     The nodes' subnet is the first half of the block, whatever the groups: a subnet cannot change its size, and one that
     followed the number of nodes would replace itself, and the cluster with it, when a group grows.
@@ -24,9 +45,8 @@ class HyperPodNetwork(Construct):
 
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
-    """The private subnet of nodes and file system."""
     security_group: ec2.ISecurityGroup
-    """All traffic among its members, in and out, by reference to itself: EFA's addresses match no CIDR rule."""
+    control_plane_subnets: Sequence[ec2.ISubnet]
 
     def __init__(
         self,
@@ -36,7 +56,10 @@ class HyperPodNetwork(Construct):
         cidr: str,
         availability_zone: str,
         instance_groups: Sequence[InstanceGroup],
-        egress: Literal["nat", "none"] = "nat",
+        orchestrator: Orchestrator = "slurm",
+        second_availability_zone: str | None = None,
+        egress: Egress = "nat",
+        flow_logs: logs.ILogGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
         """
@@ -47,8 +70,12 @@ class HyperPodNetwork(Construct):
             availability_zone: The zone of the nodes' subnet. The CDK compares it with ``Stack.availability_zones`` and
                 looks those up in the account, unless the stack overrides them.
             instance_groups: What the subnet must have room for. ValueError when it has not.
-            egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not.
-            removal_policy: Default: DESTROY. RETAIN keeps what a retained file system stands on: VPC, nodes' subnet and
+            orchestrator: Default: "slurm". Nodes of "eks" take more addresses and, without a way out, more endpoints.
+            second_availability_zone: Adds ``control_plane_subnets``. Default: none, for Slurm without a database.
+            egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
+                services of AWS through endpoints.
+            flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
+            removal_policy: Default: DESTROY. RETAIN keeps what a retained file system stands on: VPC, subnets and
                 security group. Without them the stack of such a file system cannot be deleted.
         """
         super().__init__(scope, construct_id)
@@ -58,26 +85,84 @@ class HyperPodNetwork(Construct):
             "Resource",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
             availability_zones=[availability_zone],
-            subnet_configuration=_subnets(cidr, instance_groups, nat=nat),
+            subnet_configuration=_subnets(cidr, instance_groups, orchestrator, nat=nat),
             nat_gateways=1 if nat else 0,
             restrict_default_security_group=False,
             gateway_endpoints={"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)},
         )
-        one_zone = Acknowledgment(
-            id="CloudFormation-Validate::W3010", reason="the zone is chosen, EFA does not cross zones"
-        )
-        Validations.of(self).acknowledge(one_zone)
+        chosen = Acknowledgment(id="CloudFormation-Validate::W3010", reason="zones are chosen, EFA does not cross them")
+        Validations.of(self).acknowledge(chosen)
         self.subnet = (self.vpc.private_subnets if nat else self.vpc.isolated_subnets)[0]
-        self.security_group = self._security_group(internet=nat)
-        for construct in (
-            self.vpc.node.default_child,
-            self.subnet.node.default_child,
-            *self.security_group.node.find_all(),
-        ):
-            if isinstance(construct, CfnResource):
-                construct.apply_removal_policy(removal_policy)
+        zones = () if second_availability_zone is None else (availability_zone, second_availability_zone)
+        self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
+        self.security_group = self._security_group(cidr, egress)
+        if flow_logs is not None:
+            self.vpc.add_flow_log("FlowLogs", destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
+        self._endpoints: InterfaceEndpoints | None = None
+        if not nat:
+            self._endpoints = InterfaceEndpoints(
+                self, "Endpoints", vpc=self.vpc, subnet=self.subnet, nodes=self.security_group
+            )
+            for service in SERVICES[orchestrator]:
+                self._endpoints.add(service)
+        self._apply(removal_policy)
 
-    def _security_group(self, *, internet: bool) -> ec2.ISecurityGroup:
+    @staticmethod
+    def from_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        control_plane_subnets: Sequence[ec2.ISubnet] = (),
+        s3_gateway_endpoint: bool = False,
+    ) -> IHyperPodNetwork:
+        """
+        Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
+
+        Args:
+            vpc: Where the subnets are.
+            subnet: A private subnet for nodes and file systems, with room for all of them.
+            security_group: One that allows all traffic from and to itself, by reference.
+            control_plane_subnets: Default: none, for Slurm without a database.
+            s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
+        """
+        imported = _Imported(scope, construct_id)
+        imported.vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
+        imported.control_plane_subnets = tuple(control_plane_subnets)
+        if s3_gateway_endpoint:
+            ec2.GatewayVpcEndpoint(
+                imported,
+                "S3",
+                vpc=vpc,
+                service=ec2.GatewayVpcEndpointAwsService.S3,
+                subnets=[ec2.SubnetSelection(subnets=[subnet])],
+            )
+        return imported
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
+        if self._endpoints is not None:
+            self._endpoints.add(service)
+
+    def _control_plane_subnets(self, cidr: str, zones: Sequence[str]) -> Sequence[ec2.ISubnet]:
+        """At the end of the block, where no subnet of the VPC construct will ever be."""
+        last = ipaddress.IPv4Network(cidr).broadcast_address + 1
+        size = 2 ** (32 - SMALL_SUBNET_PREFIX)
+        return tuple(
+            ec2.PrivateSubnet(
+                self,
+                f"ControlPlaneSubnet{index}",
+                vpc_id=self.vpc.vpc_id,
+                availability_zone=zone,
+                cidr_block=f"{last - index * size}/{SMALL_SUBNET_PREFIX}",
+                map_public_ip_on_launch=False,
+            )
+            for index, zone in enumerate(zones, start=1)
+        )
+
+    def _security_group(self, cidr: str, egress: Egress) -> ec2.ISecurityGroup:
         group = ec2.SecurityGroup(
             self,
             "SecurityGroup",
@@ -86,23 +171,57 @@ class HyperPodNetwork(Construct):
             # With True the CDK drops the rule to itself, and EFA fails: 0.0.0.0/0 does not cover EFA's addresses.
             allow_all_outbound=False,
         )
-        # All traffic covers Lustre's ports 988 and 1018-1023 too.
+        # All traffic covers Lustre's ports 988 and 1018-1023 and NFS' 2049 too.
         group.connections.allow_internally(ec2.Port.all_traffic(), "EFA and Lustre among members")
-        # Written into the group itself: without a rule of its own there, EC2 keeps its default rule to anywhere, which
-        # a rule added from outside neither removes nor may repeat.
-        anywhere = ("0.0.0.0/0", "AWS APIs and package repositories, through the NAT gateway")
-        inside = (self.vpc.vpc_cidr_block, "addresses of this network")
-        cidr_ip, description = anywhere if internet else inside
-        rule = {"IpProtocol": "-1", "CidrIp": cidr_ip, "Description": description}
         resource = group.node.default_child
         assert isinstance(resource, ec2.CfnSecurityGroup)
-        resource.add_property_override("SecurityGroupEgress", [rule])
+        # Written into the group itself: without a rule of its own there, EC2 keeps its default rule to anywhere, which
+        # a rule added from outside neither removes nor may repeat.
+        resource.add_property_override("SecurityGroupEgress", _egress_rules(egress, cidr))
         return group
 
+    def _apply(self, removal_policy: RemovalPolicy) -> None:
+        for construct in (
+            self.vpc.node.default_child,
+            self.subnet.node.default_child,
+            *(subnet.node.default_child for subnet in self.control_plane_subnets),
+            *self.security_group.node.find_all(),
+        ):
+            if isinstance(construct, CfnResource):
+                construct.apply_removal_policy(removal_policy)
 
-def _subnets(cidr: str, groups: Sequence[InstanceGroup], *, nat: bool) -> list[ec2.SubnetConfiguration]:
+
+class _Imported(Construct):
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+    security_group: ec2.ISecurityGroup
+    control_plane_subnets: Sequence[ec2.ISubnet]
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Nothing to do: endpoints are the owner's."""
+
+
+def _egress_rules(egress: Egress, vpc_cidr: str) -> list[dict[str, object]]:
+    if egress == "nat":
+        to_internet = "AWS APIs and package repositories, through the NAT gateway"
+        return [{"IpProtocol": "-1", "CidrIp": "0.0.0.0/0", "Description": to_internet}]
+    # The gateway endpoint of S3 leads to public addresses. No route leads to any other.
+    s3 = {"IpProtocol": "tcp", "FromPort": HTTPS, "ToPort": HTTPS, "CidrIp": "0.0.0.0/0"}
+    return [
+        {"IpProtocol": "-1", "CidrIp": vpc_cidr, "Description": "addresses of this network"},
+        {**s3, "Description": "S3, through its gateway endpoint"},
+    ]
+
+
+def _subnets(
+    cidr: str, groups: Sequence[InstanceGroup], orchestrator: Orchestrator, *, nat: bool
+) -> list[ec2.SubnetConfiguration]:
     prefix = ipaddress.IPv4Network(cidr).prefixlen + 1
-    needed = addresses_needed((group.instance_type, group.instance_count) for group in groups)
+    known = instance_types()
+    # A type that the catalog does not know is not counted here; a rule tells of it.
+    types = [(group.instance_count, [known[name] for name in group.types if name in known]) for group in groups]
+    largest = [(max(of, key=lambda type_: type_.addresses(orchestrator)).name, count) for count, of in types if of]
+    needed = addresses_needed(largest, orchestrator=orchestrator)
     if prefix_length_for(needed) < prefix:
         raise ValueError(
             f"the instance groups need {needed} addresses, and half of cidr {cidr} has {2 ** (32 - prefix)}; "
@@ -111,6 +230,6 @@ def _subnets(cidr: str, groups: Sequence[InstanceGroup], *, nat: bool) -> list[e
     kind = ec2.SubnetType.PRIVATE_WITH_EGRESS if nat else ec2.SubnetType.PRIVATE_ISOLATED
     nodes = ec2.SubnetConfiguration(name="Nodes", subnet_type=kind, cidr_mask=prefix)
     public = ec2.SubnetConfiguration(
-        name="Nat", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=NAT_SUBNET_PREFIX, map_public_ip_on_launch=False
+        name="Nat", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=SMALL_SUBNET_PREFIX, map_public_ip_on_launch=False
     )
     return [nodes, public] if nat else [nodes]

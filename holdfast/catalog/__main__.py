@@ -15,8 +15,10 @@ from holdfast.catalog._instance_types import DATA, Facts
 
 NOT_IN_EC2_COPY: dict[str, Facts] = {
     # hyperpod-cli, training/constants.py of 2026-06. Its 0 EFA interfaces look wrong, and no better source was found.
+    # It has no addresses either: 50 is what EC2 says of every other p5 and p6 type of 48xlarge.
     "ml.p6e-gb200.36xlarge": {
         "vcpus": 144, "memory_gib": 960, "accelerator": "GB200", "accelerators": 4, "efa_interfaces": 0,
+        "ipv4_per_interface": 50,
     },
 }  # fmt: skip
 
@@ -52,6 +54,7 @@ def _facts(described: dict[str, Any]) -> Facts:
         "accelerator": devices[0]["Name"] if devices else "",
         "accelerators": sum(device["Count"] for device in devices),
         "efa_interfaces": described["NetworkInfo"].get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
+        "ipv4_per_interface": described["NetworkInfo"]["Ipv4AddressesPerInterface"],
     }
 
 

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable
 
-from holdfast.catalog._instance_types import instance_types
+from holdfast.catalog._instance_types import Orchestrator, instance_types
 
 RESERVED_BY_AWS = 5
 """The first four addresses and the last of every subnet (Amazon VPC user guide, "Subnet CIDR blocks")."""
 
-OTHER_INTERFACES = 16
-"""Our choice: room for the network interfaces of the file system and of interface endpoints."""
+OTHER_INTERFACES = 32
+"""Our choice: room for the network interfaces of file systems, and of the dozen endpoints that a closed network has."""
 
 REPLACED_AT_ONCE = 0.1
 """Our choice: this part of each group, and at least one node, is there twice while nodes are being replaced."""
@@ -18,17 +18,20 @@ LARGEST_SUBNET, SMALLEST_SUBNET = 16, 28
 """Prefix lengths that a VPC and a subnet can have (Amazon VPC user guide)."""
 
 
-def addresses_needed(groups: Iterable[tuple[str, int]]) -> int:
+def addresses_needed(groups: Iterable[tuple[str, int]], *, orchestrator: Orchestrator = "slurm") -> int:
     """
     Addresses that the subnet of a cluster must have, what AWS reserves included.
 
     Args:
         groups: Instance type and number of nodes of each instance group.
+        orchestrator: Default: "slurm". Under "eks" a node's pods need addresses too.
     """
     total = RESERVED_BY_AWS + OTHER_INTERFACES
     for instance_type, count in groups:
         if count:
-            total += (count + math.ceil(count * REPLACED_AT_ONCE)) * instance_types()[instance_type].ip_addresses
+            total += (count + math.ceil(count * REPLACED_AT_ONCE)) * instance_types()[instance_type].addresses(
+                orchestrator
+            )
     return total
 
 

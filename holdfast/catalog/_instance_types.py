@@ -5,9 +5,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 DATA = Path(__file__).with_name("instance_types.json")
+
+Orchestrator = Literal["slurm", "eks"]
 
 
 class Facts(TypedDict):
@@ -18,6 +20,7 @@ class Facts(TypedDict):
     accelerator: str
     accelerators: int
     efa_interfaces: int
+    ipv4_per_interface: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +39,21 @@ class InstanceType:
     efa_interfaces: int
     """Most Elastic Fabric Adapters an instance can have; 0 where EFA is not supported."""
 
-    @property
-    def ip_addresses(self) -> int:
-        """
-        Subnet addresses that one node takes under Slurm: one per network interface.
+    ipv4_per_interface: int
+    """Most private IPv4 addresses that one network interface can have."""
 
-        HyperPod attaches an interface per EFA. AWS documents the result for one type: 32 per P5, which has 32
-        (SageMaker developer guide, "SageMaker HyperPod prerequisites"). The rest follows from the same rule.
+    def addresses(self, orchestrator: Orchestrator) -> int:
         """
-        return max(1, self.efa_interfaces)
+        Subnet addresses that one node takes.
+
+        HyperPod attaches an interface per EFA. Under Slurm each has one address; under EKS the first has as many as the
+        type allows, because pods get theirs from it. AWS documents the results for one type: 32 and 81 per P5, of which
+        50 on the first interface (SageMaker developer guide, "SageMaker HyperPod prerequisites"). The rest follows from
+        the same rule, and the 14 pods that ml.g5.xlarge was seen to take agree with it (issue 142 of
+        awslabs/ai-on-sagemaker-hyperpod).
+        """
+        first = self.ipv4_per_interface if orchestrator == "eks" else 1
+        return first + max(1, self.efa_interfaces) - 1
 
 
 @functools.cache

@@ -8,7 +8,20 @@ from typing import NoReturn
 
 import typer
 
-from holdfast.cli import _down, _events, _kill_node, _logs, _rehearse, _ssh, _status, _submit, _up
+from holdfast.cli import (
+    _check,
+    _diff,
+    _down,
+    _events,
+    _import,
+    _kill_node,
+    _logs,
+    _rehearse,
+    _ssh,
+    _status,
+    _submit,
+    _up,
+)
 from holdfast.cli._aws import AwsError, UnreachableError
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
@@ -24,6 +37,8 @@ app = typer.Typer(
     help="Provision HyperPod clusters as code and keep training on them running.",
 )
 for command in (
+    _check.check,
+    _diff.diff,
     _up.up,
     _down.down,
     _status.status,
@@ -35,6 +50,7 @@ for command in (
     _rehearse.rehearse,
 ):
     app.command()(command)
+app.command("import")(_import.import_cluster)
 
 
 def main() -> None:

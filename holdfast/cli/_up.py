@@ -76,11 +76,29 @@ def environment_file(name: str) -> Path:
 def _load_environment(path: Path) -> "Environment":
     from holdfast.config import EnvironmentFileError
     from holdfast.config import load as load_environment
+    from holdfast.validation.environment import check
 
     try:
-        return load_environment(path)
+        definition = load_environment(path)
     except EnvironmentFileError as error:
         raise CommandError(str(error)) from None
+    errors = [str(finding) for finding in check(path).findings if finding.severity == "error"]
+    if errors:
+        raise CommandError("\n".join(errors))
+    return definition
+
+
+def _refuse_replacements(definition: "Environment", context: Context) -> None:
+    """Nothing that holds data or nodes is replaced unless the file allows it (guarantee G9)."""
+    from holdfast.importing import deployed_environment
+    from holdfast.validation.updates import guard
+
+    endpoint = context.local.endpoint if definition.cloud == "embedded" else None
+    deployed = deployed_environment(stack_name=definition.stack_name, region=definition.region, endpoint=endpoint)
+    problems = guard(definition, deployed.environment)
+    errors = [str(problem) for problem in problems if problem.severity == "error"]
+    if errors:
+        raise CommandError("\n".join(errors))
 
 
 @contextlib.contextmanager
@@ -107,7 +125,9 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
     )
     variables: dict[str, str] = {}
     if embedded:
-        variables = local.client_environment(region=definition.region)
+        # There is no container engine: images are recorded, not built.
+        docker = str(PROJECT / "scripts" / "docker_stand_in.sh")
+        variables = {**local.client_environment(region=definition.region), "CDK_DOCKER": docker}
         with step("check this machine") as progress:
             progress.update(_preflight.check(home=local.home))
         local.home.mkdir(parents=True, exist_ok=True)
@@ -120,6 +140,8 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
         context = Context(session=session, local=local)
         if embedded:
             _bootstrap(context, cdk=cdk, definition=definition)
+        with step("compare with what is deployed"):
+            _refuse_replacements(definition, context)
         with step("synthesise the stack") as progress:
             cdk.wait(synth, what="cdk synth", progress=lambda: None)
             progress.update(definition.stack_name)

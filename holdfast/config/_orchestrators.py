@@ -11,7 +11,11 @@ from holdfast.config._base import Model
 
 
 class Accounting(Model):
-    """Where slurmdbd keeps the accounting of jobs; with Continuous provisioning only (API: AccountingDatabase)."""
+    """
+    Where slurmdbd keeps the accounting of jobs (API: AccountingDatabase); with Continuous provisioning only.
+
+    A cluster that has such a database cannot go back to one on its controller.
+    """
 
     create: bool = False
     """Whether a database is made in the VPC; then nothing else is set here. Default: false"""
@@ -32,7 +36,7 @@ class Slurm(Model):
     """What an update does with manual edits of slurm.conf: Overwrite discards them, Managed fails when there are
     some, Merge keeps them (API: SlurmConfigStrategy). Not used with Continuous provisioning. Default: Managed"""
     accounting: Accounting | None = None
-    """The database of slurmdbd. Default: none, Slurm keeps no accounting"""
+    """The database of slurmdbd. Default: one on the controller, which is lost with it"""
 
 
 class PriorityClass(Model):

@@ -48,6 +48,10 @@ class Context:
     events_path: str
     scripts: tuple[str, ...] = ()
     """The user's own, below ``scripts`` in the bundle. Default: none"""
+    training_image: str = ""
+    """What jobs run in, by a reference that stays what it is. Default: empty, jobs choose for themselves"""
+    preload: tuple[str, ...] = ()
+    """Folders of the shared file system whose contents are fetched from S3 at once. Default: none"""
 
     def path(self, absolute: str) -> Path:
         """A path of the node, below the root."""
@@ -72,6 +76,7 @@ def load_context(
         mount_path, events_path = str(settings["fsx_mount_path"]), str(settings["events_path"])
         cluster_name, slurm = str(settings["cluster_name"]), settings.get("orchestrator", "slurm") == "slurm"
         scripts = tuple(str(name) for name in settings.get("scripts", ()))
+        preload = tuple(str(path) for path in settings.get("preload", ()))
         mounting = settings.get("fsx_instance_groups")
     except (KeyError, TypeError, ValueError) as error:
         raise LifecycleError(f"{config} lacks or misspells {error}; deploy the lifecycle bundle again") from error
@@ -102,6 +107,8 @@ def load_context(
         fsx_mount_path=mount_path if mounting is None or name in mounting else "",
         events_path=events_path,
         scripts=scripts,
+        training_image=str(settings.get("training_image", "")),
+        preload=preload,
     )
 
 

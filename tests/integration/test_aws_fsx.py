@@ -105,7 +105,7 @@ def test_a_file_system_is_created_and_becomes_available(client, file_system, sub
         ({"SubnetIds": ["subnet-0123456789abcdef0"]}, "InvalidNetworkSettings", "subnet-0123456789abcdef0"),
         ({"SecurityGroupIds": ["sg-0123456789abcdef0"]}, "InvalidNetworkSettings", "sg-0123456789abcdef0"),
         ({"StorageType": "TAPE"}, "ValidationException", "enum value set: [SSD, HDD, INTELLIGENT_TIERING]"),
-        ({"FileSystemType": "OPENZFS"}, "NotImplementedException", "not implemented by the embedded AWS"),
+        ({"FileSystemType": "WINDOWS"}, "NotImplementedException", "not implemented by the embedded AWS"),
     ],
 )
 def test_impossible_file_systems_are_refused(client, subnet, changes, code, words):

@@ -188,7 +188,7 @@ def test_a_replaced_node_has_a_new_id_and_the_old_address(client, cluster):
         (lambda s: s["InstanceGroups"][1].update(InstanceCount=300), "ValidationException",
          "do not have enough free IP addresses"),
         (lambda s: s.update(Orchestrator={"Eks": {"ClusterArn": "arn:aws:eks:us-west-2:123456789012:cluster/x"}}),
-         "NotImplementedException", "not implemented by the embedded AWS"),
+         "ValidationException", "SlurmConfig of instance group 'controller' requires Orchestrator.Slurm"),
         (lambda s: s.pop("ClusterName"), "ValidationException", "Value null at 'clusterName'"),
     ],
 )  # fmt: skip

@@ -14,14 +14,27 @@ from syrupy.extensions.json import JSONSnapshotExtension
 from holdfast.config import load
 from stacks import HyperPodStack
 
-ENVIRONMENTS = ("local", "slurm-p5")
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = sorted(path.stem for path in (ROOT / "environments").glob("*.yaml"))
 CONTENT_HASH = re.compile(r"[0-9a-f]{64}|(?<=lifecycle/)[0-9a-f]{16}|[0-9a-f]{16}(?=\.zip)|(?<=cr-owned:lifecycle/)\w+")
 
+LINT_ACCEPTED = {
+    "W3005": "the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway",
+    "W3010": "the zone is part of the environment file, on purpose",
+    "E3002": "full.yaml sets ImageReleaseVersion, which aws-cdk-lib 2.275 knows and cfn-lint 1.58 does not yet",
+    "E3030": "the same of MultiNodeTrainingValidation",
+    "E1152": "an image id may be default, which cfn-lint does not know",
+    "E3006": "cfn-lint knows AWS::SageMaker::ClusterSchedulerConfig in a few regions only",
+}
+
 STATEFUL = {
-    "AWS::FSx::FileSystem": "LustreF8935BA0",
-    "AWS::Logs::LogGroup": "Events948F067E",
-    "AWS::SageMaker::Cluster": "ClusterEB0386A7",
-    "AWS::EC2::VPC": "Network6E62CE96",
+    "AWS::FSx::FileSystem": {"LustreF8935BA0", "Home61B75E36"},
+    "AWS::SageMaker::Cluster": {"ClusterEB0386A7"},
+    "AWS::EKS::Cluster": {"Eks3DB0AF90"},
+    "AWS::EC2::VPC": {"Network6E62CE96"},
+    "AWS::KMS::Key": {"KeyE447D366"},
+    "AWS::RDS::DBInstance": {"Accounting8979588E"},
+    "AWS::S3::Bucket": {"Data2D4B752F", "LifecycleF93AE699"},
 }
 """A contract: another id replaces the resource, and with it what it holds."""
 
@@ -59,23 +72,23 @@ def test_the_template_is_what_was_reviewed(
 def test_stateful_resources_keep_their_logical_ids(name: str, templates: dict[str, dict[str, Any]]) -> None:
     resources = templates[name]["Resources"]
 
-    for kind, logical_id in STATEFUL.items():
-        assert [key for key, resource in resources.items() if resource["Type"] == kind] == [logical_id]
-    buckets = [key for key, resource in resources.items() if resource["Type"] == "AWS::S3::Bucket"]
-    assert buckets == ["Data2D4B752F", "LifecycleF93AE699"]
+    found = {kind: {key for key, item in resources.items() if item["Type"] == kind} for kind in STATEFUL}
+    assert {kind: ids - STATEFUL[kind] for kind, ids in found.items() if ids - STATEFUL[kind]} == {}
+    assert {"Events948F067E"} <= {key for key, item in resources.items() if item["Type"] == "AWS::Logs::LogGroup"}
+
+
+def test_every_stateful_resource_is_in_some_environment(templates: dict[str, dict[str, Any]]) -> None:
+    there = {key for template in templates.values() for key in template["Resources"]}
+
+    assert {name for ids in STATEFUL.values() for name in ids} - there == set()
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_outputs_are_the_ones_that_others_read(name: str, templates: dict[str, dict[str, Any]]) -> None:
-    assert sorted(templates[name]["Outputs"]) == [
-        "ClusterArn",
-        "ClusterName",
-        "DataBucketName",
-        "EventsLogGroupName",
-        "FileSystemId",
-        "LifecycleBucketName",
-        "VpcId",
-    ]
+    always = {"ClusterArn", "ClusterName", "DataBucketName", "EventsLogGroupName", "LifecycleBucketName", "VpcId"}
+    sometimes = {"FileSystemId", "HomeFileSystemId", "MlflowTrackingUri", "TensorBoardLogDir", "TrainingImageUri"}
+
+    assert always <= set(templates[name]["Outputs"]) <= always | sometimes
 
 
 def test_only_the_embedded_environment_names_stand_ins(templates: dict[str, dict[str, Any]]) -> None:
@@ -95,10 +108,6 @@ def test_only_the_embedded_environment_names_stand_ins(templates: dict[str, dict
 def test_cfn_lint_finds_nothing(name: str, templates: dict[str, dict[str, Any]]) -> None:
     from cfnlint.api import ManualArgs, lint
 
-    accepted = {
-        "W3005",  # the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway
-        "W3010",  # the zone is part of the environment file, on purpose
-    }
     findings = lint(json.dumps(templates[name]), config=ManualArgs(regions=["us-west-2"]))
 
-    assert [str(finding) for finding in findings if finding.rule.id not in accepted] == []
+    assert [str(finding) for finding in findings if finding.rule.id not in LINT_ACCEPTED] == []

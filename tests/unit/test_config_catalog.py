@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
 from holdfast.catalog.__main__ import botocore_instance_types
-from holdfast.catalog._instance_types import DATA
+from holdfast.catalog._instance_types import DATA, Orchestrator
 
 
 def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
@@ -39,13 +39,23 @@ def test_facts_agree_with_a_second_source(
     assert (known.vcpus, known.memory_gib) == (vcpus, memory_gib)
 
 
-def test_a_p5_takes_32_addresses_as_aws_documents() -> None:
-    assert instance_types()["ml.p5.48xlarge"].ip_addresses == 32
-    assert instance_types()["ml.m5.xlarge"].ip_addresses == 1
+@pytest.mark.parametrize(
+    ("name", "orchestrator", "addresses"),
+    [
+        ("ml.p5.48xlarge", "slurm", 32),  # SageMaker developer guide, "SageMaker HyperPod prerequisites"
+        ("ml.p5.48xlarge", "eks", 81),  # the same page
+        ("ml.m5.xlarge", "slurm", 1),
+        ("ml.g5.xlarge", "eks", 15),  # 14 pods and the node, issue 142 of awslabs/ai-on-sagemaker-hyperpod
+        ("ml.p5en.48xlarge", "eks", 65),
+    ],
+)
+def test_a_node_takes_the_addresses_that_aws_documents(name: str, orchestrator: Orchestrator, addresses: int) -> None:
+    assert instance_types()[name].addresses(orchestrator) == addresses
 
 
-def test_sixteen_p5_need_a_subnet_of_22() -> None:
-    assert prefix_length_for(addresses_needed([("ml.p5.48xlarge", 16)])) == 22
+@pytest.mark.parametrize(("count", "orchestrator", "prefix"), [(16, "slurm", 22), (16, "eks", 21), (64, "eks", 19)])
+def test_p5_need_subnets_of_these_sizes(count: int, orchestrator: Orchestrator, prefix: int) -> None:
+    assert prefix_length_for(addresses_needed([("ml.p5.48xlarge", count)], orchestrator=orchestrator)) == prefix
 
 
 def test_an_empty_group_takes_no_address() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_kms as kms
 
-from holdfast_constructs import LifecycleBundle
 from holdfast_constructs._bundle_files import collect, content_hash
+from holdfast_constructs._lifecycle_bundle import LifecycleBundle
 
 
 @pytest.fixture
@@ -61,6 +62,22 @@ def test_rejects_windows_line_ends(scripts: Path) -> None:
     assert str(caught.value) == "lifecycle bundle: got CRLF line ends in on_create.sh; allowed: LF; save it with LF"
 
 
+def test_rejects_windows_line_ends_in_a_script_without_a_suffix(scripts: Path) -> None:
+    (scripts / "steps" / "tune").write_bytes(b"#!/usr/bin/env python3\r\n")
+
+    with pytest.raises(ValueError, match="got CRLF line ends in steps/tune"):
+        digest(scripts)
+
+
+def test_scripts_of_the_owner_lie_in_a_folder_of_their_own(scripts: Path, tmp_path: Path) -> None:
+    tune = tmp_path / "tune.sh"
+    tune.write_text("#!/bin/sh\n")
+
+    assert sorted(collect(sources=[], scripts=[tune], config={})) == ["config.json", "scripts/tune.sh"]
+    with pytest.raises(ValueError, match=r"got two scripts named tune\.sh; allowed: names of their own"):
+        collect(sources=[], scripts=[tune, tune], config={})
+
+
 def test_rejects_a_source_that_is_absent(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"got the source .*/none; allowed: a file or folder that exists"):
         collect(sources=[tmp_path / "none"], config={})
@@ -71,6 +88,34 @@ def test_rejects_a_bundle_without_its_entry_script(scripts: Path) -> None:
         LifecycleBundle(cdk.Stack(), "Lifecycle", name="demo", sources=[scripts / "steps"], config={})
     assert str(caught.value) == (
         "lifecycle bundle: got on_create 'on_create.sh'; allowed: a file of the bundle (config.json)"
+    )
+
+
+def test_rejects_a_configuration_that_is_known_at_deployment_only(scripts: Path) -> None:
+    stack = cdk.Stack()
+    with pytest.raises(ValueError, match="got config 'image' with a value that is known only at deployment"):
+        LifecycleBundle(
+            stack, "Lifecycle", name="demo", sources=[scripts / "on_create.sh"], config={"image": f"{stack.account}/x"}
+        )
+
+
+def test_a_bundle_can_have_a_key_and_the_entry_script_of_ready_images(scripts: Path) -> None:
+    stack = cdk.Stack()
+    bundle = LifecycleBundle(
+        stack,
+        "Lifecycle",
+        name="demo",
+        sources=[scripts / "on_create.sh"],
+        config={},
+        on_create=None,
+        on_init_complete="on_create.sh",
+        encryption_key=kms.Key(stack, "Key"),
+    )
+
+    assert (bundle.on_create, bundle.on_init_complete) == (None, "on_create.sh")
+    rule = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}, "BucketKeyEnabled": True}
+    assertions.Template.from_stack(stack).has_resource_properties(
+        "AWS::S3::Bucket", {"BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]}}
     )
 
 

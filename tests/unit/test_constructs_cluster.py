@@ -7,19 +7,24 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_secretsmanager as secretsmanager
 
-from holdfast_constructs import (
-    DataBucket,
-    DataRepository,
-    EventLogGroup,
-    HyperPodCluster,
-    HyperPodNetwork,
-    InstanceGroup,
-    LifecycleBundle,
-    LustreFileSystem,
-    LustreMount,
-)
+from holdfast_constructs._cluster import AutoScaling, HyperPodCluster
+from holdfast_constructs._cluster import _check as check
+from holdfast_constructs._cluster_reference import IHyperPodCluster
+from holdfast_constructs._data_bucket import DataBucket
+from holdfast_constructs._eks_access import EksBase
+from holdfast_constructs._event_log_group import EventLogGroup
+from holdfast_constructs._group_options import EbsVolume, Taint
+from holdfast_constructs._instance_group import InstanceGroup
+from holdfast_constructs._l1 import orchestrator_property
+from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+from holdfast_constructs._lustre import DataRepository, LustreFileSystem
+from holdfast_constructs._mounts import LustreMount
+from holdfast_constructs._network import HyperPodNetwork
+from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 
 GROUPS = [
     InstanceGroup(name="controller", instance_type="ml.m5.xlarge", instance_count=1, node_type="Controller"),
@@ -29,9 +34,11 @@ GROUPS = [
         instance_count=5,
         node_type="Compute",
         partition="dev",
-        volume_gib=500,
+        volumes=[EbsVolume(size_gib=500)],
     ),
 ]
+ON_EKS = [InstanceGroup(name="workers", instance_type="ml.p5.48xlarge", instance_count=5)]
+ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 
 
 def make(stack: cdk.Stack, scripts: Path, *, policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN) -> HyperPodCluster:
@@ -64,6 +71,7 @@ def make(stack: cdk.Stack, scripts: Path, *, policy: cdk.RemovalPolicy = cdk.Rem
         "Cluster",
         cluster_name="demo",
         network=network,
+        orchestrator=SlurmOrchestrator(),
         instance_groups=GROUPS,
         lifecycle=bundle,
         lustre=LustreMount(file_system=lustre),
@@ -97,53 +105,6 @@ def resources(template: assertions.Template) -> dict[str, Any]:
 
 def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
     return {name: resource for name, resource in resources.items() if resource["Type"] == kind}
-
-
-def test_the_security_group_lets_its_members_talk_by_reference_in_and_out(resources: dict[str, Any]) -> None:
-    (group,) = of_type(resources, "AWS::EC2::SecurityGroup")
-    itself = {"Fn::GetAtt": [group, "GroupId"]}
-    ingress = [rule["Properties"] for rule in of_type(resources, "AWS::EC2::SecurityGroupIngress").values()]
-    egress = [rule["Properties"] for rule in of_type(resources, "AWS::EC2::SecurityGroupEgress").values()]
-    written_into_the_group = resources[group]["Properties"]["SecurityGroupEgress"]
-
-    assert [(rule["IpProtocol"], rule["SourceSecurityGroupId"]) for rule in ingress] == [("-1", itself)]
-    assert [(rule["IpProtocol"], rule["DestinationSecurityGroupId"]) for rule in egress] == [("-1", itself)]
-    assert [(rule["IpProtocol"], rule["CidrIp"]) for rule in written_into_the_group] == [("-1", "0.0.0.0/0")]
-
-
-def test_the_nodes_subnet_is_private_and_the_first_half_of_the_network(resources: dict[str, Any]) -> None:
-    subnets = [subnet["Properties"] for subnet in of_type(resources, "AWS::EC2::Subnet").values()]
-
-    assert [(subnet["CidrBlock"], subnet["MapPublicIpOnLaunch"]) for subnet in subnets] == [
-        ("10.1.0.0/17", False),
-        ("10.1.128.0/28", False),
-    ]
-    assert {subnet["AvailabilityZone"] for subnet in subnets} == {"us-west-2a"}
-
-
-def test_s3_is_reached_through_a_gateway_endpoint_on_the_nodes_route_table(resources: dict[str, Any]) -> None:
-    (endpoint,) = of_type(resources, "AWS::EC2::VPCEndpoint").values()
-
-    assert endpoint["Properties"]["VpcEndpointType"] == "Gateway"
-    assert {"Ref": "NetworkNodesSubnet1RouteTableC38D3044"} in endpoint["Properties"]["RouteTableIds"]
-
-
-def test_without_egress_nothing_leads_to_the_internet() -> None:
-    stack = new_stack()
-    HyperPodNetwork(
-        stack,
-        "Network",
-        cidr="10.1.0.0/16",
-        availability_zone="us-west-2a",
-        instance_groups=GROUPS,
-        egress="none",
-    )
-    template = assertions.Template.from_stack(stack)
-
-    for kind in ("NatGateway", "InternetGateway", "EIP", "Route"):
-        template.resource_count_is(f"AWS::EC2::{kind}", 0)
-    template.resource_count_is("AWS::EC2::VPCEndpoint", 1)
-    assert "0.0.0.0/0" not in json.dumps(template.to_json())
 
 
 def test_instance_groups_carry_slurm_storage_and_lifecycle(resources: dict[str, Any]) -> None:
@@ -193,21 +154,6 @@ def test_a_changed_script_changes_the_place_of_the_lifecycle_scripts(scripts: Pa
 def source_uris(template: assertions.Template) -> list[Any]:
     (cluster,) = template.find_resources("AWS::SageMaker::Cluster").values()
     return [group["LifeCycleConfig"]["SourceS3Uri"] for group in cluster["Properties"]["InstanceGroups"]]
-
-
-def test_associations_are_made_one_after_the_other(resources: dict[str, Any]) -> None:
-    first, second = of_type(resources, "AWS::FSx::DataRepositoryAssociation").items()
-
-    assert first[0] in second[1]["DependsOn"]
-    assert first[1]["Properties"]["S3"] == {"AutoImportPolicy": {"Events": ["NEW"]}}
-    assert second[1]["Properties"]["S3"] == {"AutoExportPolicy": {"Events": ["CHANGED"]}}
-    assert (
-        first[1]["Properties"]["BatchImportMetaDataOnCreate"],
-        second[1]["Properties"]["BatchImportMetaDataOnCreate"],
-    ) == (
-        True,
-        False,
-    )
 
 
 def test_what_holds_data_and_what_it_stands_on_is_retained_by_default(resources: dict[str, Any]) -> None:
@@ -262,7 +208,8 @@ def test_the_role_is_trusted_by_sagemaker_and_may_no_more_than_named(resources: 
         "Service": "sagemaker.amazonaws.com"
     }
     assert "AmazonSageMakerClusterInstanceRolePolicy" in json.dumps(role["Properties"]["ManagedPolicyArns"])
-    assert {"ec2:CreateNetworkInterface", "ec2:DescribeSubnets", "fsx:DescribeFileSystems", "s3:GetObject*"} <= actions
+    assert {"ec2:CreateNetworkInterface", "ec2:DescribeSubnets", "s3:GetObject*"} <= actions
+    assert not {action for action in actions if action.startswith(("fsx:", "ecr:", "eks-auth:", "kms:", "cloudwatch:"))}
     assert not {action for action in actions if action.endswith(":*") or action == "*"}
     assert all(":Describe" in action for action in anywhere)
 
@@ -271,59 +218,198 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+@pytest.fixture(scope="module")
+def eks(scripts: Path) -> dict[str, Any]:
+    stack = new_stack()
+    network = HyperPodNetwork(
+        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=ON_EKS, orchestrator="eks"
+    )
+    control_plane = EksBase(stack, "Eks", cluster_name="demo-eks")
+    cluster = HyperPodCluster(
+        stack,
+        "Cluster",
+        cluster_name="demo",
+        network=network,
+        orchestrator=EksOrchestrator(control_plane=control_plane),
+        instance_groups=ON_EKS,
+        lifecycle=LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts], config={}),
+        continuous_provisioning=True,
+        auto_scaling=AutoScaling(),
+    )
+    DataBucket(stack, "Data").bucket.grant_read(cluster)
+    return dict(assertions.Template.from_stack(stack).to_json())
+
+
+def statements_of(template: dict[str, Any], start: str) -> dict[str, Any]:
+    policies = of_type(template["Resources"], "AWS::IAM::Policy")
+    (policy,) = (item["Properties"] for name, item in policies.items() if name.startswith(start))
+    return {item.get("Sid", str(index)): item for index, item in enumerate(policy["PolicyDocument"]["Statement"])}
+
+
+def test_a_cluster_on_eks_waits_until_its_nodes_may_join(eks: dict[str, Any]) -> None:
+    (cluster,) = of_type(eks["Resources"], "AWS::SageMaker::Cluster").values()
+    waited_for = {eks["Resources"][other]["Type"] for other in cluster["DependsOn"]}
+
+    assert "ClusterArn" in cluster["Properties"]["Orchestrator"]["Eks"]
+    assert "AWS::EKS::AccessEntry" in waited_for
+    assert cluster["Properties"]["NodeProvisioningMode"] == "Continuous"
+
+
+def test_nodes_on_eks_may_what_pods_need_and_no_more(eks: dict[str, Any]) -> None:
+    statements = statements_of(eks, "ClusterRoleDefaultPolicy")
+    anywhere = {sid for sid, item in statements.items() if item["Resource"] == "*"}
+
+    assert anywhere == {"LookAtTheNetwork", "LookAtNodesForPods", "LogInToRegistries"}
+    assert statements["GiveRolesToPods"]["Action"] == "eks-auth:AssumeRoleForPodIdentity"
+    assert "cluster/demo-eks" in json.dumps(statements["GiveRolesToPods"]["Resource"])
+    assert statements["PullImagesOfAws"]["Condition"] == {
+        "StringNotEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}
+    }
+
+
+def test_what_is_granted_to_the_cluster_is_granted_to_its_nodes(eks: dict[str, Any]) -> None:
+    granted = json.dumps(statements_of(eks, "ClusterRoleDefaultPolicy"))
+
+    assert '"Fn::GetAtt": ["Data2D4B752F", "Arn"]' in granted
+
+
+def test_karpenter_may_change_the_nodes_of_this_cluster_alone(eks: dict[str, Any]) -> None:
+    (cluster,) = of_type(eks["Resources"], "AWS::SageMaker::Cluster").items()
+    (role,) = (name for name in of_type(eks["Resources"], "AWS::IAM::Role") if name.startswith("ClusterAutoScaling"))
+    (statement,) = statements_of(eks, "ClusterAutoScalingRolePolicy").values()
+    (trust,) = eks["Resources"][role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+
+    assert cluster[1]["Properties"]["AutoScaling"] == {"AutoScalerType": "Karpenter", "Mode": "Enable"}
+    assert cluster[1]["Properties"]["ClusterRole"] == {"Fn::GetAtt": [role, "Arn"]}
+    assert trust["Principal"] == {"Service": "hyperpod.sagemaker.amazonaws.com"}
+    assert statement["Action"] == ["sagemaker:BatchAddClusterNodes", "sagemaker:BatchDeleteClusterNodes"]
+    assert statement["Resource"] == {"Fn::GetAtt": [cluster[0], "ClusterArn"]}
+
+
+def imported(stack: cdk.Stack) -> IHyperPodCluster:
+    nodes = ec2.SecurityGroup.from_security_group_id(stack, "Nodes", "sg-0123456789abcdef0")
+    return HyperPodCluster.from_cluster_attributes(
+        stack, "Imported", cluster_name="demo", cluster_arn=ARN, security_groups=[nodes], eks_cluster_name="demo-eks"
+    )
+
+
 def test_grants_name_the_cluster_also_when_it_is_imported() -> None:
     stack = new_stack()
-    arn = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdef"
-    cluster = HyperPodCluster.from_cluster_arn(stack, "Imported", cluster_arn=arn)
+    cluster = HyperPodCluster.from_cluster_arn(stack, "Imported", cluster_arn=ARN)
     role = iam.Role(stack, "Operator", assumed_by=iam.AccountRootPrincipal())
     cluster.grant_manage_nodes(role)
     cluster.grant_read(role)
+    cluster.grant_update_software(role)
 
     (policy,) = assertions.Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
     statements = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert {item["Resource"] for item in statements} == {arn}
+    assert {item["Resource"] for item in statements} == {ARN}
     assert "sagemaker:BatchReplaceClusterNodes" in statements[0]["Action"]
     assert "sagemaker:ListClusterNodes" in statements[1]["Action"]
+    assert statements[2]["Action"] == "sagemaker:UpdateClusterSoftware"
+
+
+def test_an_imported_cluster_has_metrics_and_connections() -> None:
+    stack = new_stack()
+    cluster = imported(stack)
+    metric = cluster.metric_node_health("unschedulable_pending_reboot")
+    vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-west-2a"])
+    ec2.SecurityGroup(stack, "Mine", vpc=vpc).connections.allow_from(cluster, ec2.Port.tcp(22))
+
+    assert (metric.namespace, metric.metric_name) == (
+        "ContainerInsights",
+        "hyperpod_node_health_status_unschedulable_pending_reboot",
+    )
+    assert metric.dimensions == {"ClusterName": "demo-eks"}
+    ingress = assertions.Template.from_stack(stack).find_resources("AWS::EC2::SecurityGroupIngress")
+    assert [item["Properties"]["SourceSecurityGroupId"] for item in ingress.values()] == ["sg-0123456789abcdef0"]
+
+
+def test_what_is_not_known_of_an_imported_cluster_is_said() -> None:
+    cluster = HyperPodCluster.from_cluster_arn(new_stack(), "Imported", cluster_arn=ARN)
+
+    with pytest.raises(ValueError, match="got its ARN alone, which has no name; use from_cluster_attributes"):
+        _ = cluster.cluster_name
+    with pytest.raises(ValueError, match="got no EKS cluster; allowed: metrics of a cluster on EKS"):
+        cluster.metric_node_health("schedulable")
+
+
+def test_a_closed_network_leads_to_what_the_cluster_has_a_use_for(scripts: Path) -> None:
+    stack = new_stack()
+    network = HyperPodNetwork(
+        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=GROUPS, egress="none"
+    )
+    lustre = LustreFileSystem(
+        stack,
+        "Lustre",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=4800,
+        per_unit_storage_throughput=1000,
+        efa=True,
+    )
+    secret = secretsmanager.Secret(stack, "Secret")
+    HyperPodCluster(
+        stack,
+        "Cluster",
+        cluster_name="demo",
+        network=network,
+        orchestrator=SlurmOrchestrator(
+            accounting_database=AccountingDatabase(endpoint="db.example.com", secret=secret)
+        ),
+        instance_groups=GROUPS,
+        lifecycle=LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts], config={}),
+        lustre=LustreMount(file_system=lustre),
+        continuous_provisioning=True,
+    )
+    resources = assertions.Template.from_stack(stack).to_json()["Resources"]
+    endpoints = of_type(resources, "AWS::EC2::VPCEndpoint")
+    (cluster,) = of_type(resources, "AWS::SageMaker::Cluster").values()
+
+    services = {str(item["Properties"]["ServiceName"]) for item in endpoints.values()}
+    assert {"com.amazonaws.us-west-2.fsx", "com.amazonaws.us-west-2.secretsmanager"} <= services
+    assert set(endpoints) <= set(cluster["DependsOn"])
+
+
+@pytest.mark.parametrize(("continuous", "strategy"), [(False, {"SlurmConfigStrategy": "Merge"}), (True, {})])
+def test_slurms_strategy_is_always_said_and_never_with_continuous_provisioning(
+    continuous: bool, strategy: dict[str, str]
+) -> None:
+    orchestrator = orchestrator_property(SlurmOrchestrator(config_strategy="Merge"), continuous=continuous)
+
+    assert cdk.Stack().resolve(orchestrator) == {
+        "slurm": {key[0].lower() + key[1:]: value for key, value in strategy.items()}
+    }
 
 
 def test_the_underlying_resource_can_be_overridden(scripts: Path) -> None:
     stack = new_stack()
     resource = make(stack, scripts).node.default_child
     assert isinstance(resource, cdk.CfnResource)
-    resource.add_property_override("NodeProvisioningMode", "Continuous")
+    resource.add_property_override("NodeRecovery", "None")
 
-    assertions.Template.from_stack(stack).has_resource_properties(
-        "AWS::SageMaker::Cluster", {"NodeProvisioningMode": "Continuous"}
-    )
-
-
-def test_rejects_groups_that_no_slurm_cluster_can_have(scripts: Path) -> None:
-    twice = [GROUPS[0], GROUPS[0]]
-    with pytest.raises(ValueError, match="got controller more than once; allowed: unique names"):
-        HyperPodCluster(
-            new_stack(),
-            "Cluster",
-            cluster_name="demo",
-            network=None,  # type: ignore[arg-type]  # refused before it is looked at
-            instance_groups=twice,
-            lifecycle=None,  # type: ignore[arg-type]
-        )
+    assertions.Template.from_stack(stack).has_resource_properties("AWS::SageMaker::Cluster", {"NodeRecovery": "None"})
 
 
 @pytest.mark.parametrize(
-    ("node_type", "partition", "given"), [("Compute", None, "None"), ("Controller", "dev", "'dev'")]
+    ("group", "on_eks", "message"),
+    [
+        ({"node_type": "Login"}, True, "got node_type 'Login' and partition None on EKS; allowed: neither"),
+        ({"labels": {"a": "b"}, "node_type": "Login"}, False, "got labels or taints with Slurm; allowed: neither"),
+        ({"taints": [Taint(key="a", effect="NoExecute")], "node_type": "Login"}, False, "got labels or taints with"),
+        ({}, False, "got no node_type; allowed with Slurm: Controller, Login or Compute"),
+    ],
 )
-def test_rejects_a_partition_in_the_wrong_place(node_type: Any, partition: str | None, given: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        InstanceGroup(
-            name="x", instance_type="ml.m5.xlarge", instance_count=1, node_type=node_type, partition=partition
-        )
-    assert str(caught.value) == (
-        f"instance group 'x': got partition {given} on node type {node_type}; "
-        "allowed: a partition on Compute groups and on no other"
+def test_rejects_what_belongs_to_the_other_orchestrator(group: Any, on_eks: bool, message: str) -> None:
+    groups = [InstanceGroup(name="x", instance_type="ml.m5.xlarge", instance_count=1, **group)]
+
+    with pytest.raises(ValueError, match=f"instance group 'x': {message}"):
+        check(groups, [], on_eks=on_eks)
+
+
+def test_rejects_a_file_system_on_nodes_of_eks() -> None:
+    file_system = LustreFileSystem.from_attributes(
+        new_stack(), "Lustre", file_system_id="fs-0", dns_name="fs-0.fsx", mount_name="abc"
     )
-
-
-def test_rejects_an_instance_type_that_hyperpod_does_not_have() -> None:
-    with pytest.raises(ValueError, match=r"instance group 'x': got instance type 'p5'; allowed: a type of"):
-        InstanceGroup(name="x", instance_type="p5", instance_count=1, node_type="Login")
+    with pytest.raises(ValueError, match="got file systems at /fsx; allowed: none, pods mount them through the FSx"):
+        check(ON_EKS, [LustreMount(file_system=file_system)], on_eks=True)

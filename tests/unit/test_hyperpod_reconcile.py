@@ -164,3 +164,17 @@ def test_deletion_removes_every_instance_and_then_the_cluster() -> None:
 
 def test_a_failed_cluster_is_left_as_it_is() -> None:
     assert decide(Observed(cluster=cluster("Failed", "Failure", "Pending"))) == []
+
+
+def test_with_continuous_provisioning_the_cluster_is_in_service_at_once() -> None:
+    creating = cluster("Creating", "Pending", "Pending", continuous=True)
+    assert decide(Observed(cluster=creating)) == [SetStatus(arn=ARN, status="InService")]
+
+
+def test_with_continuous_provisioning_what_never_ran_is_tried_again_three_times() -> None:
+    failed = cluster("InService", "Running", "Failure", continuous=True)
+    again = decide(Observed(cluster=failed, health=ALIVE, failures={"i-1": "no"}))
+    tired = decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": MAX_ATTEMPTS}))
+
+    assert again == [Replace(arn=ARN, instance_id="i-1", cause="no")]
+    assert tired == []

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast_lifecycle import load_context
 from holdfast_lifecycle._step import StepError, plan
-from holdfast_lifecycle.steps import STEPS, _clock, _fsx, _scripts
+from holdfast_lifecycle.steps import STEPS, _clock, _fsx, _job_environment, _scripts
 
 ADDRESS = "10.1.0.12"
 
@@ -86,3 +86,11 @@ def test_a_group_that_mounts_nothing_does_not_wait_for_a_file_system(tmp_path: P
 
 def test_a_group_among_those_that_mount_has_the_path(tmp_path: Path) -> None:
     assert context(tmp_path, orchestrator="eks", fsx_instance_groups=["workers"]).fsx_mount_path == "/fsx"
+
+
+def test_jobs_find_the_training_image_in_their_environment(tmp_path: Path) -> None:
+    (tmp_path / "holdfast_common").mkdir()
+    image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/train@sha256:00"
+    _job_environment.apply(context(tmp_path, orchestrator="eks", training_image=image))
+
+    assert f"HOLDFAST_TRAINING_IMAGE={image}\n" in (tmp_path / "etc/holdfast/environment").read_text()

@@ -6,6 +6,8 @@ from typing import Any
 class CloudTrail:
     """Answers that there are no events; the other operations are moto's."""
 
+    def __init__(self, **_: Any) -> None: ...
+
     def lookup_events(self, **_: Any) -> dict[str, Any]:
         return {"Events": []}
 

@@ -76,11 +76,11 @@ class Front:
         if request.path.startswith(PRIVATE):
             return self._private(request)
         key, region, service = _scope(request)
-        operation = _operation(request)
+        hosted = self._services.get(service)
+        operation = _operation(request) or (hosted.routes.operation(request) if hosted is not None else "")
         if not self.ready and key != OWN_ACCESS_KEY:
             restoring = ServiceError("ServiceUnavailable", "the embedded AWS is restoring its state; try again", 503)
             return error_response(protocol=_protocol(request, service), error=restoring)
-        hosted = self._services.get(service)
         if hosted is not None and operation:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, key), region=region or DEFAULT_REGION)
@@ -90,6 +90,8 @@ class Front:
                     pass
             elif not hosted.beside_moto:
                 return _not_implemented(request, service, operation)
+        elif hosted is not None and not hosted.beside_moto:
+            return _not_implemented(request, service, "")
         return self._motos(request, service, operation)
 
     def _ours(self, hosted: HostedService, request: Request, operation: str, caller: Caller) -> Response:

@@ -1,4 +1,4 @@
-"""Amazon FSx for Lustre: file systems and their data repository associations.
+"""Amazon FSx: Lustre and OpenZFS file systems. Their data repository associations are in `_fsx_associations`.
 
 Only records live here; the files themselves, and their exchange with S3, are the HyperPod control plane's business.
 Creation and deletion take a moment, as callers must be ready for: a record changes its Lifecycle by the clock when
@@ -11,27 +11,27 @@ import secrets
 import string
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from holdfast.localcloud.aws import _fsx_openzfs as openzfs
 from holdfast.localcloud.aws import _fsx_rules as rules
 from holdfast.localcloud.aws._clients import ClientFactory
 from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._fsx_associations import Associations, elapsed
 from holdfast.localcloud.aws._paging import page, tag_dict, tag_list
 
-TRANSITION = timedelta(seconds=0.3)
 LUSTRE_DEFAULTS = {
     "WeeklyMaintenanceStartTime": "7:05:00",
     "DataCompressionType": "NONE",
     "CopyTagsToBackups": False,
     "AutomaticBackupRetentionDays": 0,
 }
-IMPORTED_FILE_CHUNK_MIB = 1024
 
 
-class Fsx:
+class Fsx(Associations):
     """FSx in one account and region."""
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
@@ -53,29 +53,31 @@ class Fsx:
         StorageType: str = "SSD",
         SecurityGroupIds: list[str] | None = None,
         LustreConfiguration: dict[str, Any] | None = None,
+        OpenZFSConfiguration: dict[str, Any] | None = None,
         FileSystemTypeVersion: str = "",
         Tags: list[dict[str, str]] | None = None,
         ClientRequestToken: str = "",
         KmsKeyId: str = "",
         NetworkType: str = "IPV4",
     ) -> dict[str, Any]:
-        if FileSystemType != "LUSTRE":
-            raise rules.not_available(f"file systems of type {FileSystemType}; use LUSTRE")
+        if FileSystemType not in ("LUSTRE", "OPENZFS"):
+            raise rules.not_available(f"file systems of type {FileSystemType}; use LUSTRE or OPENZFS")
         with self._lock:
             if ClientRequestToken in self._tokens:
                 return {"FileSystem": self._shown(self._file_system(self._tokens[ClientRequestToken]))}
-        lustre = {"DeploymentType": "SCRATCH_1", **(LustreConfiguration or {})}
-        version = FileSystemTypeVersion or rules.DEFAULT_VERSIONS[lustre["DeploymentType"]]
-        rules.check_file_system(
-            capacity=StorageCapacity, storage_type=StorageType, version=version, subnets=SubnetIds, lustre=lustre
-        )
+        if FileSystemType == "LUSTRE":
+            kind = _lustre(LustreConfiguration, FileSystemTypeVersion, StorageCapacity, StorageType, SubnetIds)
+        else:
+            kind = openzfs.described(
+                OpenZFSConfiguration, capacity=StorageCapacity, storage_type=StorageType, subnets=SubnetIds
+            )
         interface = self._network_interface(SubnetIds[0], SecurityGroupIds)
         fs_id = f"fs-{_hex()}"
         record = {
             "OwnerId": self._account,
             "CreationTime": _now(),
             "FileSystemId": fs_id,
-            "FileSystemType": "LUSTRE",
+            "FileSystemType": FileSystemType,
             "StorageCapacity": StorageCapacity,
             "StorageType": StorageType,
             "VpcId": interface["VpcId"],
@@ -85,13 +87,8 @@ class Fsx:
             "KmsKeyId": KmsKeyId or f"arn:aws:kms:{self._region}:{self._account}:alias/aws/fsx",
             "ResourceARN": self._arn("file-system", fs_id),
             "Tags": tag_dict(Tags),
-            "LustreConfiguration": {
-                **LUSTRE_DEFAULTS,
-                **_repository_settings(lustre),
-                "MountName": _mount_name(lustre),
-            },
-            "FileSystemTypeVersion": version,
             "NetworkType": NetworkType,
+            **kind,
         }
         with self._lock:
             self._file_systems[fs_id] = record
@@ -115,31 +112,22 @@ class Fsx:
         FileSystemId: str,
         StorageCapacity: int | None = None,
         LustreConfiguration: dict[str, Any] | None = None,
+        OpenZFSConfiguration: dict[str, Any] | None = None,
         ClientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
         **unsupported: Any,
     ) -> dict[str, Any]:
         if unsupported:
-            raise rules.bad_request(f"{next(iter(unsupported))} cannot be changed on a Lustre file system here.")
-        changes = LustreConfiguration or {}
+            raise rules.bad_request(f"{next(iter(unsupported))} cannot be changed on a file system here.")
         with self._lock:
             record = self._available(FileSystemId)
-            lustre = {**record["LustreConfiguration"], **changes}
-            if "MetadataConfiguration" in changes:
-                metadata = record["LustreConfiguration"].get("MetadataConfiguration", {})
-                lustre["MetadataConfiguration"] = {**metadata, **changes["MetadataConfiguration"]}
             capacity = record["StorageCapacity"] if StorageCapacity is None else StorageCapacity
             if capacity != record["StorageCapacity"]:
                 rules.check_growth(before=record["StorageCapacity"], after=capacity)
-            if lustre.get("EfaEnabled") and "PerUnitStorageThroughput" in changes:
-                raise rules.bad_request("The throughput of an EFA-enabled file system cannot be changed.")
-            rules.check_file_system(
-                capacity=capacity,
-                storage_type=record["StorageType"],
-                version=record["FileSystemTypeVersion"],
-                subnets=record["SubnetIds"],
-                lustre={key: value for key, value in lustre.items() if key != "DataRepositoryConfiguration"},
-            )
-            record["StorageCapacity"], record["LustreConfiguration"] = capacity, lustre
+            if record["FileSystemType"] == "LUSTRE":
+                record["LustreConfiguration"] = _changed_lustre(record, LustreConfiguration or {}, capacity)
+            else:
+                record["OpenZFSConfiguration"] = openzfs.changed(record, OpenZFSConfiguration or {}, capacity)
+            record["StorageCapacity"] = capacity
             return {"FileSystem": self._shown(record)}
 
     def delete_file_system(
@@ -147,10 +135,11 @@ class Fsx:
         *,
         FileSystemId: str,
         LustreConfiguration: dict[str, Any] | None = None,
+        OpenZFSConfiguration: dict[str, Any] | None = None,
         ClientRequestToken: str = "",  # noqa: ARG002 - a second deletion finds nothing
         **_: Any,
     ) -> dict[str, Any]:
-        if (LustreConfiguration or {}).get("SkipFinalBackup") is False:
+        if (LustreConfiguration or OpenZFSConfiguration or {}).get("SkipFinalBackup") is False:
             raise rules.not_available("final backups; set SkipFinalBackup to true")
         with self._lock:
             record = self._file_system(FileSystemId)
@@ -161,96 +150,7 @@ class Fsx:
                 association.setdefault("DeletionTime", _now())
         if not already:
             self._remove_interface(interfaces[0])
-        return {"FileSystemId": FileSystemId, "Lifecycle": "DELETING", "LustreResponse": {}}
-
-    def create_data_repository_association(
-        self,
-        *,
-        FileSystemId: str,
-        DataRepositoryPath: str,
-        FileSystemPath: str = "/",
-        BatchImportMetaDataOnCreate: bool = False,
-        ImportedFileChunkSize: int = IMPORTED_FILE_CHUNK_MIB,
-        S3: dict[str, Any] | None = None,
-        ClientRequestToken: str = "",
-        Tags: list[dict[str, str]] | None = None,
-    ) -> dict[str, Any]:
-        with self._lock:
-            if ClientRequestToken in self._tokens:
-                return {"Association": self._shown(self._association(self._tokens[ClientRequestToken]))}
-            self._check_association(FileSystemId, FileSystemPath, DataRepositoryPath)
-        rules.check_events(S3 or {})
-        self._check_bucket(DataRepositoryPath)
-        association_id = f"dra-{_hex()}"
-        record = {
-            "AssociationId": association_id,
-            "ResourceARN": self._arn("association", f"{FileSystemId}/{association_id}"),
-            "FileSystemId": FileSystemId,
-            "FileSystemPath": FileSystemPath,
-            "DataRepositoryPath": DataRepositoryPath,
-            "BatchImportMetaDataOnCreate": BatchImportMetaDataOnCreate,
-            "ImportedFileChunkSize": ImportedFileChunkSize,
-            "S3": S3 or {},
-            "Tags": tag_dict(Tags),
-            "CreationTime": _now(),
-        }
-        with self._lock:
-            self._check_association(FileSystemId, FileSystemPath, DataRepositoryPath)
-            self._associations[association_id] = record
-            if ClientRequestToken:
-                self._tokens[ClientRequestToken] = association_id
-            return {"Association": self._shown(record)}
-
-    def describe_data_repository_associations(
-        self,
-        *,
-        AssociationIds: list[str] | None = None,
-        Filters: list[dict[str, Any]] | None = None,
-        MaxResults: int | None = None,
-        NextToken: str | None = None,
-    ) -> dict[str, Any]:
-        with self._lock:
-            self._purge()
-            found = [self._association(name) for name in AssociationIds or list(self._associations)]
-            for wanted in Filters or []:
-                found = [record for record in found if _passes(record, wanted)]
-            shown = [self._shown(record) for record in found]
-        selected, more = page(shown, size=MaxResults, token=NextToken, default=25)
-        return {"Associations": selected, **more}
-
-    def update_data_repository_association(
-        self,
-        *,
-        AssociationId: str,
-        ImportedFileChunkSize: int | None = None,
-        S3: dict[str, Any] | None = None,
-        ClientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
-    ) -> dict[str, Any]:
-        rules.check_events(S3 or {})
-        with self._lock:
-            record = self._association(AssociationId)
-            if "DeletionTime" in record:
-                raise rules.bad_request(f"Data repository association {AssociationId} is being deleted.")
-            if ImportedFileChunkSize is not None:
-                record["ImportedFileChunkSize"] = ImportedFileChunkSize
-            if S3 is not None:
-                record["S3"] = {**record["S3"], **S3}
-            return {"Association": self._shown(record)}
-
-    def delete_data_repository_association(
-        self,
-        *,
-        AssociationId: str,
-        DeleteDataInFileSystem: bool = False,
-        ClientRequestToken: str = "",  # noqa: ARG002 - a second deletion finds nothing
-    ) -> dict[str, Any]:
-        with self._lock:
-            self._association(AssociationId).setdefault("DeletionTime", _now())
-        return {
-            "AssociationId": AssociationId,
-            "Lifecycle": "DELETING",
-            "DeleteDataInFileSystem": DeleteDataInFileSystem,
-        }
+        return {"FileSystemId": FileSystemId, "Lifecycle": "DELETING"}
 
     def tag_resource(self, *, ResourceARN: str, Tags: list[dict[str, str]]) -> dict[str, Any]:
         with self._lock:
@@ -290,7 +190,7 @@ class Fsx:
     def _purge(self) -> None:
         """Forget what was deleted a moment ago."""
         for records in (self._file_systems, self._associations):
-            for key in [key for key, record in records.items() if _elapsed(record.get("DeletionTime"))]:
+            for key in [key for key, record in records.items() if elapsed(record.get("DeletionTime"))]:
                 del records[key]
                 self._tokens = {token: name for token, name in self._tokens.items() if name != key}
 
@@ -306,42 +206,12 @@ class Fsx:
             raise rules.bad_request(f"File system '{fs_id}' is being deleted.")
         return record
 
-    def _association(self, name: str) -> dict[str, Any]:
-        self._purge()
-        if name not in self._associations:
-            raise ServiceError(
-                "DataRepositoryAssociationNotFound", f"Data repository association '{name}' does not exist."
-            )
-        return self._associations[name]
-
-    def _of_file_system(self, fs_id: str) -> list[dict[str, Any]]:
-        return [record for record in self._associations.values() if record["FileSystemId"] == fs_id]
-
-    def _check_association(self, fs_id: str, path: str, repository: str) -> None:
-        file_system = self._available(fs_id)
-        rules.check_association(
-            path=path,
-            repository=repository,
-            lustre=file_system["LustreConfiguration"],
-            version=file_system["FileSystemTypeVersion"],
-            existing=self._of_file_system(fs_id),
-        )
-
     def _by_arn(self, arn: str) -> dict[str, Any]:
         self._purge()
         for record in (*self._file_systems.values(), *self._associations.values()):
             if record["ResourceARN"] == arn:
                 return record
         raise ServiceError("ResourceNotFound", f"The resource '{arn}' does not exist.")
-
-    def _check_bucket(self, repository: str) -> None:
-        bucket = repository.removeprefix("s3://").partition("/")[0]
-        try:
-            self._client("s3").head_bucket(Bucket=bucket)
-        except ClientError as error:
-            raise rules.bad_request(
-                f"Amazon FSx is unable to validate access to the S3 bucket {bucket}. Ensure the bucket exists."
-            ) from error
 
     def _network_interface(self, subnet: str, security_groups: list[str] | None) -> dict[str, Any]:
         """The interface through which clients reach the file system; also the check of subnet and groups."""
@@ -371,9 +241,41 @@ class Fsx:
         if answer.pop("DeletionTime", None):
             answer["Lifecycle"] = "DELETING"
         else:
-            answer["Lifecycle"] = "AVAILABLE" if _elapsed(record["CreationTime"]) else "CREATING"
+            answer["Lifecycle"] = "AVAILABLE" if elapsed(record["CreationTime"]) else "CREATING"
         answer["Tags"] = tag_list(record["Tags"])
         return answer
+
+
+def _lustre(
+    given: dict[str, Any] | None, version: str, capacity: int | None, storage_type: str, subnets: list[str]
+) -> dict[str, Any]:
+    """What a new Lustre file system has beside what every file system has."""
+    lustre = {"DeploymentType": "SCRATCH_1", **(given or {})}
+    version = version or rules.DEFAULT_VERSIONS[lustre["DeploymentType"]]
+    rules.check_file_system(
+        capacity=capacity, storage_type=storage_type, version=version, subnets=subnets, lustre=lustre
+    )
+    configuration = {**LUSTRE_DEFAULTS, **_repository_settings(lustre), "MountName": _mount_name(lustre)}
+    return {"LustreConfiguration": configuration, "FileSystemTypeVersion": version}
+
+
+def _changed_lustre(record: dict[str, Any], changes: dict[str, Any], capacity: int) -> dict[str, Any]:
+    """The configuration after an update."""
+    lustre: dict[str, Any] = {**record["LustreConfiguration"], **changes}
+    if "MetadataConfiguration" in changes:
+        metadata = record["LustreConfiguration"].get("MetadataConfiguration", {})
+        lustre["MetadataConfiguration"] = {**metadata, **changes["MetadataConfiguration"]}
+    before = record["LustreConfiguration"].get("PerUnitStorageThroughput")
+    if lustre.get("EfaEnabled") and changes.get("PerUnitStorageThroughput", before) != before:
+        raise rules.bad_request("The throughput of an EFA-enabled file system cannot be changed.")
+    rules.check_file_system(
+        capacity=capacity,
+        storage_type=record["StorageType"],
+        version=record["FileSystemTypeVersion"],
+        subnets=record["SubnetIds"],
+        lustre={key: value for key, value in lustre.items() if key != "DataRepositoryConfiguration"},
+    )
+    return lustre
 
 
 def _repository_settings(lustre: dict[str, Any]) -> dict[str, Any]:
@@ -388,17 +290,6 @@ def _mount_name(lustre: dict[str, Any]) -> str:
     if lustre["DeploymentType"] == "SCRATCH_1":
         return "fsx"
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
-
-
-def _passes(record: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    known = {"file-system-id": record["FileSystemId"], "data-repository-type": "S3", "file-system-type": "LUSTRE"}
-    if wanted.get("Name") not in known:
-        raise rules.bad_request(f"The filter {wanted.get('Name')} is not supported; use {', '.join(known)}.")
-    return known[wanted["Name"]] in wanted.get("Values", ())
-
-
-def _elapsed(moment: datetime | None) -> bool:
-    return moment is not None and _now() - moment >= TRANSITION
 
 
 def _now() -> datetime:

@@ -28,6 +28,12 @@ def page(
     return list(items[start:end]), more
 
 
+def paged(key: str, items: Sequence[Any], size: int | None, token: str | None) -> dict[str, Any]:
+    """The whole answer of a list operation that spells its members as REST services do."""
+    shown, more = page(items, size=size, token=token)
+    return {key: shown, **({"nextToken": more["NextToken"]} if more else {})}
+
+
 def between(moment: datetime, after: datetime | None, before: datetime | None) -> bool:
     """Whether a moment lies between two optional ones; parsed requests carry naive UTC times."""
     return (after is None or moment > aware(after)) and (before is None or moment < aware(before))

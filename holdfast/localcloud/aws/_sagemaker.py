@@ -19,18 +19,31 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.localcloud.aws import _sagemaker_checks as checks
+from holdfast.localcloud.aws import _sagemaker_rules as rules
 from holdfast.localcloud.aws import _sagemaker_store as store
+from holdfast.localcloud.aws import _sagemaker_views as views
 from holdfast.localcloud.aws._clients import ClientFactory
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._paging import between, page, tag_dict, tag_list
+from holdfast.localcloud.aws._records import Shelf
+from holdfast.localcloud.aws._sagemaker_governance import Governance
+from holdfast.localcloud.aws._sagemaker_mlflow import Mlflow
 from holdfast.localcloud.aws._sagemaker_nodes import NodeOperations
+from holdfast.localcloud.aws._sagemaker_notices import Notices
+from holdfast.localcloud.aws._sagemaker_software import SoftwareUpdates
 
 MAX_TAGS = 50
-FIXED_GROUP_SETTINGS = ("InstanceType", "InstanceRequirements", "OverrideVpcConfig", "CapacityRequirements")
+FIXED_GROUP_SETTINGS = (
+    "InstanceType",
+    "InstanceRequirements",
+    "OverrideVpcConfig",
+    "CapacityRequirements",
+    "NetworkInterface",
+)
 
 
-class SageMaker(NodeOperations):
+class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
     """The HyperPod part of SageMaker in one account and region."""
 
     def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
@@ -38,16 +51,19 @@ class SageMaker(NodeOperations):
         self.region = region
         self.on_change: Callable[[], None] = lambda: None
         self._lock = threading.RLock()
+        Mlflow.__init__(self)
+        Governance.__init__(self)
         self._clusters: dict[str, store.Cluster] = {}
         self._references = checks.References(client=client)
         self._plane = plane
+        self._notices = Notices(client=client)
         plane.join(self)
 
     def create_cluster(
         self, *, ClusterName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
-        groups = _by_name(settings.pop("InstanceGroups", []))
-        checks.check_settings(settings, groups)
+        groups = _by_name(settings.pop("InstanceGroups", []), settings.pop("RestrictedInstanceGroups", []))
+        _judge(settings, groups)
         self._refuse_taken(ClusterName)
         self._references.check(settings, groups)
         networks = {name: self._references.networks(settings, group) for name, group in groups.items()}
@@ -65,7 +81,7 @@ class SageMaker(NodeOperations):
             for name, group in groups.items():
                 self._add_nodes(cluster, name, group["InstanceCount"], networks[name])
             self._clusters[ClusterName] = cluster
-            cluster.add_event(kind="Cluster", description="Cluster creation started.")
+            self._tell(cluster, kind="Cluster", description="Cluster creation started.")
             self._caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
@@ -74,16 +90,17 @@ class SageMaker(NodeOperations):
         *,
         ClusterName: str,
         InstanceGroups: list[dict[str, Any]] | None = None,
+        RestrictedInstanceGroups: list[dict[str, Any]] | None = None,
         InstanceGroupsToDelete: list[str] | None = None,
         **settings: Any,
     ) -> dict[str, Any]:
-        given = _by_name(InstanceGroups or [])
+        given = _by_name(InstanceGroups or [], RestrictedInstanceGroups or [])
         leaving = InstanceGroupsToDelete or []
         with self._lock:
             cluster = self._updatable(ClusterName)
-            merged = {**cluster.settings, **settings}
+            merged = _merged(cluster.settings, settings)
             groups = _merge_groups(cluster.groups, given, leaving)
-        checks.check_settings(merged, groups)
+        _judge(merged, groups)
         self._references.check({**merged, "VpcConfig": None} if not given else merged, given)
         networks = {name: self._references.networks(merged, group) for name, group in given.items()}
         with self._lock:
@@ -99,14 +116,14 @@ class SageMaker(NodeOperations):
                 trial.scale_in(name, group["InstanceCount"])
             for name in leaving:
                 trial.scale_in(name, 0)
-            trial.add_event(kind="Cluster", description="Cluster update started.")
+            self._tell(trial, kind="Cluster", description="Cluster update started.")
             self._clusters[cluster.name] = trial
             self._caller_changed(trial)
             return {"ClusterArn": trial.arn}
 
     def describe_cluster(self, *, ClusterName: str) -> dict[str, Any]:
         with self._lock:
-            return store.describe(copy.deepcopy(self._find(ClusterName)))
+            return views.describe(copy.deepcopy(self._find(ClusterName)))
 
     def list_clusters(
         self,
@@ -153,47 +170,69 @@ class SageMaker(NodeOperations):
             cluster.status = "Deleting"
             for node in cluster.nodes.values():
                 node.request = "delete"
-            cluster.add_event(kind="Cluster", description="Cluster deletion started.")
+            self._tell(cluster, kind="Cluster", description="Cluster deletion started.")
             self._caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
     def add_tags(self, *, ResourceArn: str, Tags: list[dict[str, str]]) -> dict[str, Any]:
         with self._lock:
-            cluster = self._tagged(ResourceArn)
-            tags = cluster.tags | tag_dict(Tags)
-            if len(tags) > MAX_TAGS:
-                raise ServiceError("ResourceLimitExceeded", f"A cluster can have at most {MAX_TAGS} tags.")
-            cluster.tags = tags
+            tags = self._tagged(ResourceArn)
+            added = tags | tag_dict(Tags)
+            if len(added) > MAX_TAGS:
+                raise ServiceError("ResourceLimitExceeded", f"A resource can have at most {MAX_TAGS} tags.")
+            tags.update(added)
             self._plane.changed()
-            return {"Tags": tag_list(tags)}
+            return {"Tags": tag_list(added)}
 
     def list_tags(
         self, *, ResourceArn: str, NextToken: str | None = None, MaxResults: int | None = None
     ) -> dict[str, Any]:
         with self._lock:
-            tags = tag_list(self._tagged(ResourceArn).tags)
+            tags = tag_list(self._tagged(ResourceArn))
         shown, more = page(tags, size=MaxResults, token=NextToken)
         return {"Tags": shown, **more}
 
     def delete_tags(self, *, ResourceArn: str, TagKeys: list[str]) -> dict[str, Any]:
         with self._lock:
-            cluster = self._tagged(ResourceArn)
-            cluster.tags = {key: value for key, value in cluster.tags.items() if key not in TagKeys}
+            tags = self._tagged(ResourceArn)
+            for key in TagKeys:
+                tags.pop(key, None)
             self._plane.changed()
             return {}
 
-    def state(self) -> list[dict[str, Any]]:
-        with self._lock:
-            return [store.cluster_record(cluster) for cluster in self._clusters.values()]
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._notices.close()
 
-    def restore(self, state: list[dict[str, Any]]) -> None:
+    def state(self) -> dict[str, Any]:
         with self._lock:
-            self._clusters = {record["name"]: store.cluster_from(record) for record in state}
+            clusters = [store.cluster_record(cluster) for cluster in self._clusters.values()]
+            return {"clusters": clusters, **{name: shelf.dump() for name, shelf in self._shelves().items()}}
 
-    def _tagged(self, arn: str) -> store.Cluster:
-        if ":cluster/" not in arn:
-            raise NotOurs
-        return self._find(arn)
+    def restore(self, state: dict[str, Any]) -> None:
+        with self._lock:
+            self._clusters = {record["name"]: store.cluster_from(record) for record in state["clusters"]}
+            for name, shelf in self._shelves().items():
+                shelf.load(state[name])
+
+    def _shelves(self) -> dict[str, Shelf]:
+        return {
+            "apps": self._mlflow_apps,
+            "servers": self._tracking_servers,
+            "schedulers": self._scheduler_configs,
+            "quotas": self._compute_quotas,
+        }
+
+    def _tagged(self, arn: str) -> dict[str, str]:
+        """The tags of a cluster, or of another thing that is ours."""
+        if ":cluster/" in arn:
+            return self._find(arn).tags
+        for shelf in self._shelves().values():
+            for record in shelf.values():
+                if arn in record.content.values():
+                    tags: dict[str, str] = record.content["Tags"]
+                    return tags
+        raise NotOurs
 
     def _refuse_taken(self, name: str) -> None:
         with self._lock:
@@ -210,11 +249,25 @@ class SageMaker(NodeOperations):
         return cluster
 
 
-def _by_name(specifications: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    groups = {group["InstanceGroupName"]: group for group in specifications}
-    if len(groups) != len(specifications):
-        raise checks.refuse("InstanceGroups contains duplicate instance group names.")
+def _by_name(plain: list[dict[str, Any]], restricted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    listed = [*plain, *({**group, rules.RESTRICTED: True} for group in restricted)]
+    groups = {group["InstanceGroupName"]: group for group in listed}
+    if len(groups) != len(listed):
+        raise rules.refuse("InstanceGroups contains duplicate instance group names.")
     return groups
+
+
+def _judge(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
+    rules.check_settings(settings, groups)
+    rules.check_spot(settings, groups)
+
+
+def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Settings after an update. What orchestrates a cluster stays what it is."""
+    old, new = before.get("Orchestrator"), changes.get("Orchestrator")
+    if new is not None and (old is None or old.keys() != new.keys() or ("Eks" in old and old != new)):
+        raise rules.refuse("The orchestrator of an existing cluster cannot be changed.")
+    return {**before, **changes}
 
 
 def _merge_groups(
@@ -222,18 +275,20 @@ def _merge_groups(
 ) -> dict[str, dict[str, Any]]:
     for name in leaving:
         if name not in existing:
-            raise checks.refuse(f"Instance group '{name}' in InstanceGroupsToDelete does not exist.")
+            raise rules.refuse(f"Instance group '{name}' in InstanceGroupsToDelete does not exist.")
         if name in given:
-            raise checks.refuse(f"Instance group '{name}' is in both InstanceGroups and InstanceGroupsToDelete.")
+            raise rules.refuse(f"Instance group '{name}' is in both InstanceGroups and InstanceGroupsToDelete.")
     for name, group in given.items():
         before = existing.get(name)
         if before is None:
             continue
+        if (rules.RESTRICTED in before) != (rules.RESTRICTED in group):
+            raise rules.refuse(f"Instance group '{name}' cannot change between restricted and unrestricted.")
         for key in FIXED_GROUP_SETTINGS:
             if before.get(key) != group.get(key):
-                raise checks.refuse(f"{key} of the existing instance group '{name}' cannot be changed.")
+                raise rules.refuse(f"{key} of the existing instance group '{name}' cannot be changed.")
         if before.get("SlurmConfig", {}).get("NodeType") != group.get("SlurmConfig", {}).get("NodeType"):
-            raise checks.refuse(f"SlurmConfig.NodeType of the existing instance group '{name}' cannot be changed.")
+            raise rules.refuse(f"SlurmConfig.NodeType of the existing instance group '{name}' cannot be changed.")
     return {name: group for name, group in {**existing, **given}.items() if name not in leaving}
 
 

@@ -1,68 +1,17 @@
-"""What CreateCluster and UpdateCluster refuse beyond the API's shapes: settings that contradict each other, and
-references to things that do not exist. References are looked up through the other services' own APIs."""
+"""What CreateCluster and UpdateCluster refuse because of what is, or is not, elsewhere: networks, roles, lifecycle
+scripts, EKS clusters, alarms. They are looked up through the other services' own APIs."""
 
-from collections import Counter
 from ipaddress import IPv4Network
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws._clients import ClientFactory
-from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._sagemaker_rules import refuse
 
-
-def refuse(message: str) -> ServiceError:
-    return ServiceError("ValidationException", message)
-
-
-def check_settings(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-    """Contradictions inside one request."""
-    if "RestrictedInstanceGroups" in settings:
-        raise _unavailable("RestrictedInstanceGroups")
-    orchestrator = settings.get("Orchestrator")
-    if orchestrator is not None:
-        if len(orchestrator) != 1:
-            raise refuse("Exactly one of Eks or Slurm must be specified in Orchestrator.")
-        if "Eks" in orchestrator:
-            raise _unavailable("Orchestrator.Eks")
-    if not groups:
-        raise refuse("At least one instance group must be specified in InstanceGroups.")
-    for name, group in groups.items():
-        if ("InstanceType" in group) == ("InstanceRequirements" in group):
-            raise refuse(f"Exactly one of InstanceType or InstanceRequirements must be specified for group '{name}'.")
-        if group.get("MinInstanceCount", 0) > group["InstanceCount"]:
-            raise refuse(f"MinInstanceCount must not exceed InstanceCount in instance group '{name}'.")
-        kinds = Counter(next(iter(config)) for config in group.get("InstanceStorageConfigs", ()))
-        for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
-            if kinds[kind] > 1:
-                raise refuse(f"At most one {kind} is allowed in InstanceStorageConfigs of instance group '{name}'.")
-            if kinds[kind] and not (group.get("OverrideVpcConfig") or settings.get("VpcConfig")):
-                raise refuse(f"{kind} of instance group '{name}' requires a VpcConfig.")
-    _check_slurm(orchestrator, groups)
-
-
-def _check_slurm(orchestrator: dict[str, Any] | None, groups: dict[str, dict[str, Any]]) -> None:
-    configured = {name: group["SlurmConfig"] for name, group in groups.items() if "SlurmConfig" in group}
-    if not orchestrator:
-        if configured:
-            raise refuse(f"SlurmConfig of instance group '{next(iter(configured))}' requires Orchestrator.Slurm.")
-        return
-    missing = [name for name in groups if name not in configured]
-    if missing:
-        raise refuse(f"SlurmConfig must be specified for instance group '{missing[0]}' when Orchestrator is Slurm.")
-    kinds = Counter(config["NodeType"] for config in configured.values())
-    if kinds["Controller"] == 0:
-        raise refuse("No InstanceGroup with Controller node type found.")
-    if kinds["Controller"] > 1:
-        raise refuse(f"{kinds['Controller']} Controller Groups found. Exactly one is allowed.")
-    if kinds["Login"] > 1:
-        raise refuse(f"{kinds['Login']} Login Groups found. At most one is allowed.")
-    for name, config in configured.items():
-        partitions = config.get("PartitionNames", [])
-        if config["NodeType"] == "Compute" and not partitions:
-            raise refuse(f"PartitionNames is required for Compute instance group '{name}'.")
-        if config["NodeType"] != "Compute" and partitions:
-            raise refuse(f"PartitionNames is not allowed for {config['NodeType']} instance group '{name}'.")
+EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
+EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
+"""SageMaker developer guide, "Prerequisites for EKS orchestration", read on 2026-11-20."""
 
 
 class References:
@@ -79,10 +28,30 @@ class References:
                 self._check_vpc(vpc)
         for role in {group["ExecutionRole"] for group in groups.values()}:
             self._check_role(role)
-        slurm = bool(settings.get("Orchestrator"))
+        orchestrator = settings.get("Orchestrator") or {}
+        if "Eks" in orchestrator:
+            self._check_eks(orchestrator["Eks"]["ClusterArn"])
+        if settings.get("ClusterRole"):
+            self._check_role(settings["ClusterRole"])
+        for group in groups.values():
+            for key in ("ScheduledUpdateConfig", "AutoPatchConfig"):
+                self.check_alarms(group.get(key, {}).get("DeploymentConfig", {}))
+        slurm = "Slurm" in orchestrator
         for config in {_lifecycle_key(group) for group in groups.values()} - {None}:
             assert config is not None
             self._check_lifecycle(*config, slurm=slurm)
+
+    def check_alarms(self, deployment: dict[str, Any]) -> None:
+        """The alarms that would roll an update back must exist."""
+        names = [alarm["AlarmName"] for alarm in deployment.get("AutoRollbackConfiguration", ())]
+        if not names:
+            return
+        kinds = ["MetricAlarm", "CompositeAlarm"]
+        told = self._client("cloudwatch").describe_alarms(AlarmNames=names, AlarmTypes=kinds)
+        known = {alarm["AlarmName"] for key in ("MetricAlarms", "CompositeAlarms") for alarm in told.get(key, ())}
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise refuse(f"The CloudWatch alarm '{missing[0]}' of AutoRollbackConfiguration does not exist.")
 
     def networks(self, settings: dict[str, Any], group: dict[str, Any]) -> list[tuple[IPv4Network, str]]:
         """Subnet ranges and zones a group's nodes take addresses from."""
@@ -110,6 +79,23 @@ class References:
         for group in groups:
             if group["VpcId"] not in vpcs:
                 raise refuse(f"Security group {group['GroupId']} is not in the VPC of the subnets, {vpcs.pop()}.")
+
+    def _check_eks(self, arn: str) -> None:
+        try:
+            found = self._client("eks").describe_cluster(name=arn.rsplit("/", 1)[-1])["cluster"]
+        except ClientError:
+            found = {}
+        if found.get("arn") != arn:
+            raise refuse(f"Unable to find the EKS cluster {arn}.")
+        if found["status"] not in ("ACTIVE", "UPDATING"):
+            raise refuse(f"EKS cluster {arn} is in {found['status']} status. It must be ACTIVE.")
+        mode = found["accessConfig"]["authenticationMode"]
+        if mode not in EKS_AUTHENTICATION:
+            allowed = " or ".join(EKS_AUTHENTICATION)
+            raise refuse(f"EKS cluster {arn} has authentication mode {mode}. It must be {allowed}.")
+        if found["version"] not in EKS_VERSIONS:
+            allowed = f"{EKS_VERSIONS[0]} to {EKS_VERSIONS[-1]}"
+            raise refuse(f"EKS cluster {arn} has Kubernetes version {found['version']}. Supported are {allowed}.")
 
     def _check_role(self, arn: str) -> None:
         try:
@@ -152,9 +138,3 @@ def _lifecycle_key(group: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
 
 def _message(error: ClientError) -> str:
     return str(error.response["Error"].get("Message", error))
-
-
-def _unavailable(what: str) -> ServiceError:
-    return ServiceError(
-        "NotImplementedException", f"not implemented by the embedded AWS: sagemaker clusters with {what}", 501
-    )

@@ -3,30 +3,23 @@
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
-import threading
-from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Any
 
 from holdfast.localcloud.aws import _sagemaker_store as store
+from holdfast.localcloud.aws import _sagemaker_views as views
 from holdfast.localcloud.aws._errors import ServiceError
-from holdfast.localcloud.aws._hyperpod_plane import Plane
-from holdfast.localcloud.aws._paging import aware, between, page
-from holdfast.localcloud.aws._sagemaker_checks import References, refuse
-
-NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "NotFound")
-CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
+from holdfast.localcloud.aws._paging import between, page
+from holdfast.localcloud.aws._sagemaker_checks import References
+from holdfast.localcloud.aws._sagemaker_reports import Reports
+from holdfast.localcloud.aws._sagemaker_rules import refuse
 
 
-class NodeOperations:
-    """Half of the SageMaker service: everything about nodes. The other half, `SageMaker`, owns the attributes."""
+class NodeOperations(Reports):
+    """The node operations; `SageMaker` owns the attributes."""
 
-    on_change: Callable[[], None]
-    _lock: threading.RLock
-    _clusters: dict[str, store.Cluster]
     _references: References
-    _plane: Plane
 
     def list_cluster_nodes(
         self,
@@ -55,7 +48,7 @@ class NodeOperations:
                 ),
                 reverse=SortOrder == "Descending",
             )
-            summaries = [store.node_summary(cluster, node, with_logical_id=IncludeNodeLogicalIds) for node in found]
+            summaries = [views.node_summary(cluster, node, with_logical_id=IncludeNodeLogicalIds) for node in found]
         shown, more = page(summaries, size=MaxResults, token=NextToken)
         return {"ClusterNodeSummaries": shown, **more}
 
@@ -69,7 +62,7 @@ class NodeOperations:
                 raise ServiceError(
                     "ResourceNotFound", f"Node '{NodeId or NodeLogicalId}' not found in cluster '{cluster.name}'."
                 )
-            return {"NodeDetails": copy.deepcopy(store.node_details(cluster, node))}
+            return {"NodeDetails": copy.deepcopy(views.node_details(cluster, node))}
 
     def list_cluster_events(
         self,
@@ -163,77 +156,6 @@ class NodeOperations:
                 self._begin_change(cluster)
         return {"Successful": added, "Failed": failed}
 
-    def requests(self) -> list[dict[str, str]]:
-        """What callers want done with single nodes, for the control plane."""
-        with self._lock:
-            return [
-                {"cluster_arn": cluster.arn, "instance_id": node.instance_id, "action": node.request}
-                for cluster in self._clusters.values()
-                for node in cluster.nodes.values()
-                if node.request
-            ]
-
-    def report(self, body: dict[str, Any]) -> None:
-        """Take over what the control plane says of a cluster."""
-        with self._lock:
-            cluster = self._find(body["cluster_arn"])
-            _check_report(body)
-            for node in body.get("nodes", ()):
-                self._report_node(cluster, node)
-            for event in body.get("events", ()):
-                cluster.add_event(
-                    kind=event["resource_type"],
-                    description=event.get("description", ""),
-                    level=event.get("level", "Info"),
-                    group=event.get("instance_group", ""),
-                    instance_id=event.get("instance_id", ""),
-                )
-            self._report_cluster(cluster, body)
-        self.on_change()
-
-    def _report_cluster(self, cluster: store.Cluster, body: dict[str, Any]) -> None:
-        status = body.get("cluster_status")
-        if cluster.status == "Deleting" and status != "Deleted":
-            return  # said before the control plane learned of the deletion
-        if "failure_message" in body:
-            cluster.failure = body["failure_message"]
-        if status == "Deleted":
-            del self._clusters[cluster.name]
-        elif status:
-            if status == "RollingBack" and cluster.status != "RollingBack":
-                cluster.restore_groups()
-            cluster.status = status
-            if status in ("InService", "Failed"):
-                cluster.settle()
-
-    def _report_node(self, cluster: store.Cluster, said: dict[str, Any]) -> None:
-        node = cluster.nodes.get(said["instance_id"])
-        old = cluster.nodes.get(said.get("replaces", ""))
-        if old is not None:
-            del cluster.nodes[old.instance_id]
-            if node is None:
-                moment = store.now()
-                node = copy.copy(old)
-                node.instance_id, node.request, node.message = said["instance_id"], "", ""
-                node.created = node.launched = moment
-                cluster.nodes[node.instance_id] = node
-        if node is None:
-            if said["status"] == "NotFound":
-                return
-            raise ServiceError(
-                "ResourceNotFound", f"node '{said['instance_id']}' is not in cluster '{cluster.name}'", 404
-            )
-        if said["status"] == "NotFound":
-            del cluster.nodes[node.instance_id]
-            return
-        if node.request == "reboot" and (said["status"] == "Pending" or "launch_time" in said):
-            node.request = ""  # the reboot has begun, or has already happened
-        node.status = said["status"]
-        node.message = said.get("message", "")
-        node.private_ip = said.get("private_ip", node.private_ip)
-        if "launch_time" in said:
-            node.launched = _moment(said["launch_time"])
-
     def _ask(
         self,
         action: str,
@@ -288,37 +210,14 @@ class NodeOperations:
                 return "InvalidNodeStatus", f"Node '{node.instance_id}' is a Slurm controller and cannot be deleted."
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
-        cluster.add_event(
+        self._tell(
+            cluster,
             kind="Instance",
             description=f"A caller asked to {action} the instance.",
             group=node.group,
             instance_id=node.instance_id,
         )
         return None
-
-    def _begin_change(self, cluster: store.Cluster) -> None:
-        if cluster.status == "InService":
-            cluster.status, cluster.failure = "Updating", ""
-        self._caller_changed(cluster)
-
-    def _caller_changed(self, cluster: store.Cluster) -> None:
-        if self._plane.simulated:
-            self._simulate(cluster)
-        self._plane.changed()
-
-    def _simulate(self, cluster: store.Cluster) -> None:
-        """Do at once what a control plane would do."""
-        for node in list(cluster.nodes.values()):
-            if node.request == "delete":
-                del cluster.nodes[node.instance_id]
-            elif node.request == "replace":
-                said = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
-                self._report_node(cluster, said)
-            else:
-                node.status, node.request = "Running", ""
-        ended = {"Creating": "InService", "Updating": "InService", "Deleting": "Deleted"}.get(cluster.status)
-        if ended:
-            self._report_cluster(cluster, {"cluster_status": ended})
 
     def _add_nodes(
         self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
@@ -327,29 +226,8 @@ class NodeOperations:
         taken |= {node.private_ip for node in cluster.nodes.values()}
         store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
 
-    def _find(self, name_or_arn: str) -> store.Cluster:
-        for cluster in self._clusters.values():
-            if name_or_arn in (cluster.name, cluster.arn):
-                return cluster
-        raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
-
 
 def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:
     return cluster.nodes.get(node_id) or next(
         (node for node in cluster.nodes.values() if node.logical_id == node_id), None
     )
-
-
-def _check_report(body: dict[str, Any]) -> None:
-    status = body.get("cluster_status")
-    if status is not None and status not in CLUSTER_STATUSES:
-        raise refuse(f"cluster_status is '{status}'; allowed: {', '.join(CLUSTER_STATUSES)}")
-    for node in body.get("nodes", ()):
-        if node.get("status") not in NODE_STATUSES or not node.get("instance_id"):
-            raise refuse(f"a node needs instance_id and a status among {', '.join(NODE_STATUSES)}; given: {node}")
-
-
-def _moment(given: str | float) -> datetime:
-    if isinstance(given, str):
-        return aware(datetime.fromisoformat(given))
-    return datetime.fromtimestamp(given, tz=UTC)

@@ -1,6 +1,6 @@
-"""Records of HyperPod clusters: plain data, the transitions between their states, and what the API says of them.
+"""Records of HyperPod clusters: plain data, and the transitions between their states.
 
-Nothing here talks to another service or knows HTTP; `_sagemaker` validates and calls, `_hyperpod_plane` reports.
+Nothing here talks to another service or knows HTTP. What the API says of a record is in `_sagemaker_views`.
 """
 
 import copy
@@ -18,28 +18,6 @@ from holdfast.localcloud.aws._errors import ServiceError
 EVENTS_KEPT = 5000
 FIRST_HOST = 10  # nodes of a /24 are called ip-...-10 and up; AWS itself keeps the first four and the last address
 RESERVED_LOW = 4
-COPIED_SETTINGS = (
-    "InstanceGroupName",
-    "InstanceType",
-    "LifeCycleConfig",
-    "ExecutionRole",
-    "InstanceStorageConfigs",
-    "OnStartDeepHealthChecks",
-    "TrainingPlanArn",
-    "OverrideVpcConfig",
-    "ScheduledUpdateConfig",
-    "CapacityRequirements",
-    "SlurmConfig",
-    "NetworkInterface",
-)
-CLUSTER_SETTINGS = (
-    "VpcConfig",
-    "Orchestrator",
-    "NodeRecovery",
-    "TieredStorageConfig",
-    "NodeProvisioningMode",
-    "ClusterRole",
-)
 
 
 @dataclass(kw_only=True)
@@ -77,6 +55,8 @@ class Cluster:
     events: list[dict[str, Any]] = field(default_factory=list)
     previous_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     leaving_groups: list[str] = field(default_factory=list)
+    software: dict[str, str] = field(default_factory=dict)
+    """Group name -> status of its last software update."""
 
     def of_group(self, group: str) -> list[Node]:
         """Nodes of a group, in order of their numbers."""
@@ -88,7 +68,7 @@ class Cluster:
 
     def add_event(
         self, *, kind: str, description: str, level: str = "Info", group: str = "", instance_id: str = ""
-    ) -> None:
+    ) -> dict[str, Any]:
         """Append an event; the oldest go when there are too many."""
         event = {
             "EventId": str(uuid.uuid4()),
@@ -105,6 +85,7 @@ class Cluster:
             event["InstanceId"] = instance_id
         self.events.append(event)
         del self.events[:-EVENTS_KEPT]
+        return event
 
     def scale_in(self, group: str, count: int) -> None:
         """Ask for the deletion of the highest-numbered nodes beyond `count`."""
@@ -189,112 +170,3 @@ def _free_addresses(networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
             address: IPv4Address = network[offset]
             if str(address) not in taken:
                 yield address, zone
-
-
-def group_details(cluster: Cluster, name: str) -> dict[str, Any]:
-    """A group as DescribeCluster shows it."""
-    leaving = name in cluster.leaving_groups and name not in cluster.groups
-    group = cluster.previous_groups.get(name, {}) if leaving else cluster.groups[name]
-    details: dict[str, Any] = {key: group[key] for key in COPIED_SETTINGS if key in group}
-    details["InstanceGroupName"] = name
-    running = [node for node in cluster.of_group(name) if node.status == "Running"]
-    target = 0 if leaving else group["InstanceCount"]
-    details |= {
-        "CurrentCount": len(running),
-        "TargetCount": target,
-        "ThreadsPerCore": group.get("ThreadsPerCore", 1),
-        "Status": "Deleting" if leaving else _group_status(cluster, name, target),
-        "ImageVersionStatus": "UpToDate",
-    }
-    if "MinInstanceCount" in group:
-        details["MinCount"] = group["MinInstanceCount"]
-    if "InstanceRequirements" in group:
-        types = group["InstanceRequirements"]["InstanceTypes"]
-        details["InstanceRequirements"] = {"CurrentInstanceTypes": types, "DesiredInstanceTypes": types}
-    for key in ("ImageId", "ImageReleaseVersion"):
-        if key in group:
-            details |= {f"Current{key}": group[key], f"Desired{key}": group[key]}
-    if "KubernetesConfig" in group:
-        details["KubernetesConfig"] = {
-            f"{when}{key}": value for key, value in group["KubernetesConfig"].items() for when in ("Current", "Desired")
-        }
-    if "AutoPatchConfig" in group:
-        patch = dict(group["AutoPatchConfig"])
-        schedule = patch.pop("PatchSchedule", None)
-        if schedule is not None:
-            patch |= {"CurrentPatchSchedule": schedule, "DesiredPatchSchedule": schedule}
-        details["AutoPatchConfig"] = patch
-    return details
-
-
-def _group_status(cluster: Cluster, name: str, target: int) -> str:
-    nodes = cluster.of_group(name)
-    settled = len(nodes) == target and all(node.status == "Running" for node in nodes)
-    if cluster.status in ("Creating", "Deleting", "Failed"):
-        return "InService" if settled and cluster.status == "Creating" else cluster.status
-    if settled:
-        return "InService"
-    if cluster.status in ("Updating", "RollingBack"):
-        return "Updating"
-    return "Degraded"
-
-
-def instance_status(node: Node) -> dict[str, str]:
-    """The status structure of a node."""
-    return {"Status": node.status, "Message": node.message} if node.message else {"Status": node.status}
-
-
-def hostname(node: Node, region: str) -> str:
-    return f"ip-{node.private_ip.replace('.', '-')}.{region}.compute.internal"
-
-
-def node_summary(cluster: Cluster, node: Node, *, with_logical_id: bool) -> dict[str, Any]:
-    """A node as ListClusterNodes shows it."""
-    summary = {
-        "InstanceGroupName": node.group,
-        "InstanceId": node.instance_id,
-        "InstanceType": instance_type(cluster, node.group),
-        "LaunchTime": node.launched,
-        "InstanceStatus": instance_status(node),
-        "PrivateDnsHostname": hostname(node, cluster.region),
-    }
-    return summary | ({"NodeLogicalId": node.logical_id} if with_logical_id else {})
-
-
-def node_details(cluster: Cluster, node: Node) -> dict[str, Any]:
-    """A node as DescribeClusterNode shows it."""
-    group = cluster.groups.get(node.group) or cluster.previous_groups.get(node.group, {})
-    kept = ("LifeCycleConfig", "OverrideVpcConfig", "InstanceStorageConfigs", "NetworkInterface")
-    details = {key: group[key] for key in kept if key in group}
-    return details | {
-        **node_summary(cluster, node, with_logical_id=True),
-        "ThreadsPerCore": group.get("ThreadsPerCore", 1),
-        "PrivatePrimaryIp": node.private_ip,
-        "Placement": {"AvailabilityZone": node.zone},
-        "CapacityType": "Spot" if "Spot" in group.get("CapacityRequirements", {}) else "OnDemand",
-    }
-
-
-def instance_type(cluster: Cluster, group_name: str) -> str:
-    """The type of a group's instances; of several allowed types the first has priority."""
-    group = cluster.groups.get(group_name) or cluster.previous_groups.get(group_name, {})
-    chosen = group.get("InstanceType") or group.get("InstanceRequirements", {}).get("InstanceTypes", [""])[0]
-    return str(chosen)
-
-
-def describe(cluster: Cluster) -> dict[str, Any]:
-    """A cluster as DescribeCluster shows it."""
-    names = [*cluster.groups, *(name for name in cluster.leaving_groups if name not in cluster.groups)]
-    answer = {
-        "ClusterArn": cluster.arn,
-        "ClusterName": cluster.name,
-        "ClusterStatus": cluster.status,
-        "CreationTime": cluster.created,
-        "InstanceGroups": [group_details(cluster, name) for name in names],
-        **{key: cluster.settings[key] for key in CLUSTER_SETTINGS if key in cluster.settings},
-    }
-    if cluster.failure:
-        answer["FailureMessage"] = cluster.failure
-    if "AutoScaling" in cluster.settings:
-        answer["AutoScaling"] = {**cluster.settings["AutoScaling"], "Status": "InService"}
-    return answer

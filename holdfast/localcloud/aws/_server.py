@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,13 +21,12 @@ from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
-from holdfast.localcloud.aws._clients import Clients
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._front import Front, json_response
 from holdfast.localcloud.aws._gate import Gate
+from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._persistence import Persistence
-from holdfast.localcloud.aws._service import Caller, HostedService
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +54,11 @@ class EmbeddedAws:
             self.port: int = sockets[0].getsockname()[1]
             self.endpoint = f"http://localhost:{self.port}"
             self._plane = Plane(simulated=hyperpod == "simulated")
-            self._services = self._make_services()
             gate = Gate()
+            self._services = hosted(port=self.port, plane=self._plane, in_moto=partial(self._in_moto, gate))
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
-            self._front = Front(services=self._services, private=self._private, gate=gate)
+            by_scope = {service.scope: service for service in self._services.values()}
+            self._front = Front(services=by_scope, private=self._private, gate=gate)
             self._servers = [_server(one, self._front) for one in sockets]
             self._threads = [
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -121,24 +121,12 @@ class EmbeddedAws:
         self._front.ready = True
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
-    def _make_services(self) -> Mapping[str, HostedService]:
-        def clients(caller: Caller) -> Clients:
-            return Clients(endpoint=f"http://127.0.0.1:{self.port}", account=caller.account, region=caller.region)
-
-        def service(name: str, load: Any, *, beside_moto: bool = False, **more: Any) -> HostedService:
-            def create(caller: Caller) -> Any:
-                place = {"account": caller.account, "region": caller.region}
-                return load()(client=clients(caller), **place, **more)
-
-            return HostedService(name=name, load=load, create=create, beside_moto=beside_moto)
-
-        services = [
-            service("cloudformation", _cloudformation),
-            service("fsx", _fsx),
-            service("sagemaker", _sagemaker, beside_moto=True, plane=self._plane),
-            HostedService(name="cloudtrail", load=_cloudtrail, create=lambda _: _cloudtrail()(), beside_moto=True),
-        ]
-        return {service.name: service for service in services}
+    @contextlib.contextmanager
+    def _in_moto(self, gate: Gate, service: str) -> Iterator[None]:
+        """Change moto's state of a service without a request to it."""
+        with gate.shared():
+            yield
+        self._front.changed_moto(service)
 
     def _private(self, request: Request) -> Response:
         where = (request.method, request.path)
@@ -147,6 +135,9 @@ class EmbeddedAws:
                 return json_response(self.health(), status=200 if self._front.ready else 503)
             if not self._front.ready:
                 return json_response({"code": "ServiceUnavailable", "message": "restoring"}, status=503)
+            if where == ("GET", "/_holdfast/releases"):
+                found = self._services["cloudformation"].instances()
+                return json_response({"releases": [release for one in found for release in one.releases()]})
             if where == ("GET", "/_holdfast/hyperpod/watch"):
                 version = request.args.get("version", type=int, default=-1)
                 timeout_s = min(request.args.get("timeout_s", type=float, default=10.0), LONGEST_WATCH_S)
@@ -223,27 +214,3 @@ def _warm_up() -> None:
     """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
     for name in ("cfnlint.schema.manager", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)
-
-
-def _cloudformation() -> Any:
-    from holdfast.localcloud.aws.cloudformation import CloudFormation
-
-    return CloudFormation
-
-
-def _fsx() -> type:
-    from holdfast.localcloud.aws._fsx import Fsx
-
-    return Fsx
-
-
-def _sagemaker() -> type:
-    from holdfast.localcloud.aws._sagemaker import SageMaker
-
-    return SageMaker
-
-
-def _cloudtrail() -> type:
-    from holdfast.localcloud.aws._cloudtrail import CloudTrail
-
-    return CloudTrail

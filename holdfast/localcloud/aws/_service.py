@@ -36,6 +36,7 @@ from moto.core.utils import get_service_model
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._routes import Routes
 from holdfast.localcloud.aws._validate import violations
 
 JSON_CONTENT = "application/x-amz-json-1.1"
@@ -59,12 +60,15 @@ class HostedService:
         load: Callable[[], type],
         create: Callable[[Caller], Any],
         beside_moto: bool = False,
+        scope: str = "",
     ) -> None:
         """`load` imports the class (late, for start-up's sake), `create` makes an object of it.
 
         `beside_moto`: operations without a method here are moto's; otherwise they are nobody's.
+        `scope`: the service as signatures name it. Default: the service's name.
         """
         self.name = name
+        self.scope = scope or name
         self.beside_moto = beside_moto
         self.on_change: Callable[[], None] = lambda: None
         self._load = functools.cache(load)
@@ -76,6 +80,11 @@ class HostedService:
     def model(self) -> ServiceModel:
         model: ServiceModel = get_service_model(self.name)
         return model
+
+    @functools.cached_property
+    def routes(self) -> Routes:
+        """The way from the method and path of a REST request to its operation."""
+        return Routes(self.model)
 
     def owns(self, operation: str) -> bool:
         """Whether there is a method for the operation."""
@@ -89,16 +98,21 @@ class HostedService:
                 instance = self._make(caller)
             return instance
 
+    def instances(self) -> list[Any]:
+        """The service objects that there are."""
+        with self._lock:
+            return list(self._instances.values())
+
     def handle(self, *, request: Request, operation: str, caller: Caller) -> Response:
         """Answer one request. Lets `NotOurs` through."""
-        request_id = str(uuid.uuid4())
+        request_id, protocol = str(uuid.uuid4()), self._protocol(request)
         try:
             operation_model = self._operation_model(operation)
-            arguments = self._arguments(request, operation_model)
+            arguments = self._arguments(request, operation_model, protocol)
             result = getattr(self.at(caller), xform_name(operation))(**arguments)
         except ServiceError as error:
-            return error_response(protocol=self.model.protocol, error=error, request_id=request_id)
-        return self._response(operation_model, result or {}, request_id)
+            return error_response(protocol=protocol, error=error, request_id=request_id)
+        return self._response(operation_model, result or {}, request_id, protocol)
 
     def state(self) -> Any:
         """What to keep across restarts, for all accounts and regions."""
@@ -120,9 +134,7 @@ class HostedService:
 
     def close(self) -> None:
         """Stop what runs in the background."""
-        with self._lock:
-            instances = list(self._instances.values())
-        for instance in instances:
+        for instance in self.instances():
             if hasattr(instance, "close"):
                 instance.close()
 
@@ -140,12 +152,17 @@ class HostedService:
             raise ServiceError("InvalidAction", f"The action {operation} is not valid for this endpoint.") from None
         return model
 
-    def _arguments(self, request: Request, operation_model: OperationModel) -> dict[str, Any]:
+    def _protocol(self, request: Request) -> str:
+        """The model's first protocol, unless the request speaks another one: some services know several."""
+        if "X-Amz-Target" in request.headers:
+            return "json"
+        return "query" if self.model.protocol not in PROTOCOL_PARSERS else str(self.model.protocol)
+
+    def _arguments(self, request: Request, operation_model: OperationModel, protocol: str) -> dict[str, Any]:
         shape = operation_model.input_shape
         if shape is None:
             return {}
-        protocol = self.model.protocol
-        body = request.get_data() if protocol == "json" else b""
+        body = request.get_data() if protocol.endswith("json") else b""
         given = _json_object(body) if protocol == "json" else None
         found = violations(shape=shape, value=given) if given is not None else []
         if not found:
@@ -157,28 +174,27 @@ class HostedService:
                         "headers": request.headers,
                         "body": body,
                         "url_path": request.path,
-                        "url_params": {},
+                        "url_params": self.routes.labels(request) if protocol.startswith("rest") else {},
                     }
                 )
             except (ValueError, TypeError) as error:
-                raise ServiceError(self._validation_code(), f"a value cannot be read: {error}") from error
+                raise ServiceError(_validation_code(protocol), f"a value cannot be read: {error}") from error
             if given is None:
                 found = violations(shape=shape, value=parsed)
             if not found:
                 return parsed
         count = "1 validation error" if len(found) == 1 else f"{len(found)} validation errors"
-        raise ServiceError(self._validation_code(), f"{count} detected: {'; '.join(found)}")
+        raise ServiceError(_validation_code(protocol), f"{count} detected: {'; '.join(found)}")
 
-    def _validation_code(self) -> str:
-        return "ValidationException" if self.model.protocol == "json" else "ValidationError"
-
-    def _response(self, operation_model: OperationModel, result: dict[str, Any], request_id: str) -> Response:
-        serializer = get_serializer_class(self.name, self.model.protocol)(
+    def _response(
+        self, operation_model: OperationModel, result: dict[str, Any], request_id: str, protocol: str
+    ) -> Response:
+        serializer = get_serializer_class(self.name, protocol)(
             operation_model, context=SerializationContext(request_id)
         )
         answer = serializer.serialize(result)
         headers = {**answer["headers"], "x-amzn-RequestId": request_id}
-        if self.model.protocol == "json":
+        if protocol == "json":
             headers["Content-Type"] = JSON_CONTENT
         return Response(answer["body"], status=answer["status_code"], headers=headers)
 
@@ -202,6 +218,10 @@ def error_response(*, protocol: str, error: ServiceError, request_id: str = "") 
     else:
         body = f"<ErrorResponse><Error>{detail}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
     return Response(body, status=error.status, headers=headers)
+
+
+def _validation_code(protocol: str) -> str:
+    return "ValidationException" if protocol.endswith("json") else "ValidationError"
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class Cluster:
     groups: tuple[Group, ...] = ()
     instances: tuple[Instance, ...] = ()
     node_recovery: str = "Automatic"
+    continuous: bool = False
+    """Instances are provisioned after the cluster is in service, and again when that fails."""
     subnets: tuple[str, ...] = ()
 
     @property
@@ -128,7 +130,11 @@ def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping
         arn=described["ClusterArn"],
         name=described["ClusterName"],
         status=described["ClusterStatus"],
-        groups=tuple(_parse_group(group) for group in described.get("InstanceGroups", ())),
+        groups=tuple(
+            _parse_group(group)
+            for key in ("InstanceGroups", "RestrictedInstanceGroups")
+            for group in described.get(key, ())
+        ),
         instances=tuple(
             Instance(
                 instance_id=summary["InstanceId"],
@@ -139,6 +145,7 @@ def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping
             for summary, address in nodes
         ),
         node_recovery=described.get("NodeRecovery", "Automatic"),
+        continuous=described.get("NodeProvisioningMode") == "Continuous",
         subnets=tuple(described.get("VpcConfig", {}).get("Subnets", ())),
     )
 
@@ -150,7 +157,8 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
     ]
     return Group(
         name=group["InstanceGroupName"],
-        instance_type=group.get("InstanceType", ""),
+        instance_type=group.get("InstanceType", "")
+        or next(iter(group.get("InstanceRequirements", {}).get("CurrentInstanceTypes", ())), ""),
         slurm_role=slurm.get("NodeType", ""),
         partitions=tuple(slurm.get("PartitionNames", ())),
         lifecycle_uri=lifecycle.get("SourceS3Uri", ""),

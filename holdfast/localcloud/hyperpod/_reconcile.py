@@ -133,6 +133,8 @@ def decide(observed: Observed) -> list[Action]:
     """Actions for one cluster, instances first, then the cluster's own status."""
     if observed.cluster.status == ROLLING_BACK:
         return _roll_back(observed)
+    if observed.cluster.continuous and observed.cluster.status in (CREATING, UPDATING):
+        return [SetStatus(arn=observed.cluster.arn, status=IN_SERVICE)]
     actions: list[Action] = []
     for instance in observed.cluster.instances:
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
@@ -190,9 +192,12 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
 
 
 def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
-    """A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure."""
-    tried = observed.attempts.get(instance.address, 0)
-    if observed.cluster.node_recovery != "Automatic" or not 0 < tried < MAX_ATTEMPTS:
+    """A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
+
+    With continuous provisioning what never ran is tried again, too.
+    """
+    tried, continuous = observed.attempts.get(instance.address, 0), observed.cluster.continuous
+    if tried >= MAX_ATTEMPTS or not (continuous or (tried and observed.cluster.node_recovery == "Automatic")):
         return None
     why = observed.failures.get(instance.instance_id, "the replacement failed")
     return Replace(arn=observed.cluster.arn, instance_id=instance.instance_id, cause=why, lost=health is Health.DEAD)

@@ -18,11 +18,13 @@ _SHARED_FILE_MODE = 0o666
 
 
 def _variables(context: Context) -> dict[str, str]:
+    image = {"HOLDFAST_TRAINING_IMAGE": context.training_image} if context.training_image else {}
     return {
         "HOLDFAST_CLUSTER": context.cluster_name,
         "HOLDFAST_INSTANCE_ID": context.instance_id,
         "HOLDFAST_INSTANCE_GROUP": context.instance_group,
         "HOLDFAST_EVENTS": context.events_path,
+        **image,
     }
 
 

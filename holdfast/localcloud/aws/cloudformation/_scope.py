@@ -1,5 +1,6 @@
 """What template values of a stack refer to: its parameters and resources, other stacks' exports, SSM."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,22 @@ class Surroundings:
                 f"Unable to fetch parameters [{name}] from parameter store for this account. "
                 f"({error.response['Error']['Code']})"
             ) from None
+
+    def secret_value(self, argument: str) -> str:
+        """A secret, or a member of one: ``name-or-ARN:SecretString:key:stage:version``, all but the first optional."""
+        name, _, rest = argument.partition(":SecretString")
+        key, stage, version = [*rest.removeprefix(":").split(":"), "", "", ""][:3]
+        asked = {"VersionStage": stage, "VersionId": version}
+        try:
+            text = self.client("secretsmanager").get_secret_value(
+                SecretId=name, **{member: value for member, value in asked.items() if value}
+            )["SecretString"]
+            return str(json.loads(text)[key]) if key else str(text)
+        except ClientError as error:
+            message = error.response["Error"].get("Message", "")
+            raise TemplateError(f"Could not resolve the secret {name}: {message}") from None
+        except (ValueError, KeyError):
+            raise TemplateError(f"Could not find a value associated with JSONKey in SecretString: {key}") from None
 
     def zones(self) -> list[str]:
         """Names of the availability zones."""
@@ -118,7 +135,9 @@ class Surroundings:
     def _dynamic(self, service: str, argument: str) -> str:
         if service in ("ssm", "ssm-secure"):
             return self.ssm_value(argument)
-        raise TemplateError(f"dynamic reference to {service}: the embedded AWS resolves ssm only")
+        if service == "secretsmanager":
+            return self.secret_value(argument)
+        raise TemplateError(f"dynamic reference to {service}: the embedded AWS resolves ssm and secretsmanager only")
 
 
 def _inside(properties: Any, key: str) -> Any:

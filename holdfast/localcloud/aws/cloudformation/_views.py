@@ -1,7 +1,6 @@
-"""The API operations that only read: stacks, events, resources, templates, change sets, exports."""
+"""The API operations that only read stacks, their events and their resources."""
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,28 +8,23 @@ from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws.cloudformation._parameters import described
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
 from holdfast.localcloud.aws.cloudformation._store import ChangeSet, Resource, Stack
-from holdfast.localcloud.aws.cloudformation._template import (
-    TemplateError,
-    capabilities,
-    parse,
-)
 
 PAGE = 100
 NO_DRIFT = {"StackDriftStatus": "NOT_CHECKED"}
 NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
-def _page(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str, str]]:
+def paged(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str, str]]:
     start = int(token) if token and token.isdigit() else 0
     more = {"NextToken": str(start + PAGE)} if start + PAGE < len(items) else {}
     return list(items[start : start + PAGE]), more
 
 
-def _present(entry: dict[str, Any]) -> dict[str, Any]:
+def present(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in (None, "")}
 
 
-class Views(ABC):
+class Views:
     """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
 
     def __init__(self, *, surroundings: Surroundings) -> None:
@@ -42,7 +36,7 @@ class Views(ABC):
             if request.get("StackName"):
                 return {"Stacks": [self._stack(self._found(request["StackName"]))]}
             alive = [self._stack(stack) for stack in self._stacks.stacks.values() if stack.alive]
-        page, more = _page(alive, request.get("NextToken"))
+        page, more = paged(alive, request.get("NextToken"))
         return {"Stacks": page, **more}
 
     def list_stacks(self, **request: Any) -> dict[str, Any]:
@@ -50,7 +44,7 @@ class Views(ABC):
         wanted = request.get("StackStatusFilter")
         with self._stacks.lock:
             found = [
-                _present(
+                present(
                     {
                         "StackId": stack.id,
                         "StackName": stack.name,
@@ -66,15 +60,15 @@ class Views(ABC):
                 for stack in reversed(self._stacks.stacks.values())
                 if not wanted or stack.status in wanted
             ]
-        page, more = _page(found, request.get("NextToken"))
+        page, more = paged(found, request.get("NextToken"))
         return {"StackSummaries": page, **more}
 
     def describe_stack_events(self, **request: Any) -> dict[str, Any]:
         """DescribeStackEvents: newest first."""
         with self._stacks.lock:
             events = list(reversed(self._found(request["StackName"]).events))
-        page, more = _page(events, request.get("NextToken"))
-        return {"StackEvents": [_present(event) for event in page], **more}
+        page, more = paged(events, request.get("NextToken"))
+        return {"StackEvents": [present(event) for event in page], **more}
 
     def describe_events(self, **request: Any) -> dict[str, Any]:
         """DescribeEvents: the same events with the operation they belong to."""
@@ -88,9 +82,9 @@ class Views(ABC):
             events = [event for event in reversed(stack.events) if not wanted or event["OperationId"] == wanted]
         if (request.get("Filters") or {}).get("FailedEvents"):
             events = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
-        page, more = _page(events, request.get("NextToken"))
+        page, more = paged(events, request.get("NextToken"))
         shown = [
-            _present(
+            present(
                 {key: value for key, value in event.items() if key != "StackName"}
                 | {"EventType": "STACK_EVENT", "OperationType": kinds.get(event["OperationId"])}
             )
@@ -144,128 +138,8 @@ class Views(ABC):
                 {**self._resource(entry), "LastUpdatedTimestamp": entry.changed, "DriftInformation": NO_RESOURCE_DRIFT}
                 for entry in self._found(request["StackName"]).resources.values()
             ]
-        page, more = _page(found, request.get("NextToken"))
+        page, more = paged(found, request.get("NextToken"))
         return {"StackResourceSummaries": page, **more}
-
-    def get_template(self, **request: Any) -> dict[str, Any]:
-        """GetTemplate: both stages are the same, there are no transforms."""
-        with self._stacks.lock:
-            if request.get("ChangeSetName"):
-                target = self._change_set(request["ChangeSetName"], request.get("StackName"))[1].target
-            else:
-                stack = self._named(request)
-                target = stack.target
-                if stack.status == "REVIEW_IN_PROGRESS":
-                    return {"TemplateBody": "", "StagesAvailable": ["Original", "Processed"]}
-        return {"TemplateBody": target.body, "StagesAvailable": ["Original", "Processed"]}
-
-    def get_template_summary(self, **request: Any) -> dict[str, Any]:
-        """GetTemplateSummary."""
-        document = self._document(request)
-        needed = capabilities(document)
-        return _present(
-            {
-                "Parameters": [
-                    _present(
-                        {
-                            "ParameterKey": name,
-                            "ParameterType": rule.get("Type", "String"),
-                            "DefaultValue": None if rule.get("Default") is None else str(rule["Default"]),
-                            "NoEcho": str(rule.get("NoEcho", "")).lower() == "true",
-                            "Description": rule.get("Description"),
-                            "ParameterConstraints": {"AllowedValues": [str(v) for v in rule.get("AllowedValues", [])]},
-                        }
-                    )
-                    for name, rule in document.get("Parameters", {}).items()
-                ],
-                "ResourceTypes": sorted({entry["Type"] for entry in document["Resources"].values()}),
-                "Capabilities": needed,
-                "Description": document.get("Description"),
-                "CapabilitiesReason": self._why(document) if needed else None,
-                "Version": document.get("AWSTemplateFormatVersion"),
-                "DeclaredTransforms": [],
-                "Metadata": json.dumps(document["Metadata"]) if document.get("Metadata") else None,
-            }
-        )
-
-    def validate_template(self, **request: Any) -> dict[str, Any]:
-        """ValidateTemplate."""
-        summary = self.get_template_summary(**request)
-        shown = [
-            {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
-            for entry in summary["Parameters"]
-        ]
-        kept = ("Capabilities", "CapabilitiesReason", "Description", "DeclaredTransforms")
-        return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
-
-    def describe_change_set(self, **request: Any) -> dict[str, Any]:
-        """DescribeChangeSet."""
-        with self._stacks.lock:
-            stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
-            page, more = _page(made.changes, request.get("NextToken"))
-            target = made.target
-            return _present(
-                {
-                    "ChangeSetName": made.name,
-                    "ChangeSetId": made.id,
-                    "StackId": stack.id,
-                    "StackName": stack.name,
-                    "Description": made.description,
-                    "CreationTime": made.created,
-                    "ExecutionStatus": made.execution,
-                    "Status": made.status,
-                    "StatusReason": made.reason,
-                    "NotificationARNs": [],
-                    "Parameters": described(target.document, target.parameters, target.looked_up),
-                    "Capabilities": target.capabilities,
-                    "Tags": _tags(target.tags),
-                    "Changes": page,
-                    "IncludeNestedStacks": False,
-                    "RollbackConfiguration": {},
-                    **more,
-                }
-            )
-
-    def list_change_sets(self, **request: Any) -> dict[str, Any]:
-        """ListChangeSets."""
-        with self._stacks.lock:
-            stack = self._found(request["StackName"])
-            found = [
-                _present(
-                    {
-                        "StackId": stack.id,
-                        "StackName": stack.name,
-                        "ChangeSetId": made.id,
-                        "ChangeSetName": made.name,
-                        "ExecutionStatus": made.execution,
-                        "Status": made.status,
-                        "StatusReason": made.reason,
-                        "CreationTime": made.created,
-                        "Description": made.description,
-                    }
-                )
-                for made in stack.change_sets.values()
-            ]
-        page, more = _page(found, request.get("NextToken"))
-        return {"Summaries": page, **more}
-
-    def list_exports(self, **request: Any) -> dict[str, Any]:
-        """ListExports."""
-        found = [
-            {"ExportingStackId": owner, "Name": name, "Value": value}
-            for name, (value, owner) in sorted(self._stacks.exports().items())
-        ]
-        page, more = _page(found, request.get("NextToken"))
-        return {"Exports": page, **more}
-
-    def list_imports(self, **request: Any) -> dict[str, Any]:
-        """ListImports."""
-        users = self._stacks.importers(request["ExportName"])
-        if not users:
-            raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")
-        return {"Imports": users}
-
-    # -- parts
 
     def _found(self, name: str) -> Stack:
         stack = self._stacks.find(name)
@@ -292,28 +166,9 @@ class Views(ABC):
                     return stack, made
         raise ServiceError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist", 404)
 
-    def _document(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request.get("StackName"):
-            return self._found(request["StackName"]).target.document
-        try:
-            return parse(self._body(request))
-        except TemplateError as error:
-            raise ServiceError("ValidationError", str(error)) from None
-
-    @abstractmethod
-    def _body(self, request: dict[str, Any]) -> str:
-        """The template of a request, from wherever it says."""
-
-    @staticmethod
-    def _why(document: dict[str, Any]) -> str:
-        types = sorted(
-            {entry["Type"] for entry in document["Resources"].values() if entry["Type"].startswith("AWS::IAM::")}
-        )
-        return f"The following resource(s) require capabilities: [{', '.join(types)}]"
-
     @staticmethod
     def _resource(entry: Resource) -> dict[str, Any]:
-        return _present(
+        return present(
             {
                 "LogicalResourceId": entry.logical_id,
                 "PhysicalResourceId": entry.physical_id,
@@ -327,7 +182,7 @@ class Views(ABC):
     def _stack(stack: Stack) -> dict[str, Any]:
         target = stack.target
         operations = [{"OperationType": kind, "OperationId": operation} for kind, operation in stack.operations[-1:]]
-        return _present(
+        return present(
             {
                 "StackId": stack.id,
                 "StackName": stack.name,
@@ -343,7 +198,7 @@ class Views(ABC):
                 "Capabilities": target.capabilities,
                 "Outputs": [dict(output) for output in stack.outputs],
                 "RoleARN": stack.role,
-                "Tags": _tags(target.tags),
+                "Tags": tag_list(target.tags),
                 "EnableTerminationProtection": stack.protected,
                 "NotificationARNs": [],
                 "RollbackConfiguration": {},
@@ -353,5 +208,5 @@ class Views(ABC):
         )
 
 
-def _tags(tags: dict[str, str]) -> list[dict[str, str]]:
+def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]

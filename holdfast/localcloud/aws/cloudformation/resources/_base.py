@@ -60,8 +60,11 @@ class Handler(ABC):
     """Makes resources of one type by calling AWS APIs."""
 
     type: str
-    custom_name: str = ""
-    """Property by which the user names the resource, when there is one."""
+
+    @property
+    def custom_name(self) -> str:
+        """Property by which the user names the resource; "" when there is none."""
+        return ""
 
     @abstractmethod
     def create(self, context: Context, properties: Properties) -> Made:

@@ -157,7 +157,11 @@ class Inert(Handler):
     """A resource that is recorded and does nothing."""
 
     def __init__(self, resource_type: str, *, name: str = "", arn: str = "", ref_is_arn: bool = False) -> None:
-        self.type, self.custom_name, self._arn, self._ref_is_arn = resource_type, name, arn, ref_is_arn
+        self.type, self._name, self._arn, self._ref_is_arn = resource_type, name, arn, ref_is_arn
+
+    @property
+    def custom_name(self) -> str:
+        return self._name
 
     def create(self, context: Context, properties: Properties) -> Made:
         name = properties.get(self.custom_name) or context.name(length=64)

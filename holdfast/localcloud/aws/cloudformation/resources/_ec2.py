@@ -23,6 +23,8 @@ def _only_own(context: Context, call: str, key: str, filters: dict[str, str]) ->
 class Vpc(Generic):
     """A VPC; its DNS settings are separate calls, its defaults are made by the service."""
 
+    elsewhere = frozenset({"EnableDnsHostnames", "EnableDnsSupport"})
+
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         for name in ("EnableDnsSupport", "EnableDnsHostnames"):
             if name in properties and properties[name] != old.get(name):
@@ -46,6 +48,8 @@ class Vpc(Generic):
 class Subnet(Generic):
     """A subnet; public addresses on launch are an attribute."""
 
+    elsewhere = frozenset({"MapPublicIpOnLaunch"})
+
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         public = properties.get("MapPublicIpOnLaunch", False)
         if public != old.get("MapPublicIpOnLaunch", False):
@@ -65,6 +69,9 @@ class Eip(Generic):
         allocation = made.attributes["AllocationId"]
         return {"AllocationIds": [allocation]} if verb == "read" else {"AllocationId": allocation}
 
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        super().retag(context, Made(physical_id=str(made.attributes["AllocationId"])), tags, old)
+
 
 class NatGateway(Generic):
     """A NAT gateway; the API lists deleted ones for a while."""
@@ -76,6 +83,8 @@ class NatGateway(Generic):
 
 class VpcEndpoint(Generic):
     """A VPC endpoint; changed by lists of what to add and to remove."""
+
+    elsewhere = frozenset({"RouteTableIds", "SecurityGroupIds", "SubnetIds"})
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         changes: dict[str, Any] = {}
@@ -166,6 +175,8 @@ class Route(Handler):
 class SecurityGroup(Generic):
     """A security group with its inline rules."""
 
+    elsewhere = frozenset({"GroupDescription", "SecurityGroupEgress", "SecurityGroupIngress"})
+
     def found_id(self, response: Any, properties: Properties) -> str:
         return str(response["GroupId"])
 
@@ -242,6 +253,8 @@ class SecurityGroupRule(Handler):
 
 class FlowLog(Generic):
     """A flow log: the API takes a list of resources and gives a list of ids."""
+
+    elsewhere = frozenset({"ResourceId"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         result = super().arguments(verb, properties)

@@ -19,6 +19,8 @@ PRINCIPALS = (("Roles", "role", "RoleName"), ("Users", "user", "UserName"), ("Gr
 class Role(Generic):
     """A role; its attached and inline policies are calls of their own."""
 
+    elsewhere = frozenset({"AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"})
+
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         wanted = {key: value for key, value in properties.items() if key not in ("Policies", "ManagedPolicyArns")}
         return super().arguments(verb, wanted)
@@ -97,6 +99,8 @@ class InlinePolicy(Handler):
 class ManagedPolicy(Generic):
     """A policy with an ARN of its own; changing the document makes a new default version."""
 
+    elsewhere = frozenset({"ManagedPolicyName", "PolicyDocument", "Groups", "Roles", "Users"})
+
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         return {"PolicyName": properties["ManagedPolicyName"], **super().arguments(verb, properties)}
 
@@ -126,6 +130,8 @@ class ManagedPolicy(Generic):
 
 class InstanceProfile(Generic):
     """An instance profile and the role in it."""
+
+    elsewhere = frozenset({"Roles"})
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         client, before, after = context.client("iam"), set(old.get("Roles", [])), set(properties.get("Roles", []))

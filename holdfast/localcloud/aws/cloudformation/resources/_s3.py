@@ -33,7 +33,27 @@ def _lifecycle(value: Properties) -> dict[str, Any]:
     return {"Rules": [_lifecycle_rule(rule) for rule in value["Rules"]]}
 
 
+RULE_KEYS = frozenset(
+    {
+        "AbortIncompleteMultipartUpload",
+        "ExpirationDate",
+        "ExpirationInDays",
+        "ExpiredObjectDeleteMarker",
+        "Id",
+        "NoncurrentVersionExpiration",
+        "NoncurrentVersionExpirationInDays",
+        "NoncurrentVersionTransitions",
+        "Prefix",
+        "Status",
+        "Transitions",
+    }
+)
+
+
 def _lifecycle_rule(rule: Properties) -> dict[str, Any]:
+    unknown = sorted(rule.keys() - RULE_KEYS)
+    if unknown:
+        raise ResourceError(f"AWS::S3::Bucket: the embedded AWS has no way to set {', '.join(unknown)} of a rule")
     result: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
     result |= {"ID": rule["Id"]} if "Id" in rule else {}
     expiration = {
@@ -93,15 +113,13 @@ class Bucket(Handler):
     """A bucket with its settings. A bucket that holds objects is not deleted."""
 
     type = "AWS::S3::Bucket"
-    custom_name = "BucketName"
+
+    @property
+    def custom_name(self) -> str:
+        return "BucketName"
 
     def create(self, context: Context, properties: Properties) -> Made:
-        unknown = sorted(set(properties) - set(SETTINGS) - {"BucketName", "ObjectLockEnabled", "AccessControl"})
-        if unknown:
-            raise ResourceError(
-                f"AWS::S3::Bucket: the embedded AWS does not support {', '.join(unknown)}; "
-                f"it supports {', '.join(sorted(SETTINGS))}"
-            )
+        self._refuse_unknown(properties)
         name = properties.get("BucketName") or context.name(length=63, lower=True)
         where = (
             {}
@@ -114,11 +132,21 @@ class Bucket(Handler):
         return self._made(context, name)
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        self._refuse_unknown(properties)
         self._settle(context, made.physical_id, properties, old)
         return self._made(context, made.physical_id)
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("s3").delete_bucket, Bucket=made.physical_id)
+
+    @staticmethod
+    def _refuse_unknown(properties: Properties) -> None:
+        unknown = sorted(properties.keys() - SETTINGS.keys() - {"BucketName", "AccessControl"})
+        if unknown:
+            raise ResourceError(
+                f"AWS::S3::Bucket: the embedded AWS does not support {', '.join(unknown)}; "
+                f"it supports {', '.join(sorted(SETTINGS))}"
+            )
 
     def _settle(self, context: Context, name: str, properties: Properties, old: Properties) -> None:
         client = context.client("s3")

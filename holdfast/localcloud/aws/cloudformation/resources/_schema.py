@@ -14,8 +14,11 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-SCHEMA_REGION = "us-west-2"
-"""Types differ by region only in enumerations that the services themselves check."""
+SCHEMA_REGIONS = ("us-west-2", "us-east-1")
+"""Types differ by region only in enumerations that the services themselves check; the first lacks a few."""
+
+LAGGING = frozenset({"AWS::SageMaker::Cluster"})
+"""Types whose enumerations are behind the API's (MultiNodeTrainingValidation is missing); the service judges them."""
 
 
 @lru_cache
@@ -26,11 +29,13 @@ def schema(resource_type: str) -> dict[str, Any]:
 
     if not resource_type.startswith("AWS::"):
         return {}
-    try:
-        found: dict[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(SCHEMA_REGION, resource_type).schema
-    except ResourceNotFoundError:
-        return {}
-    return found
+    for region in SCHEMA_REGIONS:
+        try:
+            found: dict[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+        except ResourceNotFoundError:
+            continue
+        return found
+    return {}
 
 
 def paths(resource_type: str, key: str) -> list[str]:
@@ -39,7 +44,9 @@ def paths(resource_type: str, key: str) -> list[str]:
 
 
 def attributes(resource_type: str) -> set[str]:
-    """What Fn::GetAtt accepts: read-only properties, and the inputs that come back as they are."""
+    """What Fn::GetAtt accepts: read-only properties, and the inputs that come back as they are; {} when unknown."""
+    if resource_type == "AWS::CloudFormation::Stack":
+        return set()  # the outputs of its template
     readable = {path.replace("/", ".") for path in paths(resource_type, "readOnlyProperties")}
     return readable | set(schema(resource_type).get("properties", {}))
 
@@ -126,7 +133,8 @@ def violations(resource_type: str, properties: Mapping[str, Any]) -> list[str]:
         for path in paths(resource_type, "readOnlyProperties")
         if "/" not in path and path in properties
     ]
-    found.extend(_worded(error) for error in _validator(resource_type).iter_errors(properties))
+    errors = _validator(resource_type).iter_errors(properties)
+    found.extend(_worded(error) for error in errors if resource_type not in LAGGING or error.validator != "enum")
     return sorted(set(found))
 
 

@@ -7,6 +7,7 @@ Pure functions over botocore shapes.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
@@ -22,36 +23,52 @@ def members(shape: StructureShape) -> dict[str, str]:
     return {squeezed(name): name for name in shape.members}
 
 
-def to_shape(shape: Shape, value: Any) -> Any:
-    """The value as the API's shape wants it. Properties that the shape does not know are left out."""
+@dataclass
+class Lost:
+    """Collects the properties that a shape has no member for, by their paths."""
+
+    paths: list[str] = field(default_factory=list)
+
+
+def to_shape(shape: Shape, value: Any, lost: Lost | None = None, path: str = "") -> Any:
+    """The value as the API's shape wants it. Properties that the shape does not know are left out, and told."""
     if isinstance(shape, StructureShape):
-        if not isinstance(value, Mapping):
-            return value
-        known = members(shape)
-        pairs = ((known.get(squeezed(key)), item) for key, item in value.items())
-        return {name: to_shape(shape.members[name], item) for name, item in pairs if name is not None}
+        return _to_structure(shape, value, lost, path) if isinstance(value, Mapping) else value
     if isinstance(shape, ListShape):
-        return _to_list(shape, value)
+        return _to_list(shape, value, lost, path)
     if isinstance(shape, MapShape):
-        return _to_map(shape, value)
+        return _to_map(shape, value, lost, path)
     return _to_scalar(shape.type_name, value)
 
 
-def _to_list(shape: ListShape, value: Any) -> Any:
+def _to_structure(shape: StructureShape, value: Mapping[str, Any], lost: Lost | None, path: str) -> dict[str, Any]:
+    if shape.is_document_type:
+        return dict(value)
+    known, result = members(shape), {}
+    for key, item in value.items():
+        name = known.get(squeezed(key))
+        if name is not None:
+            result[name] = to_shape(shape.members[name], item, lost, f"{path}/{key}")
+        elif lost is not None:
+            lost.paths.append(f"{path}/{key}".lstrip("/"))
+    return result
+
+
+def _to_list(shape: ListShape, value: Any, lost: Lost | None, path: str) -> Any:
     if isinstance(value, Mapping) and isinstance(shape.member, StructureShape):
         value = [{"Key": key, "Value": item} for key, item in value.items()]
     if not isinstance(value, list):
         value = [value]
     if isinstance(shape.member, StructureShape) and {"TagKey", "TagValue"} <= shape.member.members.keys():
         value = [{"TagKey": item["Key"], "TagValue": item["Value"]} for item in value]
-    return [to_shape(shape.member, item) for item in value]
+    return [to_shape(shape.member, item, lost, f"{path}/*") for item in value]
 
 
-def _to_map(shape: MapShape, value: Any) -> Any:
+def _to_map(shape: MapShape, value: Any, lost: Lost | None, path: str) -> Any:
     if isinstance(value, list):
         return {item["Key"]: str(item["Value"]) for item in value}
     if isinstance(value, Mapping):
-        return {key: to_shape(shape.value, item) for key, item in value.items()}
+        return {key: to_shape(shape.value, item, lost, f"{path}/{key}") for key, item in value.items()}
     return value
 
 
@@ -64,6 +81,8 @@ def _to_scalar(kind: str, value: Any) -> Any:
         return int(value)
     if kind in ("float", "double") and isinstance(value, (str, int)):
         return float(value)
+    if kind == "blob" and isinstance(value, str):
+        return value.encode()
     if kind == "boolean" and isinstance(value, str):
         return value.lower() == "true"
     return value

@@ -1,0 +1,142 @@
+"""What can be asked of a cluster, whether this app owns it or not: grants, connections and metrics."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import jsii
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct, IConstruct
+
+READ_ACTIONS = (
+    "sagemaker:DescribeCluster",
+    "sagemaker:DescribeClusterEvent",
+    "sagemaker:DescribeClusterNode",
+    "sagemaker:ListClusterEvents",
+    "sagemaker:ListClusterNodes",
+)
+NODE_ACTIONS = (
+    "sagemaker:BatchDeleteClusterNodes",
+    "sagemaker:BatchRebootClusterNodes",
+    "sagemaker:BatchReplaceClusterNodes",
+)
+
+NodeHealth = Literal[
+    "schedulable", "unschedulable", "unschedulable_pending_reboot", "unschedulable_pending_replacement"
+]
+
+
+class IHyperPodCluster(IConstruct, Protocol):
+    """A HyperPod cluster."""
+
+    cluster_arn: str
+
+    @property
+    def cluster_name(self) -> str:
+        """ValueError when the cluster was imported by its ARN, which does not have it."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Rules of the nodes' security groups; none when they are not known."""
+        ...
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to see the cluster, its nodes and its events."""
+        ...
+
+    def grant_manage_nodes(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to reboot, replace and delete nodes."""
+        ...
+
+    def grant_update_software(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to bring the nodes' image up to date."""
+        ...
+
+    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """
+        The number of nodes in a state of health, on EKS with Container Insights.
+
+        Args:
+            health: The state.
+            period: Default: one minute.
+
+        Raises:
+            ValueError: the cluster is not on EKS, or not known to be.
+        """
+        ...
+
+
+@jsii.implements(ec2.IConnectable)
+class ClusterBase(Construct):
+    """What owned and imported clusters share; it relies on attributes alone."""
+
+    cluster_arn: str
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        eks_cluster_name: str | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._cluster_name = cluster_name
+        self._connections = ec2.Connections(security_groups=list(security_groups))
+        self._eks_cluster_name = eks_cluster_name
+
+    @property
+    def cluster_name(self) -> str:
+        """ValueError when the cluster was imported by its ARN, which does not have it."""
+        if self._cluster_name is None:
+            raise ValueError("cluster: got its ARN alone, which has no name; use from_cluster_attributes")
+        return self._cluster_name
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Rules of the nodes' security groups; none when they are not known."""
+        return self._connections
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to see the cluster, its nodes and its events."""
+        return self._grant(grantee, READ_ACTIONS)
+
+    def grant_manage_nodes(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to reboot, replace and delete nodes."""
+        return self._grant(grantee, NODE_ACTIONS)
+
+    def grant_update_software(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to bring the nodes' image up to date."""
+        return self._grant(grantee, ("sagemaker:UpdateClusterSoftware",))
+
+    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """
+        The number of nodes in a state of health, on EKS with Container Insights.
+
+        Args:
+            health: The state.
+            period: Default: one minute.
+
+        Raises:
+            ValueError: the cluster is not on EKS, or not known to be.
+        """
+        if self._eks_cluster_name is None:
+            raise ValueError(
+                "cluster: got no EKS cluster; allowed: metrics of a cluster on EKS, because Container Insights counts "
+                "them; when it is imported, give from_cluster_attributes its eks_cluster_name"
+            )
+        # CloudWatch user guide, "Amazon EKS and Kubernetes Container Insights with enhanced observability metrics"
+        return cloudwatch.Metric(
+            namespace="ContainerInsights",
+            metric_name=f"hyperpod_node_health_status_{health}",
+            dimensions_map={"ClusterName": self._eks_cluster_name},
+            statistic="Sum",
+            period=period or Duration.minutes(1),
+        )
+
+    def _grant(self, grantee: iam.IGrantable, actions: Sequence[str]) -> iam.Grant:
+        return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[self.cluster_arn])

@@ -1,0 +1,105 @@
+"""Options of an instance group that are more than one value; what they may be together is judged by the rules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+
+DeepHealthCheck = Literal["InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation"]
+"""The last is in the API and not yet in CloudFormation's resource schema (of 2026-11), which may refuse it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EbsVolume:
+    """An EBS volume besides the root volume, at ``/opt/sagemaker``."""
+
+    size_gib: int
+    key: kms.IKey | None = None
+    """It encrypts the volume. HyperPod takes it only with continuous provisioning and never changes it (SageMaker
+    developer guide, "Customer managed AWS KMS key encryption for SageMaker HyperPod"). Default: a key of AWS."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A Kubernetes taint that every node of a group gets."""
+
+    key: str
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    value: str | None = None
+    """Default: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverrideVpc:
+    """Where the nodes of one group are, when not where the cluster is. It cannot be changed later."""
+
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
+    """EFA needs each of them to allow all traffic from and to itself."""
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How many nodes of a group at once; made with ``BatchSize.instances`` or ``BatchSize.percent``."""
+
+    type: Literal["INSTANCE_COUNT", "CAPACITY_PERCENTAGE"]
+    value: int
+
+    @classmethod
+    def instances(cls, count: int) -> Self:
+        """So many nodes."""
+        return cls("INSTANCE_COUNT", count)
+
+    @classmethod
+    def percent(cls, percentage: int) -> Self:
+        """So many percent of the group's nodes."""
+        return cls("CAPACITY_PERCENTAGE", percentage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """How a new image reaches the nodes of a group."""
+
+    maximum_batch_size: BatchSize | None = None
+    """Default: all nodes at once."""
+    rollback_maximum_batch_size: BatchSize | None = None
+    """Default: as ``maximum_batch_size``, without which it cannot be given."""
+    wait_interval: Duration | None = None
+    """Pause between batches, at most one hour. Default: none."""
+    rollback_alarms: Sequence[cloudwatch.IAlarm] = ()
+    """Nodes get their old image back when one of them goes off. Default: nothing is watched."""
+
+    def __post_init__(self) -> None:
+        if self.rollback_maximum_batch_size is not None and self.maximum_batch_size is None:
+            raise ValueError(
+                "deployment: got rollback_maximum_batch_size alone; allowed: both batch sizes; give the other one too"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduledUpdate:
+    """Regular updates of a group's image."""
+
+    schedule_expression: str
+    """Such as ``cron(00 03 ? * SUN *)``, in UTC."""
+    deployment: Deployment | None = None
+    """Default: all nodes at once, and nothing is watched."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoPatch:
+    """
+    Security patches of a group's image, as soon as there is one.
+
+    What the API has beyond this is refused by CloudFormation's resource schema (of 2026-11) and therefore not here: the
+    strategy DrainFirst, IdleWaitWindowInSeconds and DrainPolicy; the date of the next patch is set by HyperPod.
+    """
+
+    strategy: Literal["WhenIdle", "WhenAllIdle"]
+    """Each node when it has no job, or all together when none has."""
+    deployment: Deployment | None = None
+    """Default: all nodes at once, and nothing is watched."""

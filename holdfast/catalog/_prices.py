@@ -1,0 +1,49 @@
+"""What an instance-hour costs, by offer; the figures, their dates and their sources are in the JSON beside it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).with_name("prices.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """One row: what one instance costs per hour under an offer."""
+
+    offer: str
+    instance_type: str
+    region: str
+    usd_per_instance_hour: float
+    date: str
+    source: str
+    proxy: bool
+    """Whether it stands in for a price that is not published."""
+    note: str
+
+
+def prices(path: Path | None = None) -> tuple[Price, ...]:
+    """
+    Read the prices.
+
+    Args:
+        path: A file of the same form. Default: the one that Holdfast carries.
+
+    Raises:
+        ValueError: the file has another form.
+        OSError: it cannot be read.
+    """
+    document: dict[str, Any] = json.loads((path or DATA).read_text())
+    try:
+        offers = document["offers"]
+        return tuple(
+            Price(**row, source=offers[row["offer"]]["source"], **_flags(offers[row["offer"]]))
+            for row in document["prices"]
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path or DATA} has not the form of {DATA.name}: {error}") from None
+
+
+def _flags(offer: dict[str, Any]) -> dict[str, Any]:
+    return {"proxy": bool(offer.get("proxy", False)), "note": str(offer.get("note", ""))}

@@ -1,0 +1,141 @@
+"""An imported environment file: the settings, and every thing that they do not say, as comments where it belongs."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+WIDTH = 118
+SCHEMA = "# yaml-language-server: $schema=../docs/environment.schema.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """Something that the file does not carry over, or that a person has to decide."""
+
+    path: str
+    """The setting it is about, groups and datasets by name."""
+    text: str
+    decide: bool = False
+    """Whether the file is not right until somebody has decided. Default: it is, this only says what was left behind"""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.comment}" if self.path else self.comment
+
+    @property
+    def comment(self) -> str:
+        return f"DECIDE: {self.text}" if self.decide else self.text
+
+
+@dataclass(kw_only=True)
+class Imported:
+    """The settings in the order of the file, and the notes."""
+
+    document: dict[str, Any]
+    notes: list[Note] = field(default_factory=list)
+
+    def note(self, path: str, text: str, *, decide: bool = False) -> None:
+        """Add a note; the same one only once."""
+        note = Note(path=path, text=text, decide=decide)
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def render(imported: Imported, *, origin: str) -> str:
+    """
+    The file as YAML. A note stands above its setting, or above the nearest one around it that is in the file.
+
+    Args:
+        origin: What it was imported from, for the first line.
+    """
+    places = set(_places(imported.document, ""))
+    by_place: dict[str, list[Note]] = {}
+    for note in imported.notes:
+        by_place.setdefault(_nearest(note.path, places), []).append(note)
+    head = [SCHEMA, "#", f"# Imported from {origin}. Comments say what could not be carried over."]
+    head += [line for note in by_place.get("", []) for line in _wrapped(str(note), "")]
+    return "\n".join([*head, *_mapping(imported.document, "", "", by_place)]) + "\n"
+
+
+def _nearest(path: str, places: set[str]) -> str:
+    while path and path not in places:
+        path = path.rpartition(".")[0]
+    return path
+
+
+def _places(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield _join(path, key)
+            yield from _places(inner, _join(path, key))
+    elif isinstance(value, list):
+        for item in value:
+            if _is_named(item):
+                yield _join(path, item["name"])
+                yield from _places(item, _join(path, item["name"]))
+
+
+def _mapping(value: dict[str, Any], path: str, indent: str, notes: dict[str, list[Note]]) -> Iterator[str]:
+    for key, inner in value.items():
+        at = _join(path, key)
+        if not path and isinstance(inner, dict):
+            yield ""
+        yield from _comments(at, indent, notes)
+        line = f"{indent}{key}: {_flow(inner)}"
+        if isinstance(inner, dict) and inner and (len(line) > WIDTH or not _is_flat(inner, at, notes)):
+            yield f"{indent}{key}:"
+            yield from _mapping(inner, at, indent + "  ", notes)
+        elif isinstance(inner, list) and any(map(_is_named, inner)):
+            yield f"{indent}{key}:"
+            for item in inner:
+                yield from _item(item, at, indent + "  ", notes)
+        else:
+            yield line
+
+
+def _item(item: dict[str, Any], path: str, indent: str, notes: dict[str, list[Note]]) -> Iterator[str]:
+    at = _join(path, item["name"])
+    yield from _comments(at, indent, notes)
+    if _is_flat(item, at, notes) and len(indent) + len(_flow(item)) < WIDTH:
+        yield f"{indent}- {_flow(item)}"
+        return
+    lines = list(_mapping(item, at, indent + "  ", notes))
+    first = next(index for index, line in enumerate(lines) if not line.lstrip().startswith("#"))
+    yield from lines[:first]
+    yield f"{indent}- {lines[first].lstrip()}"
+    yield from lines[first + 1 :]
+
+
+def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]:
+    return [line for note in notes.get(path, []) for line in _wrapped(note.comment, indent)]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return [f"{indent}# {line}" for line in textwrap.wrap(text, WIDTH - len(indent))]
+
+
+def _is_flat(value: dict[str, Any], path: str, notes: dict[str, list[Note]]) -> bool:
+    """Whether a mapping can stand on one line: a few plain values, and no comment among them."""
+    if any(place.startswith(f"{path}.") for place in notes) or len(value) > 5:
+        return False
+    return not any(
+        isinstance(inner, dict) or (isinstance(inner, list) and any(map(_is_named, inner))) for inner in value.values()
+    )
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, dict) and "name" in value
+
+
+def _join(path: str, part: str) -> str:
+    return f"{path}.{part}" if path else part
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, str) and yaml.safe_load(value) != value:
+        return json.dumps(value)
+    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=False)
+    return text.removesuffix("\n").removesuffix("\n...")

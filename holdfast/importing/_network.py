@@ -1,0 +1,102 @@
+"""From a VPC and what is in it to the ``network`` section of an environment file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.importing._imported import Imported
+from holdfast.importing._observed import Observed
+
+DEFAULT_CIDR = "10.1.0.0/16"
+ALL_TRAFFIC = "-1"
+
+
+def network(observed: Observed, *, imported: Imported) -> dict[str, Any]:
+    """The ``network`` section: the network that is there, or the settings of the one that Holdfast made."""
+    if not observed.subnets or observed.vpc is None:
+        return new_network(observed.region, imported=imported, why="AWS told nothing of the cluster's network")
+    subnet = observed.subnets[0]
+    section: dict[str, Any] = {"availability_zone": subnet["AvailabilityZone"], "egress": _egress(observed, subnet)}
+    for other in observed.subnets[1:]:
+        where = f"{other['SubnetId']} in {other['AvailabilityZone']}"
+        imported.note("network", f"subnet {where} is left out: groups in it need an override_vpc", decide=True)
+    if observed.vpc["VpcId"] in observed.stack:
+        return {"cidr": observed.vpc["CidrBlock"], **section, **_of_our_own(observed)}
+    imported.note(
+        "network.existing", "the network that is there is used; its routes and endpoints are yours to keep right"
+    )
+    for group in observed.security_groups[1:]:
+        imported.note("network.existing.security_group_id", f"{group['GroupId']} is left out: there can be one")
+    if observed.security_groups:
+        _check_group(observed.security_groups[0], imported)
+    return {**section, "existing": _existing(observed, subnet, imported)}
+
+
+def new_network(region: str, *, imported: Imported, why: str) -> dict[str, Any]:
+    """A network of the usual size, which somebody has to look at."""
+    imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
+    return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
+
+
+def _of_our_own(observed: Observed) -> dict[str, Any]:
+    zones = {subnet["AvailabilityZone"] for subnet in observed.vpc_subnets if subnet["SubnetId"] in observed.stack}
+    others = sorted(zones - {observed.subnets[0]["AvailabilityZone"]})
+    found: dict[str, Any] = {"control_plane_availability_zone": others[0]} if others else {}
+    return {**found, "flow_logs": observed.flow_logs}
+
+
+def _control_plane_subnets(observed: Observed) -> list[str]:
+    return list(((observed.eks or {}).get("resourcesVpcConfig") or {}).get("subnetIds") or [])
+
+
+def _existing(observed: Observed, subnet: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+    assert observed.vpc is not None
+    section = {
+        "vpc_id": observed.vpc["VpcId"],
+        "vpc_cidr": observed.vpc["CidrBlock"],
+        "subnet_id": subnet["SubnetId"],
+        "subnet_cidr": subnet["CidrBlock"],
+    }
+    if observed.security_groups:
+        section["security_group_id"] = observed.security_groups[0]["GroupId"]
+    table = _route_table(observed, subnet["SubnetId"])
+    if table is not None and not _reaches_s3(observed, table["RouteTableId"]):
+        section["route_table_id"] = table["RouteTableId"]
+        imported.note("network.existing.route_table_id", "a gateway endpoint to S3 is made for it")
+    control_plane = _control_plane_subnets(observed)
+    return section | ({"control_plane_subnet_ids": control_plane} if control_plane else {})
+
+
+def _egress(observed: Observed, subnet: Mapping[str, Any]) -> str:
+    table = _route_table(observed, subnet["SubnetId"]) or {}
+    default = (route for route in table.get("Routes", []) if route.get("DestinationCidrBlock") == "0.0.0.0/0")
+    return "nat" if any(default) else "none"
+
+
+def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None:
+    """That of the subnet, or else the main one of the VPC."""
+    joined = [(table, each) for table in observed.route_tables for each in table.get("Associations", [])]
+    own = (table for table, each in joined if each.get("SubnetId") == subnet_id)
+    main = (table for table, each in joined if each.get("Main"))
+    return next(own, next(main, None))
+
+
+def _reaches_s3(observed: Observed, table_id: str) -> bool:
+    """Whether somebody else than Holdfast made a gateway endpoint for it."""
+    return any(
+        each["VpcEndpointType"] == "Gateway"
+        and each["ServiceName"].endswith(".s3")
+        and table_id in each.get("RouteTableIds", [])
+        and each["VpcEndpointId"] not in observed.stack
+        for each in observed.endpoints
+    )
+
+
+def _check_group(group: Mapping[str, Any], imported: Imported) -> None:
+    for way, rules in (("from", group.get("IpPermissions", [])), ("to", group.get("IpPermissionsEgress", []))):
+        if not any(
+            rule.get("IpProtocol") == ALL_TRAFFIC
+            and any(pair.get("GroupId") == group["GroupId"] for pair in rule.get("UserIdGroupPairs", []))
+            for rule in rules
+        ):
+            text = f"{group['GroupId']} does not allow all traffic {way} itself, which EFA needs"
+            imported.note("network.existing.security_group_id", text, decide=True)

@@ -1,0 +1,88 @@
+"""From the orchestrator of a cluster to the ``slurm`` or ``eks`` section of an environment file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.importing._imported import Imported
+from holdfast.importing._observed import Observed
+
+TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
+TASK_GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
+KNOWN_ADDONS = frozenset(
+    {
+        TRAINING_OPERATOR,
+        OBSERVABILITY,
+        TASK_GOVERNANCE,
+        "amazon-cloudwatch-observability",
+        "aws-fsx-csi-driver",
+        "cert-manager",
+        "coredns",
+        "eks-pod-identity-agent",
+        "kube-proxy",
+        "metrics-server",
+        "vpc-cni",
+    }
+)
+
+
+def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Imported) -> dict[str, Any]:
+    """The ``slurm`` section, under its name; nothing when all of it has its defaults."""
+    config = (request.get("Orchestrator") or {}).get("Slurm") or {}
+    section: dict[str, Any] = {}
+    if config.get("SlurmConfigStrategy"):
+        section["config_strategy"] = config["SlurmConfigStrategy"]
+    database = config.get("AccountingDatabase")
+    if database:
+        section["accounting"] = _accounting(database, stack)
+        if "create" in section["accounting"]:
+            text = "in an existing network, name subnets in two zones for the database in control_plane_subnet_ids"
+            imported.note("network.existing", text)
+    for group in request.get("InstanceGroups", []):
+        if not group.get("SlurmConfig"):
+            path = f"cluster.instance_groups.{group['InstanceGroupName']}"
+            imported.note(path, "what Slurm makes of the group is not known; say slurm.node_type", decide=True)
+    return {"slurm": section} if section else {}
+
+
+def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str, Any]:
+    if database["SecretArn"] in stack:
+        return {"create": True}
+    section = {"endpoint": database["Endpoint"], "secret_arn": database["SecretArn"]}
+    section |= {"port": database["Port"]} if database.get("Port", 3306) != 3306 else {}
+    name = database.get("Name", "slurm_acct_db")
+    return section | ({"database": name} if name != "slurm_acct_db" else {})
+
+
+def eks(observed: Observed, *, imported: Imported) -> dict[str, Any]:
+    """The ``eks`` section."""
+    described = observed.eks
+    if described is None:
+        imported.note(
+            "eks.kubernetes_version", "AWS did not tell the version of the control plane; say it", decide=True
+        )
+        return {"kubernetes_version": "1.34"}
+    section: dict[str, Any] = {"kubernetes_version": described["version"]}
+    access = described.get("resourcesVpcConfig") or {}
+    if access.get("endpointPublicAccess"):
+        section["public_access_cidrs"] = list(access.get("publicAccessCidrs") or ["0.0.0.0/0"])
+    admins = [role for role in observed.admin_roles if role.rpartition("/")[2] not in observed.stack]
+    if admins:
+        section["admin_role_arns"] = sorted(admins)
+    if TRAINING_OPERATOR in observed.addons:
+        section["training_operator"] = True
+    if observed.scheduler is not None or TASK_GOVERNANCE in observed.addons:
+        section["task_governance"] = _task_governance(observed.scheduler or {})
+    if OBSERVABILITY in observed.addons:
+        section["observability_addon"] = True
+        imported.note("eks.observability_addon", "it needs observability.prometheus", decide=True)
+    for addon in sorted(set(observed.addons) - KNOWN_ADDONS):
+        imported.note("eks", f"add-on {addon} is left out, the file has no setting for it")
+    imported.note("eks", f"a new control plane is made; what runs in {described['name']} has to be deployed again")
+    return section
+
+
+def _task_governance(config: Mapping[str, Any]) -> dict[str, Any]:
+    section: dict[str, Any] = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
+    classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
+    return section | ({"priority_classes": classes} if classes else {})

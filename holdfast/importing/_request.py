@@ -1,0 +1,141 @@
+"""
+One shape for what is imported: the request of CreateCluster.
+
+DescribeCluster answers in words of its own (target counts, current and desired values), and AWS's samples split what
+Slurm needs into a second file; both become a request here.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.importing._imported import Imported
+
+RENAMED = {
+    "TargetCount": "InstanceCount",
+    "MinCount": "MinInstanceCount",
+    "DesiredImageId": "ImageId",
+    "DesiredImageReleaseVersion": "ImageReleaseVersion",
+}
+STATE = frozenset(
+    {
+        "ActiveOperations",
+        "ActiveSoftwareUpdateConfig",
+        "CurrentCount",
+        "CurrentImageId",
+        "CurrentImageReleaseVersion",
+        "ImageVersionStatus",
+        "InstanceTypeDetails",
+        "SoftwareUpdateStatus",
+        "Status",
+        "TargetStateCount",
+        "TrainingPlanStatus",
+    }
+)
+"""What DescribeCluster tells of a group's state, which nobody asks for."""
+CLUSTER_STATE = frozenset({"ClusterArn", "ClusterStatus", "CreationTime", "FailureMessage"})
+
+PARTITION = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
+LEGACY_KNOWN = frozenset(
+    {
+        "version",
+        "workload_manager",
+        "controller_group",
+        "login_group",
+        "worker_groups",
+        "fsx_dns_name",
+        "fsx_mountname",
+        "fsx_openzfs_dns_name",
+    }
+)
+
+
+def request_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that would make the cluster that DescribeCluster describes."""
+    request = {key: value for key, value in described.items() if key not in CLUSTER_STATE}
+    for key in ("InstanceGroups", "RestrictedInstanceGroups"):
+        if key in request:
+            request[key] = [_group(group) for group in request[key]]
+    shared = request.get("RestrictedInstanceGroupsConfig", {}).get("SharedEnvironmentConfig")
+    if shared:
+        request["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": _desired(shared)}
+    if "AutoScaling" in request:
+        scaling = request["AutoScaling"]
+        request["AutoScaling"] = {key: value for key, value in scaling.items() if key in ("Mode", "AutoScalerType")}
+    return request
+
+
+def _group(details: Mapping[str, Any]) -> dict[str, Any]:
+    group = {RENAMED.get(key, key): value for key, value in details.items() if key not in STATE}
+    for key in ("InstanceRequirements", "KubernetesConfig", "AutoPatchConfig"):
+        if key in group:
+            group[key] = _desired(group[key])
+    return group
+
+
+def _desired(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Of each current and desired value the desired one, under the name that a request has for it."""
+    kept = {key: value for key, value in details.items() if not key.startswith("Current")}
+    return {key.removeprefix("Desired"): value for key, value in kept.items()}
+
+
+def with_provisioning(
+    request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Imported
+) -> dict[str, Any]:
+    """
+    A request whose groups say what provisioning_parameters.json said of them.
+
+    Its file systems become storage configurations of every group: the scripts that read it mount them everywhere.
+    """
+    for key in sorted(set(provisioning) - LEGACY_KNOWN):
+        imported.note("slurm", f"{key} of provisioning_parameters.json has no equivalent: {_short(provisioning[key])}")
+    roles = _roles(provisioning, imported)
+    groups = []
+    for group in request.get("InstanceGroups", []):
+        name = group["InstanceGroupName"]
+        path = f"cluster.instance_groups.{name}"
+        changed = dict(group)
+        if name in roles:
+            changed["SlurmConfig"] = roles.pop(name)
+        else:
+            imported.note(path, "provisioning_parameters.json does not name this group")
+        changed["InstanceStorageConfigs"] = [*group.get("InstanceStorageConfigs", []), *_mounts(provisioning)]
+        groups.append(changed)
+    for name in roles:
+        imported.note("cluster", f"provisioning_parameters.json names group {name}, which the cluster has not")
+    return {**request, "InstanceGroups": groups}
+
+
+def _roles(provisioning: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, Any]]:
+    roles: dict[str, dict[str, Any]] = {}
+    for key, node_type in (("controller_group", "Controller"), ("login_group", "Login")):
+        if provisioning.get(key):
+            roles[provisioning[key]] = {"NodeType": node_type}
+    for worker in provisioning.get("worker_groups") or []:
+        name, given = worker["instance_group_name"], worker.get("partition_name") or "dev"
+        partition = re.sub(r"[^a-zA-Z0-9]+", "-", given).strip("-")
+        if partition != given:
+            path = f"cluster.instance_groups.{name}.slurm.partition"
+            text = f"was {given}, which the API does not accept as a partition: change job files that name it"
+            imported.note(path, text)
+        roles[name] = {"NodeType": "Compute", "PartitionNames": [partition]}
+        for key in sorted(set(worker) - {"instance_group_name", "partition_name"}):
+            imported.note(
+                f"cluster.instance_groups.{name}", f"{key} of its worker group has no equivalent: {worker[key]}"
+            )
+    return roles
+
+
+def _mounts(provisioning: Mapping[str, Any]) -> list[dict[str, Any]]:
+    configs: list[dict[str, Any]] = []
+    if provisioning.get("fsx_dns_name"):
+        lustre = {"DnsName": provisioning["fsx_dns_name"], "MountName": provisioning.get("fsx_mountname", "")}
+        configs.append({"FsxLustreConfig": {**lustre, "MountPath": "/fsx"}})
+    if provisioning.get("fsx_openzfs_dns_name"):
+        configs.append({"FsxOpenZfsConfig": {"DnsName": provisioning["fsx_openzfs_dns_name"], "MountPath": "/home"}})
+    return configs
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."

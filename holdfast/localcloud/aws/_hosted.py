@@ -1,0 +1,47 @@
+"""Which services the embedded AWS has of its own, and how each is made; moto has the rest."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from holdfast.localcloud.aws._clients import Clients
+from holdfast.localcloud.aws._hyperpod_plane import Plane
+from holdfast.localcloud.aws._service import Caller, HostedService
+
+
+def hosted(
+    *, port: int, plane: Plane, in_moto: Callable[[str], AbstractContextManager[None]]
+) -> Mapping[str, HostedService]:
+    """The services by name. ``in_moto`` is held by those that change moto's state without a request to it."""
+
+    def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
+        load = partial(_load, module, kind)
+
+        def create(caller: Caller) -> Any:
+            place = {"account": caller.account, "region": caller.region}
+            client = Clients(endpoint=f"http://127.0.0.1:{port}", **place)
+            return load()(client=client, **place, **more)
+
+        return HostedService(name=name, load=load, create=create, beside_moto=beside_moto, scope=scope)
+
+    services = [
+        service("amp", "_amp", "Amp", beside_moto=False, scope="aps"),
+        service("cloudformation", "cloudformation", "CloudFormation", beside_moto=False),
+        service("cloudtrail", "_cloudtrail", "CloudTrail", beside_moto=True),
+        service("cloudwatch", "_cloudwatch", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
+        service("eks", "_eks", "Eks", beside_moto=False),
+        service("events", "_events", "Events", beside_moto=True),
+        service("fsx", "_fsx", "Fsx", beside_moto=False),
+        service("grafana", "_grafana", "Grafana", beside_moto=False),
+        service("logs", "_log_keys", "LogKeys", beside_moto=True, in_moto=in_moto),
+        service("sagemaker", "_sagemaker", "SageMaker", beside_moto=True, plane=plane),
+    ]
+    return {service.name: service for service in services}
+
+
+def _load(module: str, kind: str) -> type:
+    """The class; imported late, for start-up's sake."""
+    loaded: type = getattr(importlib.import_module(f"holdfast.localcloud.aws.{module}"), kind)
+    return loaded

@@ -1,0 +1,147 @@
+"""SageMaker's MLflow apps and tracking servers. Records only: nothing serves the MLflow API."""
+
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+import copy
+import secrets
+import threading
+from typing import Any
+
+from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._paging import page, tag_dict
+from holdfast.localcloud.aws._records import Record, Shelf, now
+
+STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
+DEFAULT_VERSION = "3.4"
+
+
+def _missing(key: Any) -> ServiceError:
+    return ServiceError("ResourceNotFound", f"The MLflow resource {key} does not exist.")
+
+
+class Mlflow:
+    """The MLflow operations; `SageMaker` owns the attributes."""
+
+    account: str
+    region: str
+    _lock: threading.RLock
+
+    def __init__(self) -> None:
+        self._mlflow_apps = Shelf(_missing)
+        self._tracking_servers = Shelf(_missing)
+
+    def create_mlflow_app(
+        self, *, Name: str, Tags: list[dict[str, str]] | None = None, **settings: Any
+    ) -> dict[str, Any]:
+        with self._lock:
+            if any(record.content["Name"] == Name for _, record in self._mlflow_apps.items()):
+                raise ServiceError("ConflictException", f"MLflow app {Name} already exists.")
+            arn = self._mlflow_arn("mlflow-app", f"app-{secrets.token_hex(6).upper()}")
+            moment = now()
+            content = {
+                "Arn": arn,
+                "Name": Name,
+                "MlflowVersion": DEFAULT_VERSION,
+                "ModelRegistrationMode": "AutoModelRegistrationDisabled",
+                "AccountDefaultStatus": "DISABLED",
+                "CreationTime": moment,
+                "LastModifiedTime": moment,
+                **settings,
+                "Tags": tag_dict(Tags),
+            }
+            self._mlflow_apps.add(arn, content)
+            return {"Arn": arn}
+
+    def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
+        with self._lock:
+            record = self._mlflow_apps.get(Arn)
+            return {**_shown(record), "Status": _status(record)}
+
+    def list_mlflow_apps(
+        self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
+    ) -> dict[str, Any]:
+        with self._lock:
+            found = [{**_shown(record), "Status": _status(record)} for _, record in self._mlflow_apps.items()]
+        shown, more = page(found, size=MaxResults, token=NextToken)
+        return {"Summaries": shown, **more}
+
+    def update_mlflow_app(self, *, Arn: str, **changes: Any) -> dict[str, Any]:
+        with self._lock:
+            _change(self._mlflow_apps.get(Arn), changes)
+            return {"Arn": Arn}
+
+    def delete_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
+        with self._lock:
+            self._mlflow_apps.get(Arn).begin("DELETING")
+            return {"Arn": Arn}
+
+    def create_mlflow_tracking_server(
+        self, *, TrackingServerName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
+    ) -> dict[str, Any]:
+        with self._lock:
+            if self._tracking_servers.find(TrackingServerName) is not None:
+                raise ServiceError("ConflictException", f"Tracking server {TrackingServerName} already exists.")
+            arn, moment = self._mlflow_arn("mlflow-tracking-server", TrackingServerName), now()
+            content = {
+                "TrackingServerArn": arn,
+                "TrackingServerName": TrackingServerName,
+                "TrackingServerSize": "Small",
+                "MlflowVersion": DEFAULT_VERSION,
+                "AutomaticModelRegistration": False,
+                "WeeklyMaintenanceWindowStart": "Sun:05:00",
+                "TrackingServerUrl": f"https://{secrets.token_hex(8)}.{self.region}.experiments.sagemaker.aws",
+                "CreationTime": moment,
+                "LastModifiedTime": moment,
+                **settings,
+                "Tags": tag_dict(Tags),
+            }
+            self._tracking_servers.add(TrackingServerName, content)
+            return {"TrackingServerArn": arn}
+
+    def describe_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
+        with self._lock:
+            return _server(self._tracking_servers.get(TrackingServerName))
+
+    def list_mlflow_tracking_servers(
+        self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
+    ) -> dict[str, Any]:
+        with self._lock:
+            found = [_server(record) for _, record in self._tracking_servers.items()]
+        shown, more = page(found, size=MaxResults, token=NextToken)
+        return {"TrackingServerSummaries": shown, **more}
+
+    def update_mlflow_tracking_server(self, *, TrackingServerName: str, **changes: Any) -> dict[str, Any]:
+        with self._lock:
+            record = self._tracking_servers.get(TrackingServerName)
+            _change(record, changes)
+            return {"TrackingServerArn": record.content["TrackingServerArn"]}
+
+    def delete_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
+        with self._lock:
+            record = self._tracking_servers.get(TrackingServerName)
+            record.begin("DELETING")
+            return {"TrackingServerArn": record.content["TrackingServerArn"]}
+
+    def _mlflow_arn(self, kind: str, name: str) -> str:
+        return f"arn:aws:sagemaker:{self.region}:{self.account}:{kind}/{name}"
+
+
+def _change(record: Record, changes: dict[str, Any]) -> None:
+    if record.busy:
+        raise ServiceError("ConflictException", f"The MLflow resource is {STATUS[record.doing]}.")
+    record.content |= {**changes, "LastModifiedTime": now()}
+    record.begin("UPDATING")
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    return {key: value for key, value in copy.deepcopy(record.content).items() if key != "Tags"}
+
+
+def _status(record: Record) -> str:
+    status = record.status(settled="Created" if record.doing == "CREATING" else "Updated")
+    return STATUS.get(status, status)
+
+
+def _server(record: Record) -> dict[str, Any]:
+    active = "Inactive" if record.leaving or (record.busy and record.doing == "CREATING") else "Active"
+    return {**_shown(record), "TrackingServerStatus": _status(record), "IsActive": active}

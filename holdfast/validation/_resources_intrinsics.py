@@ -1,0 +1,206 @@
+"""
+Intrinsic functions: they become plain values, references to resources, or UNRESOLVED.
+
+Never guesses: a parameter has a default, but a deployment may give another value, so it is UNRESOLVED.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from holdfast.validation._item import UNRESOLVED
+from holdfast.validation._resources_graph import Graph, Reference, Template, Text, partition, url_suffix
+
+
+class _Absent:
+    """AWS::NoValue."""
+
+
+ABSENT: Final = _Absent()
+_DEPTH = 60
+"""References through exports and nested stacks end long before; only a circle gets here."""
+_SUBSTITUTION = re.compile(r"\$\{([^!{}][^{}]*)\}")
+NAMES = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::EKS::Cluster": "Name",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::SageMaker::Cluster": "ClusterName",
+}
+"""The property that Ref gives back, where it is the name and the template chooses it."""
+
+
+class Intrinsics:
+    """Evaluates what the templates of an app say."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def resolve(self, template: Template, value: Any, depth: int = 0) -> object:
+        """Plain values, Reference, Text, ABSENT or UNRESOLVED; inside mappings and lists too."""
+        if depth > _DEPTH:
+            return UNRESOLVED
+        if isinstance(value, str):
+            return UNRESOLVED if "{{resolve:" in value else value
+        if isinstance(value, list):
+            items = [self.resolve(template, item, depth + 1) for item in value]
+            return [item for item in items if item is not ABSENT]
+        if isinstance(value, Mapping):
+            if is_function(value):
+                function, argument = next(iter(value.items()))
+                return self._call(template, str(function), argument, depth + 1) if len(value) == 1 else UNRESOLVED
+            pairs = ((key, self.resolve(template, item, depth + 1)) for key, item in value.items())
+            return {key: item for key, item in pairs if item is not ABSENT}
+        return value
+
+    def name(self, reference: Reference) -> object:
+        """What a reference gives, when the template chooses it: a string or Text."""
+        kind = reference.resource.type
+        if reference.attribute == "Ref" and kind in NAMES:
+            properties = reference.resource.body.get("Properties")
+            chosen = properties.get(NAMES[kind]) if isinstance(properties, Mapping) else None
+            return UNRESOLVED if chosen is None else self.resolve(reference.resource.template, chosen)
+        return UNRESOLVED
+
+    def _call(self, template: Template, function: str, argument: Any, depth: int) -> object:
+        match function:
+            case "Ref":
+                return self._ref(template, argument, depth)
+            case "Fn::GetAtt":
+                return self._get_att(template, argument, depth)
+            case "Fn::Join":
+                return self._join(template, argument, depth)
+            case "Fn::Sub":
+                return self._sub(template, argument, depth)
+            case "Fn::Select":
+                return self._select(template, argument, depth)
+            case "Fn::Split":
+                return self._split(template, argument, depth)
+            case "Fn::ImportValue":
+                return self._import(template, argument, depth)
+            case "Fn::FindInMap":
+                return self._find_in_map(template, argument, depth)
+            case _:
+                return UNRESOLVED
+
+    def _ref(self, template: Template, name: Any, depth: int) -> object:
+        pseudo: dict[str, object] = {
+            "AWS::NoValue": ABSENT,
+            "AWS::Region": template.region or UNRESOLVED,
+            "AWS::AccountId": template.account or UNRESOLVED,
+            "AWS::Partition": partition(template.region),
+            "AWS::URLSuffix": url_suffix(template.region),
+        }
+        if not isinstance(name, str):
+            return UNRESOLVED
+        if name in pseudo:
+            return pseudo[name]
+        resource = self.graph.find(template, name)
+        if resource is not None:
+            return Reference(resource, "Ref")
+        parent = self.graph.parent(template)
+        if parent is None:
+            return UNRESOLVED
+        given = parent.body.get("Properties", {}).get("Parameters", {})
+        return self.resolve(parent.template, given[name], depth) if name in given else UNRESOLVED
+
+    def _get_att(self, template: Template, argument: Any, depth: int) -> object:
+        parts = argument.split(".", 1) if isinstance(argument, str) else argument
+        if not (isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)):
+            return UNRESOLVED
+        resource = self.graph.find(template, parts[0])
+        if resource is None:
+            return UNRESOLVED
+        if resource.type == "AWS::CloudFormation::Stack" and parts[1].startswith("Outputs."):
+            nested = self.graph.nested(resource)
+            output = nested.section("Outputs").get(parts[1].removeprefix("Outputs.")) if nested else None
+            if nested is None or not isinstance(output, Mapping):
+                return UNRESOLVED
+            return self.resolve(nested, output.get("Value"), depth)
+        return Reference(resource, parts[1])
+
+    def _join(self, template: Template, argument: Any, depth: int) -> object:
+        if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str)):
+            return UNRESOLVED
+        items = self.resolve(template, argument[1], depth)
+        if not isinstance(items, list):
+            return UNRESOLVED
+        parts: list[object] = []
+        for index, item in enumerate(items):
+            if index and argument[0]:
+                parts.append(argument[0])
+            parts.append(item)
+        return self._text(parts)
+
+    def _sub(self, template: Template, argument: Any, depth: int) -> object:
+        text, own = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
+        if not isinstance(text, str) or not isinstance(own, Mapping):
+            return UNRESOLVED
+        parts: list[object] = []
+        position = 0
+        for match in _SUBSTITUTION.finditer(text):
+            parts.append(text[position : match.start()].replace("${!", "${"))
+            position, name = match.end(), match[1].strip()
+            if name in own:
+                parts.append(self.resolve(template, own[name], depth))
+            elif "." in name:
+                parts.append(self._get_att(template, name, depth))
+            else:
+                parts.append(self._ref(template, name, depth))
+        return self._text([*parts, text[position:].replace("${!", "${")])
+
+    def _select(self, template: Template, argument: Any, depth: int) -> object:
+        if not (isinstance(argument, list) and len(argument) == 2):
+            return UNRESOLVED
+        index, items = (self.resolve(template, item, depth) for item in argument)
+        if not (isinstance(items, list) and isinstance(index, int | str) and str(index).isdigit()):
+            return UNRESOLVED
+        return items[int(index)] if int(index) < len(items) else UNRESOLVED
+
+    def _split(self, template: Template, argument: Any, depth: int) -> object:
+        if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str) and argument[0]):
+            return UNRESOLVED
+        text = self.resolve(template, argument[1], depth)
+        return text.split(argument[0]) if isinstance(text, str) else UNRESOLVED
+
+    def _import(self, template: Template, argument: Any, depth: int) -> object:
+        name = self.resolve(template, argument, depth)
+        found = self.graph.exported(template, name) if isinstance(name, str) else None
+        return self.resolve(*found, depth) if found else UNRESOLVED
+
+    def _find_in_map(self, template: Template, argument: Any, depth: int) -> object:
+        keys = self.resolve(template, argument, depth)
+        if not (isinstance(keys, list) and len(keys) == 3 and all(isinstance(key, str) for key in keys)):
+            return UNRESOLVED
+        found: Any = template.section("Mappings")
+        for key in keys:
+            if not isinstance(found, Mapping) or key not in found:
+                return UNRESOLVED
+            found = found[key]
+        return found
+
+    def _text(self, parts: Sequence[object]) -> object:
+        """One string when all parts are known, Text when not."""
+        flat: list[object] = []
+        for part in parts:
+            inner = part.parts if isinstance(part, Text) else (part,)
+            for item in inner:
+                known = self.name(item) if isinstance(item, Reference) else item
+                if isinstance(known, Text):
+                    flat += known.parts
+                    continue
+                known = str(known) if isinstance(known, int | float) and not isinstance(known, bool) else known
+                kept = known if isinstance(known, str) else item if isinstance(item, Reference) else UNRESOLVED
+                if isinstance(kept, str) and flat and isinstance(flat[-1], str):
+                    flat[-1] += kept
+                elif kept != "":
+                    flat.append(kept)
+        if not flat:
+            return ""
+        return flat[0] if len(flat) == 1 and isinstance(flat[0], str) else Text(tuple(flat))
+
+
+def is_function(value: Mapping[Any, Any]) -> bool:
+    """Whether a mapping stands for something else."""
+    return any(str(key).startswith("Fn::") for key in value) or (len(value) == 1 and "Ref" in value)

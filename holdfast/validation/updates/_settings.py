@@ -1,0 +1,127 @@
+"""The settings of the environment file as the models have them: which there are, and which of two files differ."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from holdfast.config import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One setting that two environments have differently; None stands for a section or item that is not there."""
+
+    setting: str
+    """``cluster.instance_groups[].volume_gib``"""
+    path: str
+    """``cluster.instance_groups.workers.volume_gib``"""
+    old: Any
+    new: Any
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+def settings() -> tuple[str, ...]:
+    """Every setting that can change by itself: leaves, optional sections, and lists of named items."""
+    return tuple(_settings(Environment, ""))
+
+
+def completed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A deployed environment with the defaults of settings that it lacks, and without those that are no more."""
+    return _completed(Environment, document)
+
+
+def differences(deployed: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Difference]:
+    """What differs between two completed environments."""
+    yield from _differences(Environment, deployed, wanted, "", "")
+
+
+def _settings(model: type[BaseModel], place: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner, named = _inner(field)
+        if inner is None:
+            yield place + name
+            continue
+        if named:
+            yield f"{place}{name}[]"
+        elif field.default is None:
+            yield place + name
+        yield from _settings(inner, f"{place}{name}{'[]' if named else ''}.")
+
+
+def _completed(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, field in model.model_fields.items():
+        value = document.get(name, _default(field))
+        inner, named = _inner(field)
+        if inner is not None and named:
+            value = [_completed(inner, item) for item in value or ()]
+        elif inner is not None and value is not None:
+            value = _completed(inner, value)
+        found[name] = value
+    return found
+
+
+def _differences(
+    model: type[BaseModel], old: Mapping[str, Any], new: Mapping[str, Any], setting: str, path: str
+) -> Iterator[Difference]:
+    for name, field in model.model_fields.items():
+        inner, named = _inner(field)
+        before, after = old[name], new[name]
+        if inner is not None and named:
+            yield from _item_differences(inner, old, new, name, setting, path)
+        elif inner is not None and before is not None and after is not None:
+            yield from _differences(inner, before, after, f"{setting}{name}.", f"{path}{name}.")
+        elif before != after:
+            where = setting + name
+            yield Difference(setting=where, path=path + name, old=before, new=after, before=old, after=new)
+
+
+def _item_differences(
+    model: type[BaseModel], old: Mapping[str, Any], new: Mapping[str, Any], name: str, setting: str, path: str
+) -> Iterator[Difference]:
+    before = {item["name"]: item for item in old[name]}
+    after = {item["name"]: item for item in new[name]}
+    for item in dict.fromkeys((*before, *after)):
+        where, at = f"{setting}{name}[]", f"{path}{name}.{item}"
+        if item in before and item in after:
+            yield from _differences(model, before[item], after[item], f"{where}.", f"{at}.")
+        else:
+            was, becomes = before.get(item), after.get(item)
+            yield Difference(setting=where, path=at, old=was, new=becomes, before=old, after=new)
+
+
+def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
+    """The model that a setting holds, if its parts are settings themselves; and whether it is a list of named ones."""
+    annotation = _bare(field.annotation)
+    many = get_origin(annotation) is tuple
+    inner = _bare(get_args(annotation)[0]) if many else annotation
+    if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        return None, False
+    if many and "name" not in inner.model_fields:
+        return None, False
+    return inner, many
+
+
+def _bare(annotation: Any) -> Any:
+    """Without Annotated and without None."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif get_origin(annotation) in (Union, UnionType):
+            annotation = next(item for item in get_args(annotation) if item is not type(None))
+        else:
+            return annotation
+
+
+def _default(field: FieldInfo) -> Any:
+    if field.is_required():
+        return None
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return list(value) if isinstance(value, tuple) else value

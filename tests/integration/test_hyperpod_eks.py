@@ -1,0 +1,149 @@
+"""A cluster on EKS with real nodes: they boot and run their lifecycle scripts, and no Slurm is formed."""
+
+import json
+import threading
+import time
+
+import boto3
+import pytest
+
+from holdfast.localcloud.aws import serve
+from holdfast.localcloud.hyperpod import ControlPlane
+from holdfast.localcloud.nodes import Fleet
+
+pytestmark = pytest.mark.root
+
+ON_CREATE = b"#!/bin/bash\nset -eu\n! command -v kubelet\ntouch /etc/created\n"
+BROKEN = b"#!/bin/bash\nexit 3\n"
+
+
+class Lab:
+    """An embedded AWS with an EKS cluster, and a control plane."""
+
+    def __init__(self, home):
+        self.home, self.aws = home, serve(home=home)
+        self.fleet = Fleet(home=home)
+        self.plane = ControlPlane(home=home, endpoint=self.aws.endpoint, region="us-west-2")
+        self.thread = threading.Thread(target=self.plane.run)
+        self.thread.start()
+        self.sagemaker = self.client("sagemaker")
+        self._network()
+
+    def client(self, service):
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name="us-west-2", **keys)
+
+    def stop(self):
+        self.plane.stop()
+        self.thread.join(20)
+        self.aws.stop()
+        Fleet(home=self.home).close()
+
+    def _network(self):
+        ec2, eks, s3 = (self.client(name) for name in ("ec2", "eks", "s3"))
+        vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
+        subnets = [
+            ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.1.{number}.0/24", AvailabilityZone=f"us-west-2{zone}")[
+                "Subnet"
+            ]["SubnetId"]
+            for number, zone in enumerate("ab")
+        ]
+        group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
+        trust = json.dumps({"Version": "2012-10-17", "Statement": []})
+        self.role = self.client("iam").create_role(RoleName="lab", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+        s3.create_bucket(Bucket="sagemaker-lab", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        s3.put_object(Bucket="sagemaker-lab", Key="good/on_create.sh", Body=ON_CREATE)
+        s3.put_object(Bucket="sagemaker-lab", Key="broken/on_create.sh", Body=BROKEN)
+        eks.create_cluster(
+            name="lab",
+            roleArn=self.role,
+            accessConfig={"authenticationMode": "API"},
+            resourcesVpcConfig={"subnetIds": subnets},
+        )
+        eks.get_waiter("cluster_active").wait(name="lab", WaiterConfig={"Delay": 0.05})
+        self.eks = eks.describe_cluster(name="lab")["cluster"]["arn"]
+        self.vpc = {"SecurityGroupIds": [group], "Subnets": subnets[:1]}
+
+    def create(self, name, *, script="good", **more):
+        workers = {
+            "InstanceGroupName": "workers",
+            "InstanceRequirements": {"InstanceTypes": ["ml.p5.48xlarge", "ml.p5en.48xlarge"]},
+            "InstanceCount": 2,
+            "ExecutionRole": self.role,
+            "LifeCycleConfig": {"SourceS3Uri": f"s3://sagemaker-lab/{script}", "OnCreate": "on_create.sh"},
+        }
+        self.sagemaker.create_cluster(
+            ClusterName=name,
+            InstanceGroups=[workers],
+            VpcConfig=self.vpc,
+            Orchestrator={"Eks": {"ClusterArn": self.eks}},
+            **more,
+        )
+
+    def settled(self, name):
+        return eventually(
+            lambda: (
+                self.status(name) not in ("Creating", "Updating") and self.sagemaker.describe_cluster(ClusterName=name)
+            )
+        )
+
+    def status(self, name):
+        return self.sagemaker.describe_cluster(ClusterName=name)["ClusterStatus"]
+
+    def nodes(self, name):
+        found = self.sagemaker.list_cluster_nodes(ClusterName=name)["ClusterNodeSummaries"]
+        return {node["InstanceId"]: node["InstanceStatus"]["Status"] for node in found}
+
+    def delete(self, name):
+        self.sagemaker.delete_cluster(ClusterName=name)
+        eventually(lambda: not self.sagemaker.list_clusters(NameContains=name)["ClusterSummaries"])
+
+
+def eventually(holds, *, within_s=30.0):
+    """What ``holds`` returns once it is true."""
+    deadline = time.monotonic() + within_s
+    while True:
+        found = holds()
+        if found:
+            return found
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    made = Lab(tmp_path_factory.mktemp("hyperpod"))
+    yield made
+    made.stop()
+
+
+def test_nodes_boot_run_their_scripts_and_are_replaced_for_new_software(lab):
+    lab.create("lab")
+    assert lab.settled("lab")["ClusterStatus"] == "InService"
+    before = lab.nodes("lab")
+    nodes = {node.spec.instance_id: node for node in lab.fleet.nodes()}
+
+    assert set(before.values()) == {"Running"}
+    for name in before:
+        nodes[name].run(["sh", "-c", "test -e /etc/created && ! test -e /etc/munge/munge.key"], timeout_s=10)
+
+    lab.sagemaker.update_cluster_software(
+        ClusterName="lab", InstanceGroups=[{"InstanceGroupName": "workers", "ImageReleaseVersion": "2.0.0"}]
+    )
+    told = lab.settled("lab")
+    after = lab.nodes("lab")
+    lab.delete("lab")
+
+    assert told["ClusterStatus"] == "InService"
+    assert told["InstanceGroups"][0]["SoftwareUpdateStatus"] == "Succeeded"
+    assert set(after.values()) == {"Running"}
+    assert not before.keys() & after.keys()
+
+
+def test_with_continuous_provisioning_failing_nodes_do_not_fail_the_cluster(lab):
+    lab.create("keen", script="broken", NodeProvisioningMode="Continuous")
+    eventually(lambda: "Failure" in lab.nodes("keen").values())
+    status = lab.status("keen")
+    lab.delete("keen")
+
+    assert status == "InService"

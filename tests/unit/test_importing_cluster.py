@@ -1,0 +1,370 @@
+"""From answers of AWS to an environment file: all settings that AWS knows come back, and the rest is said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from holdfast.config import Environment, load
+from holdfast.config import InstanceGroup as Group
+from holdfast.importing import Observed, from_observed, render
+from holdfast.importing._imported import Imported
+
+ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+VPC, SUBNET, CONTROL_PLANE = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
+SECURITY_GROUP, TABLE = "sg-0123456789abcdef0", "rtb-0123456789abcdef0"
+LUSTRE, HOME, BUCKET = "fs-0123456789abcdef0", "fs-0123456789abcdef1", "holdfast-data"
+KEY = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm-AbCdEf"
+SELF = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": SECURITY_GROUP}]}]
+
+
+def dns(fs_id: str) -> str:
+    return f"{fs_id}.fsx.us-west-2.amazonaws.com"
+
+
+def present(**settings: Any) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if value not in (None, (), {}, [])}
+
+
+def deployment(config: Any) -> dict[str, Any] | None:
+    if config is None:
+        return None
+    sizes = {
+        "MaximumBatchSize": config.maximum_batch_size,
+        "RollbackMaximumBatchSize": config.rollback_maximum_batch_size,
+    }
+    policy = {key: {"Type": size.type, "Value": size.value} for key, size in sizes.items() if size is not None}
+    alarms = [{"AlarmName": name} for name in config.rollback_alarms or ()]
+    return present(
+        RollingUpdatePolicy=policy, WaitIntervalInSeconds=config.wait_interval_s, AutoRollbackConfiguration=alarms
+    )
+
+
+def details(group: Group, environment: Environment) -> dict[str, Any]:
+    """A group as DescribeCluster shows it."""
+    update, patch = group.scheduled_update, group.auto_patch
+    taints = [present(Key=taint.key, Value=taint.value, Effect=taint.effect) for taint in group.taints]
+    kubernetes = present(DesiredLabels=dict(group.labels), DesiredTaints=taints, CurrentLabels=dict(group.labels))
+    capacity = {"spot": {"Spot": {}}, "on-demand": {"OnDemand": {}}, None: None}[group.capacity]
+    return (
+        {"ThreadsPerCore": group.threads_per_core, "CurrentCount": 0, "Status": "InService"}
+        | present(
+            InstanceGroupName=group.name,
+            InstanceType=group.instance_type,
+            InstanceRequirements=present(DesiredInstanceTypes=list(group.instance_types or ())),
+            TrainingPlanArn=group.training_plan_arn,
+            OnStartDeepHealthChecks=list(group.deep_health_checks),
+            DesiredImageId=group.image_id,
+            DesiredImageReleaseVersion=group.image_release_version,
+            NetworkInterface=present(InterfaceType=group.network_interface),
+            ExecutionRole="arn:aws:iam::111122223333:role/nodes",
+            LifeCycleConfig={"SourceS3Uri": "s3://sagemaker-x/lifecycle/1", "OnCreate": "on_create.sh"},
+            InstanceStorageConfigs=mounted(group, environment),
+            OverrideVpcConfig=None
+            if group.override_vpc is None
+            else {
+                "Subnets": list(group.override_vpc.subnet_ids),
+                "SecurityGroupIds": list(group.override_vpc.security_group_ids),
+            },
+            ScheduledUpdateConfig=None
+            if update is None
+            else present(ScheduleExpression=update.schedule_expression, DeploymentConfig=deployment(update.deployment)),
+            AutoPatchConfig=None
+            if patch is None
+            else present(
+                PatchingStrategy=patch.strategy,
+                DesiredPatchSchedule={"NextPatchDate": "2027-01-31"},
+                DeploymentConfig=deployment(patch.deployment),
+            ),
+            KubernetesConfig=kubernetes,
+            SlurmConfig=None
+            if group.slurm is None
+            else present(NodeType=group.slurm.node_type, PartitionNames=[p for p in [group.slurm.partition] if p]),
+        )
+        | {
+            "TargetCount": group.total_count,
+            **({"MinCount": group.min_instance_count} if group.min_instance_count is not None else {}),
+            **({"CapacityRequirements": capacity} if capacity is not None else {}),
+        }
+    )
+
+
+def mounted(group: Group, environment: Environment) -> list[dict[str, Any]]:
+    configs = []
+    if group.volume_gib is not None:
+        volume = present(VolumeSizeInGB=group.volume_gib, VolumeKmsKeyId=group.volume_kms_key)
+        configs.append({"EbsVolumeConfig": volume})
+    if group.root_volume_kms_key is not None:
+        configs.append({"EbsVolumeConfig": {"RootVolume": True, "VolumeKmsKeyId": group.root_volume_kms_key}})
+    lustre, home = environment.storage.lustre, environment.storage.home
+    if lustre is not None and group.mount_lustre:
+        mount = {"DnsName": dns(LUSTRE), "MountName": "abcdefgh", "MountPath": lustre.mount_path}
+        configs.append({"FsxLustreConfig": mount})
+    if home is not None:
+        configs.append({"FsxOpenZfsConfig": {"DnsName": dns(HOME), "MountPath": home.mount_path}})
+    return configs
+
+
+def answers(environment: Environment) -> Observed:
+    """What AWS would answer about an environment that Holdfast deployed."""
+    cluster, network = environment.cluster, environment.network
+    zone, second = network.availability_zone, network.control_plane_availability_zone
+    orchestrator: dict[str, Any] = {"Eks": {"ClusterArn": "arn:aws:eks:us-west-2:111122223333:cluster/x"}}
+    if environment.eks is None:
+        assert environment.slurm is not None
+        accounting = {"Endpoint": "db.example.com", "SecretArn": SECRET}
+        orchestrator = {"Slurm": present(AccountingDatabase=environment.slurm.accounting and accounting)}
+    owned = {LUSTRE, HOME, BUCKET, SECRET, KEY}
+    own_network = network.existing is None
+    stack = frozenset(owned | ({VPC, SUBNET, CONTROL_PLANE} if own_network else set()))
+    return Observed(
+        region=environment.region,
+        account=environment.account,
+        embedded=False,
+        tags={"holdfast:environment": environment.name, **cluster.tags},
+        cluster=present(
+            ClusterName=environment.cluster_name,
+            ClusterArn=f"arn:aws:sagemaker:us-west-2:{environment.account}:cluster/abcdefghijkl",
+            ClusterStatus="InService",
+            InstanceGroups=[details(group, environment) for group in cluster.instance_groups],
+            NodeRecovery=cluster.node_recovery,
+            NodeProvisioningMode=cluster.node_provisioning_mode,
+            AutoScaling=cluster.auto_scaler
+            and {"Mode": "Enable", "AutoScalerType": cluster.auto_scaler, "Status": "InService"},
+            TieredStorageConfig=cluster.tiered_storage
+            and {"Mode": "Enable", "InstanceMemoryAllocationPercentage": cluster.tiered_storage.memory_percentage},
+            Orchestrator=orchestrator,
+            VpcConfig={"Subnets": [SUBNET], "SecurityGroupIds": [SECURITY_GROUP]},
+        ),
+        stack=stack,
+        subnets=({"SubnetId": SUBNET, "VpcId": VPC, "AvailabilityZone": zone, "CidrBlock": "10.1.0.0/17"},),
+        vpc_subnets=({"SubnetId": CONTROL_PLANE, "AvailabilityZone": second},) if second else (),
+        vpc={"VpcId": VPC, "CidrBlock": network.cidr or "10.1.0.0/16"},
+        security_groups=({"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": SELF},),
+        route_tables=(
+            {
+                "RouteTableId": TABLE,
+                "Associations": [{"SubnetId": SUBNET}],
+                "Routes": [{"DestinationCidrBlock": "0.0.0.0/0"}] if network.egress == "nat" else [],
+            },
+        ),
+        flow_logs=network.flow_logs,
+        file_systems=file_systems(environment),
+        associations=associations(environment),
+        customer_keys=frozenset({KEY} if environment.encryption.kms_key == "create" else ()),
+        files={"config.json": json.dumps(lifecycle_settings(environment))},
+        **kubernetes(environment),
+    )
+
+
+def lifecycle_settings(environment: Environment) -> dict[str, Any]:
+    lustre = environment.storage.lustre
+    return {
+        "users": [user.model_dump() for user in environment.lifecycle.users],
+        "preload": [lustre.mount_path + folder for folder in lustre.preload] if lustre is not None else [],
+        "scripts": [Path(script).name for script in environment.lifecycle.scripts],
+    }
+
+
+def kubernetes(environment: Environment) -> dict[str, Any]:
+    eks = environment.eks
+    if eks is None:
+        return {}
+    governance = eks.task_governance
+    classes = [{"Name": each.name, "Weight": each.weight} for each in governance.priority_classes] if governance else []
+    return {
+        "eks": {
+            "name": "x",
+            "version": eks.kubernetes_version,
+            "resourcesVpcConfig": {
+                "subnetIds": [SUBNET, CONTROL_PLANE],
+                "endpointPublicAccess": bool(eks.public_access_cidrs),
+                "publicAccessCidrs": list(eks.public_access_cidrs),
+            },
+        },
+        "addons": (
+            "vpc-cni",
+            *(["amazon-sagemaker-hyperpod-training-operator"] if eks.training_operator else []),
+            *(["amazon-sagemaker-hyperpod-observability"] if eks.observability_addon else []),
+        ),
+        "admin_roles": eks.admin_role_arns,
+        "scheduler": {"FairShare": "Enabled", "PriorityClasses": classes} if governance else None,
+    }
+
+
+def file_systems(environment: Environment) -> tuple[dict[str, Any], ...]:
+    lustre, home = environment.storage.lustre, environment.storage.home
+    found: list[dict[str, Any]] = []
+    if lustre is not None:
+        iops = lustre.metadata_iops
+        metadata = {"Mode": "AUTOMATIC", "Iops": 6000} if iops is None else {"Mode": "USER_PROVISIONED", "Iops": iops}
+        configuration = {
+            "DeploymentType": "PERSISTENT_2",
+            "PerUnitStorageThroughput": lustre.throughput_mbps_per_tib,
+            "DataCompressionType": lustre.compression,
+            "EfaEnabled": lustre.efa,
+            "MetadataConfiguration": metadata,
+        }
+        found.append({"FileSystemId": LUSTRE, "FileSystemType": "LUSTRE", "StorageCapacity": lustre.capacity_gib,
+                      "StorageType": "SSD", "LustreConfiguration": configuration})  # fmt: skip
+    if home is not None:
+        found.append({"FileSystemId": HOME, "FileSystemType": "OPENZFS", "StorageCapacity": home.capacity_gib,
+                      "OpenZFSConfiguration": {"ThroughputCapacity": home.throughput_mbps}})  # fmt: skip
+    return tuple(found)
+
+
+def associations(environment: Environment) -> tuple[dict[str, Any], ...]:
+    lustre = environment.storage.lustre
+    return tuple(
+        {
+            "FileSystemId": LUSTRE,
+            "FileSystemPath": dataset.file_system_path,
+            "DataRepositoryPath": f"s3://{BUCKET}/{dataset.s3_prefix}",
+            "S3": present(
+                AutoImportPolicy=present(Events=list(dataset.auto_import)),
+                AutoExportPolicy=present(Events=list(dataset.auto_export)),
+            ),
+        }
+        for dataset in (lustre.datasets if lustre is not None else ())
+    )
+
+
+def known_to_aws(environment: Environment) -> dict[str, Any]:
+    unknown = {"allow_replacement", "goodput", "images", "observability", "suppress"}
+    document = environment.model_dump(mode="json", exclude=unknown)
+    for group in document["cluster"]["instance_groups"]:
+        group["instance_count"] += group.pop("spare_count")
+    document["storage"].pop("on_delete")
+    document["lifecycle"].pop("scripts")
+    if document["network"]["existing"] is not None:
+        document["network"]["existing"].pop("control_plane_subnet_ids")  # Slurm's are those of its database alone
+    return document
+
+
+def read_back(imported: Imported) -> Environment:
+    return Environment.model_validate(yaml.safe_load(render(imported, origin="the test")))
+
+
+@pytest.mark.parametrize("name", ["minimal", "full", "full-slurm", "eks-p5", "slurm-p5"])
+def test_every_setting_that_aws_knows_comes_back(name: str) -> None:
+    environment = load(ENVIRONMENTS / f"{name}.yaml")
+    if environment.eks is None and environment.slurm is None:
+        environment = environment.model_copy(update={"slurm": load(ENVIRONMENTS / "slurm-p5.yaml").slurm})
+
+    again = read_back(from_observed(answers(environment)))
+
+    expected = known_to_aws(environment)
+    if name in ("minimal", "slurm-p5"):  # these answers do not tell the strategy
+        expected["slurm"] = None
+    assert known_to_aws(again) == expected
+
+
+def changed(observed: Observed, **changes: Any) -> Observed:
+    return Observed(**{**vars(observed), **changes})
+
+
+@pytest.fixture
+def observed() -> Observed:
+    return answers(load(ENVIRONMENTS / "slurm-p5.yaml"))
+
+
+def notes(imported: Imported) -> list[str]:
+    return [str(note) for note in imported.notes]
+
+
+def test_a_network_of_somebody_else_is_used_and_not_made(observed: Observed) -> None:
+    no_rules = {"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": []}
+    endpoint = {
+        "VpcEndpointId": "vpce-1",
+        "VpcEndpointType": "Gateway",
+        "ServiceName": "com.amazonaws.us-west-2.s3",
+        "RouteTableIds": [TABLE],
+    }
+
+    imported = from_observed(
+        changed(observed, stack=frozenset(), security_groups=(no_rules,), endpoints=(endpoint,), tags={})
+    )
+
+    assert imported.document["network"] == {
+        "availability_zone": "us-west-2a",
+        "egress": "nat",
+        "existing": {
+            "vpc_id": VPC,
+            "vpc_cidr": "10.1.0.0/16",
+            "subnet_id": SUBNET,
+            "subnet_cidr": "10.1.0.0/17",
+            "security_group_id": SECURITY_GROUP,
+        },
+    }
+    assert (
+        f"network.existing.security_group_id: DECIDE: {SECURITY_GROUP} does not allow all traffic to itself, "
+        "which EFA needs" in notes(imported)
+    )
+
+
+def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_at(observed: Observed) -> None:
+    scratch = {
+        "FileSystemId": LUSTRE,
+        "FileSystemType": "LUSTRE",
+        "StorageCapacity": 3600,
+        "LustreConfiguration": {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200},
+    }
+
+    imported = from_observed(changed(observed, file_systems=(scratch,)))
+    lustre = read_back(imported).storage.lustre
+
+    assert lustre is not None
+    assert (lustre.capacity_gib, lustre.throughput_mbps_per_tib, lustre.compression) == (4800, 250, "NONE")
+    assert (
+        "storage.lustre: DECIDE: was PERSISTENT_1 on SSD; Holdfast makes PERSISTENT_2 on SSD, check size and throughput"
+        in notes(imported)
+    )
+
+
+def test_what_aws_did_not_answer_is_said(observed: Observed) -> None:
+    imported = from_observed(changed(observed, unasked=(("storage", "AccessDenied"),)))
+
+    assert "storage: DECIDE: not checked, AWS did not answer: AccessDenied" in notes(imported)
+
+
+def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: Observed) -> None:
+    files = {"shared_users.txt": "alice,2001,/fsx/alice\nroot,0,/root\n"}
+
+    imported = from_observed(changed(observed, files=files))
+
+    assert [user.model_dump() for user in read_back(imported).lifecycle.users] == [{"name": "alice", "uid": 2001}]
+    assert "lifecycle: DECIDE: user root with id 0 is left out; allowed: 1001 to 59999" in notes(imported)
+
+
+def test_the_name_of_a_running_cluster_is_taken_unless_its_stack_is_updated(observed: Observed) -> None:
+    taken = (
+        "cluster: a cluster of this name is not made while another one has it: "
+        "take another name, or delete that one first"
+    )
+    of_somebody_else = changed(observed, tags={"team": "a"}, stack=frozenset())
+
+    assert taken not in notes(from_observed(observed))
+    assert taken in notes(from_observed(of_somebody_else))
+
+
+def test_scripts_of_your_own_are_named() -> None:
+    imported = from_observed(answers(load(ENVIRONMENTS / "full-slurm.yaml")))
+
+    assert "lifecycle.scripts: DECIDE: tune.sh ran after Holdfast's scripts: add its path" in notes(imported)
+
+
+def test_a_setting_without_a_place_in_the_file_is_never_dropped_silently(observed: Observed) -> None:
+    cluster = dict(observed.cluster)
+    cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "FutureConfig": {"Mode": "On"}}]
+    cluster["FutureSetting"] = 1
+
+    told = notes(from_observed(changed(observed, cluster=cluster)))
+
+    assert "cluster: FutureSetting is left out, the file has no setting for it: 1" in told
+    assert (
+        "cluster.instance_groups.controller: FutureConfig is left out, the file has no setting for it: {'Mode': 'On'}"
+        in told
+    )
