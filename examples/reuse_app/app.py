@@ -9,7 +9,7 @@ from pathlib import Path
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 
-from holdfast_constructs import HyperPodCluster, HyperPodNetwork, InstanceGroup, LifecycleBundle
+from holdfast_constructs import HyperPodCluster, HyperPodNetwork, InstanceGroup, LifecycleBundle, SlurmOrchestrator
 
 HERE = Path(__file__).parent
 
@@ -34,6 +34,7 @@ class ResearchStack(cdk.Stack):
             "Cluster",
             cluster_name="research",
             network=network,
+            orchestrator=SlurmOrchestrator(),
             instance_groups=groups,
             lifecycle=LifecycleBundle(self, "Lifecycle", name="research", sources=[HERE / "on_create.sh"], config={}),
         )

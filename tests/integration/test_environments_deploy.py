@@ -32,6 +32,10 @@ class Cloud:
         self._client = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name=REGION).client
         self.of("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         self.of("iam").create_role(RoleName="PlatformAdmin", AssumeRolePolicyDocument="{}")  # full.yaml names it
+        self.of("cloudwatch").put_metric_alarm(  # and this
+            AlarmName="training-throughput", Namespace="own", MetricName="steps", Statistic="Sum", Period=60,
+            EvaluationPeriods=1, Threshold=1, ComparisonOperator="LessThanThreshold",
+        )  # fmt: skip
         self.of("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
 
     def of(self, service: str) -> Any:
