@@ -1,0 +1,45 @@
+"""What rules find: one shape for people, programs and the CDK."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "not-checked"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "not-checked")
+"""Worst first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that is wrong, or that could not be judged."""
+
+    code: str
+    """Stable; its page is docs/findings/<code>.md."""
+    severity: Severity
+    path: str
+    """The setting or property, in the words of the source; empty for the source as a whole."""
+    message: str
+    """What was given, and what is allowed or what becomes of it."""
+    fix: str
+    """What to do."""
+    line: int | None = None
+    """Counted from 1. Default: the source has no lines."""
+
+    def __str__(self) -> str:
+        where = f" {self.path}" if self.path else ""
+        return f"{self.severity} {self.code}{where}: {self.message}; {self.fix}"
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors before warnings before what was not checked; in the order of the source within each."""
+    return sorted(
+        findings,
+        key=lambda finding: (
+            SEVERITIES.index(finding.severity),
+            finding.line or 0,
+            finding.path,
+            finding.code,
+            finding.message,
+        ),
+    )

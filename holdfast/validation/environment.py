@@ -1,0 +1,108 @@
+"""
+Judges environment files: reads one, and says everything that is wrong with it, shape and meaning together.
+
+Apart from the package itself, because constructs read that and know no environment file.
+"""
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from holdfast.config import Environment, EnvironmentFileError, Problem
+from holdfast.config._document import Document, read
+from holdfast.config._load import parse
+from holdfast.config._problems import dotted
+from holdfast.validation._deployment import Deployment
+from holdfast.validation._finding import Finding, worst_first
+from holdfast.validation._from_environment import deployment_of
+from holdfast.validation._item import UNRESOLVED
+from holdfast.validation._rule import judge
+from holdfast.validation._settings import Settings
+from holdfast.validation._suppression import suppressed
+
+Facts = Callable[[Deployment], Deployment]
+"""Puts what an account says into a deployment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is wrong with a file."""
+
+    file: str
+    usable: bool
+    """Whether it could be read at all."""
+    findings: list[Finding]
+    """Worst first, without those that the file suppresses."""
+    suppressed: list[Finding]
+
+
+def check(path: Path, *, facts: Facts | None = None) -> Report:
+    """
+    Judge an environment file.
+
+    Args:
+        facts: Asks the account. Default: nobody does, and rules about it say "not checked".
+    """
+    try:
+        document = read(path)
+    except EnvironmentFileError as error:
+        findings = [_shape(problem) for problem in error.problems]
+        return Report(file=error.problems[0].file, usable=False, findings=findings, suppressed=[])
+    problems = parse(document)[1]
+    broken = {problem.path for problem in problems}
+    deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=path.parent)
+    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+        deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
+    judged = [finding for finding in judge(deployment) if not _follows(finding, broken)]
+    kept, hidden = suppressed([*map(_shape, problems), *judged], document.data, broken)
+    lines = {dotted(location): line for location, line in document.lines.items()}
+    return Report(
+        file=document.file,
+        usable=True,
+        findings=worst_first(replace(finding, line=_line(finding.path, lines)) for finding in kept),
+        suppressed=worst_first(hidden),
+    )
+
+
+def findings_for(environment: Environment, *, folder: Path | None = None) -> list[Finding]:
+    """
+    What rules find in a parsed environment, worst first, without those that it suppresses; no account is asked.
+
+    Args:
+        folder: Where its relative paths begin. Default: scripts are not checked.
+    """
+    data = environment.model_dump(mode="json", exclude_unset=True)
+    findings = judge(deployment_of(Settings(Environment, data, (), frozenset()), folder=folder))
+    return worst_first(suppressed(findings, data, frozenset())[0])
+
+
+def deployment_in(document: Document, *, folder: Path) -> Deployment:
+    """What rules see of a file that was read, broken or not."""
+    broken = {problem.path for problem in parse(document)[1]}
+    return deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
+
+
+def _shape(problem: Problem) -> Finding:
+    return Finding(
+        code=problem.code,
+        severity="error",
+        path=problem.path,
+        message=f"got {problem.given}; allowed: {problem.allowed}",
+        fix=problem.fix,
+        line=problem.line or None,
+    )
+
+
+def _follows(finding: Finding, broken: Set[str]) -> bool:
+    """Whether all that a finding says is that a broken setting is not known."""
+    return finding.severity == "not-checked" and any(
+        finding.path == path or finding.path.startswith(f"{path}.") or path.startswith(f"{finding.path}.")
+        for path in broken
+    )
+
+
+def _line(path: str, lines: dict[str, int]) -> int:
+    """The line of a setting, or of the nearest one around it."""
+    while path and path not in lines:
+        path = path.rpartition(".")[0]
+    return lines.get(path, 1)

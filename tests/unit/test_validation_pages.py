@@ -1,0 +1,40 @@
+"""docs/findings says what the rules say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.validation import rules
+from holdfast.validation._pages import PAGES, pages, write
+
+WRITTEN = pages()
+
+
+def test_every_code_has_a_page_and_a_row() -> None:
+    assert set(WRITTEN) == {"README.md", *(f"{code}.md" for code in rules())}
+    assert all(f"[{code}]({code}.md)" in WRITTEN["README.md"] for code in rules())
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_a_page_is_as_it_would_be_written_now(name: str) -> None:
+    assert (PAGES / name).read_text() == WRITTEN[name], "run: python -m holdfast.validation"
+
+
+def test_no_page_is_left_of_a_code_that_is_gone() -> None:
+    assert {path.name for path in PAGES.glob("*.md")} == set(WRITTEN)
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    for name, text in WRITTEN.items():
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert (PAGES / target).exists(), f"{name}: {target}"
+
+
+def test_pages_of_codes_that_are_gone_are_taken_away(tmp_path: Path) -> None:
+    (tmp_path / "HF000.md").write_text("old")
+
+    write(tmp_path)
+
+    assert not (tmp_path / "HF000.md").exists()
+    assert (tmp_path / "README.md").read_text() == WRITTEN["README.md"]
