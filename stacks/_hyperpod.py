@@ -91,7 +91,9 @@ class HyperPodStack(Stack):
         on_slurm = environment.orchestrator == "slurm"
         control_plane: HyperPodEks | None = None
         if environment.eks is not None:
-            control_plane = _orchestrator.eks(self, environment, environment.eks, network=network, key=key)
+            control_plane = _orchestrator.eks(
+                self, environment, environment.eks, network=network, key=key, folder=folder
+            )
         cluster = HyperPodCluster(
             self,
             "Cluster",

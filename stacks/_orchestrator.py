@@ -1,5 +1,7 @@
 """Slurm or Kubernetes: the orchestrator that an environment asks for, and what is installed once nodes are there."""
 
+from pathlib import Path
+
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -70,6 +72,7 @@ def eks(
     *,
     network: IHyperPodNetwork,
     key: kms.IKey | None,
+    folder: Path,
 ) -> HyperPodEks:
     """The Kubernetes control plane, with what has to be there before nodes."""
     groups = environment.cluster
@@ -83,6 +86,7 @@ def eks(
         kubernetes_version=settings.kubernetes_version,
         instance_types=sorted(types),
         public_access_cidrs=settings.public_access_cidrs,
+        chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),
         encryption_key=key,
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(environment),
@@ -91,6 +95,12 @@ def eks(
         role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
         control_plane.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
     return control_plane
+
+
+def _archives(folder: Path) -> dict[str, Path]:
+    """By repository: the archives in a folder."""
+    suffix = ".tar.gz"
+    return {path.name.removesuffix(suffix).replace("+", "/", 1): path for path in sorted(folder.glob(f"*+*{suffix}"))}
 
 
 def addons(

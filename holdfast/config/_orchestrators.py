@@ -68,6 +68,9 @@ class Eks(Model):
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall."""
     public_access_cidrs: fields.CidrList = ()
     """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
+    chart_archives: fields.ScriptPath | None = None
+    """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out;
+    docs/eks.md says how to get them. Default: none, the charts come from GitHub"""
     admin_role_arns: aws.RoleArns = ()
     """Roles that administer the Kubernetes cluster. Default: none but the one that deploys"""
     training_operator: bool = False

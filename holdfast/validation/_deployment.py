@@ -123,6 +123,9 @@ class EnvironmentFile(Item):
     """``aws-managed``, ``create``, or the ARN of a key."""
     users: tuple[User, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
+    egress: str = "nat"
+    chart_archives: str | None = None
+    """Folder with the archives of Helm charts; None: they come from GitHub."""
     observability_addon: bool = False
     prometheus: bool = False
     grafana: bool = False

@@ -174,6 +174,26 @@ def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF326",
+    title="A closed network brings the Helm charts along",
+    each=EnvironmentFile,
+    source="Holdfast",
+)
+def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    Helm charts are installed before the first node, and come from GitHub unless their archives are given: the function
+    that installs them runs in the nodes' subnet.
+    """
+    if "eks" in file.orchestrators and file.egress == "none" and not file.existing_network and not file.chart_archives:
+        yield refused(
+            file.at("chart_archives"),
+            "no archives, and egress none",
+            allowed="a folder with the archives of the charts",
+            fix="add eks.chart_archives, as docs/eks.md says, or write egress: nat",
+        )
+
+
+@rule(
     "HF325",
     title="Labels and taints are for EKS",
     each=InstanceGroup,

@@ -51,7 +51,7 @@ def _named(value: object) -> Iterator[str]:
     for key, item in value.items():
         if key == "Ref" and isinstance(item, str):
             yield item
-        elif key == "Fn::GetAtt" and item:
+        elif key == "Fn::GetAtt" and item and isinstance(item, str | list):
             yield item.partition(".")[0] if isinstance(item, str) else str(item[0])
         elif key == "Fn::Sub":
             yield from _SUBSTITUTED.findall(json.dumps(item, default=repr))

@@ -17,6 +17,7 @@ ELSEWHERE = {
     "slurm.accounting.port",
     "slurm.accounting.database",
     "slurm.accounting.secret_arn",
+    "eks.chart_archives",  # a closed network; the archives are no part of this repository
     "cluster.restricted_instance_groups",  # not together with Continuous provisioning
     "cluster.restricted_environment",
     "stand_ins.gpu",  # local.yaml: the embedded AWS only

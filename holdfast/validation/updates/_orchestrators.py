@@ -97,6 +97,12 @@ ORCHESTRATORS = (
         source=EKS_UPDATE,
     ),
     Policy(
+        settings=("eks.chart_archives",),
+        effect=Effect.IN_PLACE,
+        reason="the same charts, at the same commits, come from elsewhere",
+        source="Holdfast",
+    ),
+    Policy(
         settings=("eks.training_operator", "eks.observability_addon"),
         effect=Effect.IN_PLACE,
         reason="the add-on is installed or removed; without its operator, running jobs are not looked after",
