@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import Environment as CdkEnvironment
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.config import Environment
@@ -16,17 +18,20 @@ from holdfast_constructs import (
     EksOrchestrator,
     EventLogGroup,
     HyperPodCluster,
-    HyperPodEks,
+    IHyperPodNetwork,
     InstanceGroup,
     LifecycleBundle,
     LustreMount,
     OpenZfsMount,
     TieredStorage,
 )
-from stacks import _foundations, _orchestrator, _watch
+from stacks import _foundations, _watch
 from stacks._groups import Groups
 from stacks._images import TrainingImage
 from stacks._retention import retention
+
+if TYPE_CHECKING:
+    from holdfast_constructs import HyperPodEks, SlurmOrchestrator
 
 ROOT = Path(__file__).resolve().parents[1]
 LIFECYCLE_SOURCES = (
@@ -91,7 +96,9 @@ class HyperPodStack(Stack):
         on_slurm = environment.orchestrator == "slurm"
         control_plane: HyperPodEks | None = None
         if environment.eks is not None:
-            control_plane = _orchestrator.eks(
+            from stacks import _kubernetes  # loads what Slurm has no use for
+
+            control_plane = _kubernetes.control_plane(
                 self, environment, environment.eks, network=network, key=key, folder=folder
             )
         cluster = HyperPodCluster(
@@ -99,11 +106,7 @@ class HyperPodStack(Stack):
             "Cluster",
             cluster_name=environment.cluster_name,
             network=network,
-            orchestrator=(
-                _orchestrator.slurm(self, environment, network=network, key=key)
-                if control_plane is None
-                else EksOrchestrator(control_plane=control_plane)
-            ),
+            orchestrator=self._orchestrator(environment, control_plane, network, key),
             instance_groups=_with_mounts(environment, groups, home) if on_slurm else groups,
             restricted_instance_groups=settings.restricted_instance_groups(),
             restricted_environment=settings.restricted_environment(),
@@ -132,7 +135,7 @@ class HyperPodStack(Stack):
         )
         _watch.experiments(self, environment, cluster=cluster, data=data)
         if environment.eks is not None and control_plane is not None:
-            _orchestrator.addons(
+            _kubernetes.addons(
                 self,
                 environment,
                 environment.eks,
@@ -149,6 +152,19 @@ class HyperPodStack(Stack):
     def availability_zones(self) -> list[str]:
         """The zones of the environment file; without this the CDK would look up all zones and synthesise again."""
         return self._zones
+
+    def _orchestrator(
+        self,
+        environment: Environment,
+        control_plane: "HyperPodEks | None",
+        network: IHyperPodNetwork,
+        key: kms.IKey | None,
+    ) -> "SlurmOrchestrator | EksOrchestrator":
+        if control_plane is not None:
+            return EksOrchestrator(control_plane=control_plane)
+        from stacks import _slurm  # loads what Kubernetes has no use for
+
+        return _slurm.slurm(self, environment, network=network, key=key)
 
     def _lifecycle(self, environment: Environment, image: TrainingImage, folder: Path) -> LifecycleBundle:
         lustre = environment.storage.lustre

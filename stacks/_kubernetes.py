@@ -1,4 +1,4 @@
-"""Slurm or Kubernetes: the orchestrator that an environment asks for, and what is installed once nodes are there."""
+"""Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ from constructs import Construct
 
 from holdfast import config
 from holdfast_constructs import (
-    AccountingDatabase,
     ContainerInsights,
     FsxCsiDriver,
     GrafanaWorkspace,
@@ -20,8 +19,6 @@ from holdfast_constructs import (
     ObservabilityAddon,
     PriorityClass,
     PrometheusWorkspace,
-    SlurmAccountingDatabase,
-    SlurmOrchestrator,
     TaskGovernance,
     TrainingOperator,
 )
@@ -29,43 +26,7 @@ from stacks._foundations import removal_policy
 from stacks._retention import retention
 
 
-def slurm(
-    scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
-) -> SlurmOrchestrator:
-    """Slurm, with its accounting database."""
-    settings = environment.slurm or config.Slurm()
-    return SlurmOrchestrator(
-        config_strategy=settings.config_strategy,
-        accounting_database=_accounting(scope, environment, settings.accounting, network=network, key=key),
-    )
-
-
-def _accounting(
-    scope: Construct,
-    environment: config.Environment,
-    settings: config.Accounting | None,
-    *,
-    network: IHyperPodNetwork,
-    key: kms.IKey | None,
-) -> AccountingDatabase | None:
-    from aws_cdk import aws_secretsmanager as secretsmanager  # only where one is used: it takes time to load
-
-    if settings is None:
-        return None
-    if settings.endpoint is None or settings.secret_arn is None:
-        database = SlurmAccountingDatabase(
-            scope, "Accounting", network=network, encryption_key=key, removal_policy=removal_policy(environment)
-        )
-        return database.accounting_database
-    return AccountingDatabase(
-        endpoint=settings.endpoint,
-        port=settings.port,
-        name=settings.database,
-        secret=secretsmanager.Secret.from_secret_complete_arn(scope, "AccountingSecret", settings.secret_arn),
-    )
-
-
-def eks(
+def control_plane(
     scope: Construct,
     environment: config.Environment,
     settings: config.Eks,
@@ -78,7 +39,7 @@ def eks(
     groups = environment.cluster
     types = {name for group in groups.instance_groups for name in group.types}
     types |= {group.instance_type for group in groups.restricted_instance_groups}
-    control_plane = HyperPodEks(
+    made = HyperPodEks(
         scope,
         "Eks",
         cluster_name=environment.cluster_name,
@@ -93,8 +54,8 @@ def eks(
     )
     for index, arn in enumerate(settings.admin_role_arns):
         role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
-        control_plane.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
-    return control_plane
+        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    return made
 
 
 def _archives(folder: Path) -> dict[str, Path]:
