@@ -31,9 +31,10 @@ def test_an_environment_that_is_not_there_is_answered_with_those_that_are(
 ) -> None:
     answer = run_app(repository, tmp_path, **context)
 
+    known = ", ".join(sorted(path.stem for path in (repository / "environments").glob("*.yaml")))
     assert answer.returncode == 2
     assert answer.stderr == (
-        f"got {given}; allowed: local, slurm-p5, or the path of a YAML file; "
+        f"got {given}; allowed: {known}, or the path of a YAML file; "
         "add -c environment=NAME to the cdk command\n"
     )
 
@@ -51,8 +52,20 @@ def test_problems_of_the_file_are_told_without_a_traceback(repository: Path, tmp
     )
 
 
+def test_what_the_rules_find_is_told_by_its_code_before_anything_is_built(repository: Path, tmp_path: Path) -> None:
+    text = (repository / "environments" / "local.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(text.replace("node_type: Controller", "node_type: Login"))
+    answer = run_app(repository, tmp_path, environment="mine.yaml")
+
+    assert answer.returncode == 2
+    assert "HF403" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not list((tmp_path / "cdk.out").glob("*.template.json"))
+
+
 def test_an_environment_becomes_one_stack_in_its_account_and_region(repository: Path, tmp_path: Path) -> None:
-    answer = run_app(repository, tmp_path, environment=str(repository / "environments" / "slurm-p5.yaml"))
+    file = repository / "environments" / "slurm-p5.yaml"
+    answer = run_app(repository, tmp_path, environment=str(file), changes="unchecked")
 
     assert (answer.returncode, answer.stderr) == (0, "")
     manifest = json.loads((tmp_path / "cdk.out" / "manifest.json").read_text())
