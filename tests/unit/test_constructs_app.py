@@ -34,8 +34,7 @@ def test_an_environment_that_is_not_there_is_answered_with_those_that_are(
     known = ", ".join(sorted(path.stem for path in (repository / "environments").glob("*.yaml")))
     assert answer.returncode == 2
     assert answer.stderr == (
-        f"got {given}; allowed: {known}, or the path of a YAML file; "
-        "add -c environment=NAME to the cdk command\n"
+        f"got {given}; allowed: {known}, or the path of a YAML file; add -c environment=NAME to the cdk command\n"
     )
 
 
