@@ -1,6 +1,7 @@
 """What a cluster stands on, as an environment asks for it: key, network, file systems."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -13,6 +14,7 @@ from holdfast_constructs import (
     DataBucket,
     DataRepository,
     EncryptionKey,
+    EventLogGroup,
     HyperPodNetwork,
     IHyperPodNetwork,
     InstanceGroup,
@@ -22,6 +24,40 @@ from holdfast_constructs import (
     OpenZfsMount,
 )
 from stacks._retention import retention
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foundations:
+    """What the other parts of the stack refer to."""
+
+    key: kms.IKey | None
+    network: IHyperPodNetwork
+    data: DataBucket
+    lustre: LustreMount | None
+    home: OpenZfsMount | None
+    events: EventLogGroup
+
+
+def foundations(scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup]) -> Foundations:
+    """All of it."""
+    key, policy = encryption_key(scope, environment), removal_policy(environment)
+    place = network(scope, environment, groups=groups, key=key)
+    data = DataBucket(scope, "Data", encryption_key=key, removal_policy=policy)
+    return Foundations(
+        key=key,
+        network=place,
+        data=data,
+        lustre=lustre(scope, environment, network=place, data=data, key=key),
+        home=home(scope, environment, network=place, key=key),
+        events=EventLogGroup(
+            scope,
+            "Events",
+            cluster_name=environment.cluster_name,
+            retention=retention(environment.observability.log_retention_days),
+            encryption_key=key,
+            removal_policy=policy,
+        ),
+    )
 
 
 def removal_policy(environment: config.Environment) -> RemovalPolicy:

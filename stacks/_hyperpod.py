@@ -7,28 +7,23 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import Environment as CdkEnvironment
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast.config import Environment
 from holdfast.validation.updates import environment_metadata
 from holdfast_constructs import (
     AutoScaling,
-    DataBucket,
     EksOrchestrator,
-    EventLogGroup,
     HyperPodCluster,
-    IHyperPodNetwork,
     InstanceGroup,
     LifecycleBundle,
-    LustreMount,
     OpenZfsMount,
     TieredStorage,
 )
 from stacks import _foundations, _watch
+from stacks._foundations import Foundations
 from stacks._groups import Groups
 from stacks._images import TrainingImage
-from stacks._retention import retention
 
 if TYPE_CHECKING:
     from holdfast_constructs import HyperPodEks, SlurmOrchestrator
@@ -75,96 +70,86 @@ class HyperPodStack(Stack):
         for accepted in environment.suppress:
             acknowledgment = Acknowledgment(id=f"holdfast::{accepted.code}", reason=accepted.reason)
             Validations.of(self).acknowledge(acknowledgment)
-        policy = _foundations.removal_policy(environment)
-        key = _foundations.encryption_key(self, environment)
         settings = Groups(self, "Groups", environment=environment)
         groups = settings.instance_groups()
-        network = _foundations.network(self, environment, groups=groups, key=key)
-        data = DataBucket(self, "Data", encryption_key=key, removal_policy=policy)
-        lustre = _foundations.lustre(self, environment, network=network, data=data, key=key)
-        home = _foundations.home(self, environment, network=network, key=key)
-        events = EventLogGroup(
-            self,
-            "Events",
-            cluster_name=environment.cluster_name,
-            retention=retention(environment.observability.log_retention_days),
-            encryption_key=key,
-            removal_policy=policy,
-        )
+        ground = _foundations.foundations(self, environment, groups=groups)
         image = TrainingImage(self, environment)
         bundle = self._lifecycle(environment, image, folder)
-        on_slurm = environment.orchestrator == "slurm"
-        control_plane: HyperPodEks | None = None
-        if environment.eks is not None:
-            from stacks import _kubernetes  # loads what Slurm has no use for
-
-            control_plane = _kubernetes.control_plane(
-                self, environment, environment.eks, network=network, key=key, folder=folder
-            )
-        cluster = HyperPodCluster(
-            self,
-            "Cluster",
-            cluster_name=environment.cluster_name,
-            network=network,
-            orchestrator=self._orchestrator(environment, control_plane, network, key),
-            instance_groups=_with_mounts(environment, groups, home) if on_slurm else groups,
-            restricted_instance_groups=settings.restricted_instance_groups(),
-            restricted_environment=settings.restricted_environment(),
-            lifecycle=bundle,
-            lustre=lustre if on_slurm else None,
-            home=home if on_slurm else None,
-            node_recovery=environment.cluster.node_recovery,
-            continuous_provisioning=environment.cluster.node_provisioning_mode == "Continuous",
-            auto_scaling=None if environment.cluster.auto_scaler is None else AutoScaling(),
-            tiered_storage=_tiered_storage(environment),
-            tags=_tags(environment),
-        )
-        data.bucket.grant_read_write(cluster.role)
-        events.log_group.grant_write(cluster.role)
+        control_plane = self._control_plane(environment, ground, folder)
+        cluster = self._cluster(environment, settings, groups, ground, bundle, control_plane)
         image.grant_pull(cluster.role)
-        if control_plane is not None and lustre is not None and lustre.file_system.efa:
-            lustre.file_system.grant_describe(cluster)  # pods mount it; without this, over TCP
-            network.add_interface_endpoint("fsx")
-        metrics = _watch.watch(
-            self,
-            environment,
-            cluster=cluster,
-            events=events,
-            file_system_id=None if lustre is None else lustre.file_system.file_system_id,
-            key=key,
-        )
-        _watch.experiments(self, environment, cluster=cluster, data=data)
+        metrics = _watch.watch(self, environment, cluster=cluster, ground=ground)
+        _watch.experiments(self, environment, cluster=cluster, data=ground.data)
         if environment.eks is not None and control_plane is not None:
+            from stacks import _kubernetes
+
             _kubernetes.addons(
                 self,
                 environment,
                 environment.eks,
                 control_plane=control_plane,
                 cluster=cluster,
-                lustre=lustre,
+                ground=ground,
                 prometheus=metrics.prometheus,
                 grafana=metrics.grafana,
-                key=key,
             )
-        self._outputs(cluster, data, bundle, events, lustre, home, network.vpc.vpc_id)
+        self._outputs(cluster, bundle, ground)
 
     @property
     def availability_zones(self) -> list[str]:
         """The zones of the environment file; without this the CDK would look up all zones and synthesise again."""
         return self._zones
 
-    def _orchestrator(
+    def _control_plane(self, environment: Environment, ground: Foundations, folder: Path) -> "HyperPodEks | None":
+        if environment.eks is None:
+            return None
+        from stacks import _kubernetes  # loads what Slurm has no use for
+
+        return _kubernetes.control_plane(self, environment, environment.eks, ground=ground, folder=folder)
+
+    def _cluster(
         self,
         environment: Environment,
+        settings: Groups,
+        groups: Sequence[InstanceGroup],
+        ground: Foundations,
+        bundle: LifecycleBundle,
         control_plane: "HyperPodEks | None",
-        network: IHyperPodNetwork,
-        key: kms.IKey | None,
+    ) -> HyperPodCluster:
+        on_slurm, lustre = control_plane is None, ground.lustre
+        cluster = HyperPodCluster(
+            self,
+            "Cluster",
+            cluster_name=environment.cluster_name,
+            network=ground.network,
+            orchestrator=self._orchestrator(environment, control_plane, ground),
+            instance_groups=_with_mounts(environment, groups, ground.home) if on_slurm else groups,
+            restricted_instance_groups=settings.restricted_instance_groups(),
+            restricted_environment=settings.restricted_environment(),
+            lifecycle=bundle,
+            lustre=lustre if on_slurm else None,
+            home=ground.home if on_slurm else None,
+            node_recovery=environment.cluster.node_recovery,
+            continuous_provisioning=environment.cluster.node_provisioning_mode == "Continuous",
+            auto_scaling=None if environment.cluster.auto_scaler is None else AutoScaling(),
+            tiered_storage=_tiered_storage(environment),
+            tags=_tags(environment),
+        )
+        ground.data.bucket.grant_read_write(cluster.role)
+        ground.events.log_group.grant_write(cluster.role)
+        if not on_slurm and lustre is not None and lustre.file_system.efa:
+            lustre.file_system.grant_describe(cluster)  # pods mount it; without this, over TCP
+            ground.network.add_interface_endpoint("fsx")
+        return cluster
+
+    def _orchestrator(
+        self, environment: Environment, control_plane: "HyperPodEks | None", ground: Foundations
     ) -> "SlurmOrchestrator | EksOrchestrator":
         if control_plane is not None:
             return EksOrchestrator(control_plane=control_plane)
         from stacks import _slurm  # loads what Kubernetes has no use for
 
-        return _slurm.slurm(self, environment, network=network, key=key)
+        return _slurm.slurm(self, environment, network=ground.network, key=ground.key)
 
     def _lifecycle(self, environment: Environment, image: TrainingImage, folder: Path) -> LifecycleBundle:
         lustre = environment.storage.lustre
@@ -189,26 +174,17 @@ class HyperPodStack(Stack):
             },
         )
 
-    def _outputs(
-        self,
-        cluster: HyperPodCluster,
-        data: DataBucket,
-        bundle: LifecycleBundle,
-        events: EventLogGroup,
-        lustre: LustreMount | None,
-        home: OpenZfsMount | None,
-        vpc_id: str,
-    ) -> None:
+    def _outputs(self, cluster: HyperPodCluster, bundle: LifecycleBundle, ground: Foundations) -> None:
         CfnOutput(self, "ClusterName", value=cluster.cluster_name)
         CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
-        if lustre is not None:
-            CfnOutput(self, "FileSystemId", value=lustre.file_system.file_system_id)
-        if home is not None:
-            CfnOutput(self, "HomeFileSystemId", value=home.file_system.file_system_id)
-        CfnOutput(self, "DataBucketName", value=data.bucket.bucket_name)
+        if ground.lustre is not None:
+            CfnOutput(self, "FileSystemId", value=ground.lustre.file_system.file_system_id)
+        if ground.home is not None:
+            CfnOutput(self, "HomeFileSystemId", value=ground.home.file_system.file_system_id)
+        CfnOutput(self, "DataBucketName", value=ground.data.bucket.bucket_name)
         CfnOutput(self, "LifecycleBucketName", value=bundle.bucket.bucket_name)
-        CfnOutput(self, "EventsLogGroupName", value=events.log_group.log_group_name)
-        CfnOutput(self, "VpcId", value=vpc_id)
+        CfnOutput(self, "EventsLogGroupName", value=ground.events.log_group.log_group_name)
+        CfnOutput(self, "VpcId", value=ground.network.vpc.vpc_id)
 
 
 def _with_mounts(

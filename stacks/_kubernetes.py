@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast import config
@@ -13,8 +12,6 @@ from holdfast_constructs import (
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodEks,
-    IHyperPodNetwork,
-    LustreMount,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
@@ -22,7 +19,7 @@ from holdfast_constructs import (
     TaskGovernance,
     TrainingOperator,
 )
-from stacks._foundations import removal_policy
+from stacks._foundations import Foundations, removal_policy
 from stacks._retention import retention
 
 
@@ -31,8 +28,7 @@ def control_plane(
     environment: config.Environment,
     settings: config.Eks,
     *,
-    network: IHyperPodNetwork,
-    key: kms.IKey | None,
+    ground: Foundations,
     folder: Path,
 ) -> HyperPodEks:
     """The Kubernetes control plane, with what has to be there before nodes."""
@@ -43,12 +39,12 @@ def control_plane(
         scope,
         "Eks",
         cluster_name=environment.cluster_name,
-        network=network,
+        network=ground.network,
         kubernetes_version=settings.kubernetes_version,
         instance_types=sorted(types),
         public_access_cidrs=settings.public_access_cidrs,
         chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),
-        encryption_key=key,
+        encryption_key=ground.key,
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(environment),
     )
@@ -71,10 +67,9 @@ def addons(
     *,
     control_plane: HyperPodEks,
     cluster: HyperPodCluster,
-    lustre: LustreMount | None,
+    ground: Foundations,
     prometheus: PrometheusWorkspace | None,
     grafana: GrafanaWorkspace | None,
-    key: kms.IKey | None,
 ) -> None:
     """What runs on the nodes: metrics, file systems for pods, operators."""
     if environment.observability.container_insights:
@@ -84,16 +79,16 @@ def addons(
             eks_cluster=control_plane,
             cluster=cluster,
             log_retention=retention(environment.observability.log_retention_days),
-            encryption_key=key,
+            encryption_key=ground.key,
         )
     storage = environment.storage.lustre
-    if storage is not None and lustre is not None:
+    if storage is not None and ground.lustre is not None:
         LustreVolume(
             scope,
             "LustreVolume",
             eks_cluster=control_plane,
             driver=FsxCsiDriver(scope, "FsxCsiDriver", eks_cluster=control_plane, cluster=cluster),
-            file_system=lustre.file_system,
+            file_system=ground.lustre.file_system,
             capacity_gib=storage.capacity_gib,
         )
     if settings.training_operator:

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 from aws_cdk import CfnOutput
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast import config
 from holdfast_constructs import (
     AlarmThresholds,
     DataBucket,
-    EventLogGroup,
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodObservability,
@@ -20,7 +18,7 @@ from holdfast_constructs import (
     TensorBoardLogs,
     WatchedFileSystem,
 )
-from stacks._foundations import removal_policy
+from stacks._foundations import Foundations, removal_policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +34,20 @@ def watch(
     environment: config.Environment,
     *,
     cluster: HyperPodCluster,
-    events: EventLogGroup,
-    file_system_id: str | None,
-    key: kms.IKey | None,
+    ground: Foundations,
 ) -> Metrics:
     """Everything of CloudWatch, and the workspaces beside it."""
     settings, lustre = environment.observability, environment.storage.lustre
     groups = environment.cluster.instance_groups
     watched = []
-    if lustre is not None and file_system_id is not None:
-        watched = [WatchedFileSystem(file_system_id=file_system_id, storage_capacity_gib=lustre.capacity_gib)]
+    if lustre is not None and ground.lustre is not None:
+        name = ground.lustre.file_system.file_system_id
+        watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
     observability = HyperPodObservability(
         scope,
         "Observability",
         cluster_name=environment.cluster_name,
-        events=events.log_group,
+        events=ground.events.log_group,
         eks_cluster_name=environment.cluster_name if environment.orchestrator == "eks" else None,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
@@ -61,7 +58,7 @@ def watch(
         ),
         dashboard=settings.dashboard,
         emails=settings.alarm_emails,
-        encryption_key=key,
+        encryption_key=ground.key,
         retention_days=settings.log_retention_days,
         removal_policy=removal_policy(environment),
     )
@@ -71,7 +68,7 @@ def watch(
         cluster_name=environment.cluster_name,
         cluster_arn=cluster.cluster_arn,
         retention_days=settings.log_retention_days,
-        encryption_key=key,
+        encryption_key=ground.key,
     )
     prometheus, grafana = None, None
     if settings.prometheus:
@@ -80,7 +77,7 @@ def watch(
             "Prometheus",
             alias=environment.cluster_name,
             alerts=observability.alerts,
-            encryption_key=key,
+            encryption_key=ground.key,
             retention_days=settings.log_retention_days,
             removal_policy=removal_policy(environment),
         )

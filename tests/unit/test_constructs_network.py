@@ -179,7 +179,9 @@ def test_a_flexible_group_is_counted_with_the_type_that_takes_most() -> None:
 
 
 def test_a_type_that_the_catalog_does_not_know_is_left_to_the_rules() -> None:
-    network(new_stack(), cidr="10.1.0.0/24", instance_groups=workers(instance_type="ml.p9.metal"))
+    made = network(new_stack(), cidr="10.1.0.0/24", instance_groups=workers(instance_type="ml.p9.metal"))
+
+    assert made.subnet.ipv4_cidr_block == "10.1.0.0/25"
 
 
 def test_an_existing_network_is_referred_to_and_left_alone() -> None:

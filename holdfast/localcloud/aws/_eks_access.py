@@ -6,6 +6,7 @@ import copy
 import hashlib
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _eks_errors as errors
@@ -28,11 +29,8 @@ class Access:
     _identities: Shelf
     _account: str
 
-    def _arn(self, kind: str, path: str) -> str:
-        raise NotImplementedError
-
-    def _check_role(self, arn: str) -> None:
-        raise NotImplementedError
+    _arn: Callable[[str, str], str]
+    _check_role: Callable[[str], None]
 
     def create_access_entry(
         self,

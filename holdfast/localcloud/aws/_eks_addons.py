@@ -6,6 +6,7 @@ import copy
 import hashlib
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _eks_errors as errors
@@ -51,17 +52,10 @@ class Addons:
     _lock: threading.RLock
     _addons: Shelf
 
-    def _active(self, name: str) -> Record:
-        raise NotImplementedError
-
-    def _arn(self, kind: str, path: str) -> str:
-        raise NotImplementedError
-
-    def _check_role(self, arn: str) -> None:
-        raise NotImplementedError
-
-    def _update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
-        raise NotImplementedError
+    _active: Callable[[str], Record]
+    _arn: Callable[[str, str], str]
+    _check_role: Callable[[str], None]
+    _update: Callable[[str, dict[str, str]], dict[str, Any]]
 
     def create_addon(
         self,

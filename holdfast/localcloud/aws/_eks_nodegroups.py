@@ -5,6 +5,7 @@
 import copy
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _eks_errors as errors
@@ -20,17 +21,10 @@ class Nodegroups:
     _lock: threading.RLock
     _nodegroups: Shelf
 
-    def _active(self, name: str) -> Record:
-        raise NotImplementedError
-
-    def _arn(self, kind: str, path: str) -> str:
-        raise NotImplementedError
-
-    def _check_role(self, arn: str) -> None:
-        raise NotImplementedError
-
-    def _update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
-        raise NotImplementedError
+    _active: Callable[[str], Record]
+    _arn: Callable[[str, str], str]
+    _check_role: Callable[[str], None]
+    _update: Callable[[str, dict[str, str]], dict[str, Any]]
 
     def create_nodegroup(
         self,

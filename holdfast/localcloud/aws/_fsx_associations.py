@@ -3,6 +3,7 @@
 
 import secrets
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,17 +26,10 @@ class Associations:
     _associations: dict[str, dict[str, Any]]
     _tokens: dict[str, str]
 
-    def _purge(self) -> None:
-        raise NotImplementedError
-
-    def _available(self, fs_id: str) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _arn(self, kind: str, name: str) -> str:
-        raise NotImplementedError
-
-    def _shown(self, record: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+    _purge: Callable[[], None]
+    _available: Callable[[str], dict[str, Any]]
+    _arn: Callable[[str, str], str]
+    _shown: Callable[[dict[str, Any]], dict[str, Any]]
 
     def create_data_repository_association(
         self,

@@ -6,6 +6,7 @@ import copy
 import secrets
 import string
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _sagemaker_store as store
@@ -32,8 +33,7 @@ class Governance:
         self._scheduler_configs = Shelf(_missing)
         self._compute_quotas = Shelf(_missing)
 
-    def _find(self, name_or_arn: str) -> store.Cluster:
-        raise NotImplementedError
+    _find: Callable[[str], store.Cluster]
 
     def create_cluster_scheduler_config(
         self, *, ClusterArn: str, Tags: list[dict[str, str]] | None = None, **settings: Any

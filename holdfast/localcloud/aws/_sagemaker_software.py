@@ -3,6 +3,7 @@
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _sagemaker_store as store
@@ -17,14 +18,9 @@ class SoftwareUpdates:
     _lock: threading.RLock
     _references: References
 
-    def _updatable(self, name: str) -> store.Cluster:
-        raise NotImplementedError
-
-    def _tell(self, cluster: store.Cluster, **event: str) -> None:
-        raise NotImplementedError
-
-    def _caller_changed(self, cluster: store.Cluster) -> None:
-        raise NotImplementedError
+    _updatable: Callable[[str], store.Cluster]
+    _tell: Callable[..., None]
+    _caller_changed: Callable[[store.Cluster], None]
 
     def update_cluster_software(
         self,
