@@ -16,6 +16,7 @@ from holdfast.cli import (
     _import,
     _kill_node,
     _logs,
+    _plan,
     _rehearse,
     _ssh,
     _status,
@@ -39,6 +40,7 @@ app = typer.Typer(
 for command in (
     _check.check,
     _diff.diff,
+    _plan.plan,
     _up.up,
     _down.down,
     _status.status,

@@ -83,14 +83,16 @@ def test_a_changed_worker_count_keeps_the_nodes_that_stay(product: Any) -> None:
 def test_a_deploy_that_fails_is_rolled_back_and_the_retry_works(product: Any) -> None:
     product.run("up", str(product.environment(workers=1, spares=0)))
     before = workers_of(product)
-    # A name that the image has given to somebody else: the lifecycle step says so, on the new node.
-    broken = product.environment(workers=2, spares=0, lifecycle={"users": [{"name": "munge", "uid": 2000}]})
+    (product.work / "fail.sh").write_text("#!/bin/sh\necho no such kernel module >&2\nexit 7\n")
+    lifecycle = {"users": [{"name": "trainer", "uid": 2000}], "scripts": ["fail.sh"]}
+    broken = product.environment(workers=2, spares=0, lifecycle=lifecycle)
 
     refused = product.run("up", str(broken), check=False)
 
     assert refused.returncode == 1
     assert "was rolled back" in refused.stderr
-    assert "users" in refused.stderr
+    assert "fail.sh" in refused.stderr
+    assert "exit code 7" in refused.stderr
     assert product.status()["stack_status"] == "UPDATE_ROLLBACK_COMPLETE"
     assert workers_of(product) == before
     product.run("up", str(product.environment(workers=2, spares=0)))

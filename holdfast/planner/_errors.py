@@ -1,0 +1,27 @@
+"""What the planner says when a question has no answer."""
+
+
+class PlanError(ValueError):
+    """A value is impossible; the message has what was given, what is allowed and what to do."""
+
+
+def check_target(share: float) -> None:
+    """Refuse a goodput that cannot be asked for."""
+    require(
+        0 < share < 1,
+        "the goodput target",
+        f"{100 * share:g} %",
+        "more than 0 and less than 100 %",
+        "some time is always lost; 95 % is a common target",
+    )
+
+
+def require(condition: bool, what: str, given: object, allowed: str, fix: str) -> None:  # noqa: FBT001 - reads as an assertion
+    """
+    Refuse a value.
+
+    Raises:
+        PlanError: ``condition`` is false.
+    """
+    if not condition:
+        raise PlanError(f"{what} is {given}; allowed: {allowed}; {fix}")

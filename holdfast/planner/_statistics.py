@@ -1,0 +1,132 @@
+"""Intervals from few observations, without assuming many: counts of failures, and times of stages."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+CONFIDENCE = 0.95
+"""Share of cases in which an interval holds the true value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateEstimate:
+    """Failures per instance-hour."""
+
+    failures: int
+    instance_hours: float
+    per_instance_hour: float
+    low: float
+    high: float
+
+    def holds(self, per_instance_hour: float) -> bool:
+        return self.low <= per_instance_hour <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeEstimate:
+    """The typical (median) length of a stage in seconds. Without an interval when it was seen once."""
+
+    observations: int
+    typical_s: float
+    low_s: float | None
+    high_s: float | None
+
+    def holds(self, seconds: float) -> bool:
+        return self.low_s is not None and self.high_s is not None and self.low_s <= seconds <= self.high_s
+
+
+def estimate_rate(*, failures: int, instance_hours: float, confidence: float = CONFIDENCE) -> RateEstimate | None:
+    """
+    The rate behind a count of independent failures, with Garwood's exact interval.
+
+    It holds the true rate in at least the stated share of cases, however few failures there are; with none its lower
+    end is 0. None when nothing was watched.
+    """
+    if instance_hours <= 0:
+        return None
+    low, high = garwood(failures, confidence=confidence)
+    return RateEstimate(
+        failures=failures,
+        instance_hours=instance_hours,
+        per_instance_hour=failures / instance_hours,
+        low=low / instance_hours,
+        high=high / instance_hours,
+    )
+
+
+def garwood(count: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """
+    Interval for the mean of a Poisson variable of which ``count`` was seen (Garwood, Biometrika 28, 1936).
+
+    The ends are chi-square quantiles divided by 2; they are found as the means under which so few, or so many, are
+    just too unlikely.
+    """
+    tail = (1 - confidence) / 2
+    upper_bound = count + 20 * math.sqrt(count + 1) + 40
+    high = _bisect(lambda mean: _poisson_at_most(count, mean) - tail, 0.0, upper_bound)
+    low = 0.0 if count == 0 else _bisect(lambda mean: tail - 1 + _poisson_at_most(count - 1, mean), 0.0, upper_bound)
+    return low, high
+
+
+def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -> TimeEstimate | None:
+    """
+    The median of times whose logarithms are normally distributed, with Student's interval. None without any time.
+
+    Zeros count as a nanosecond, since a logarithm needs more than 0.
+    """
+    if not seconds:
+        return None
+    logs = [math.log(max(value, 1e-9)) for value in seconds]
+    count = len(logs)
+    centre = math.fsum(logs) / count
+    if count == 1:
+        return TimeEstimate(observations=1, typical_s=math.exp(centre), low_s=None, high_s=None)
+    spread = math.sqrt(math.fsum((value - centre) ** 2 for value in logs) / (count - 1))
+    half = student_quantile(0.5 + confidence / 2, count - 1) * spread / math.sqrt(count)
+    return TimeEstimate(
+        observations=count,
+        typical_s=math.exp(centre),
+        low_s=math.exp(centre - half),
+        high_s=math.exp(centre + half),
+    )
+
+
+def student_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's distribution for a probability above one half."""
+    return _bisect(lambda value: probability - _student_below(value, degrees), 0.0, 1e5)
+
+
+def _student_below(value: float, degrees: int) -> float:
+    """Distribution function at a value of 0 or more (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    angle = math.atan(value / math.sqrt(degrees))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = degrees % 2
+    term = total = cosine if odd else 1.0
+    for step in range(2 + odd, degrees, 2):
+        term *= cosine * cosine * (step - 1) / step
+        total += term
+    within = (2 / math.pi) * (angle + (sine * total if degrees > 1 else 0.0)) if odd else sine * total
+    return 0.5 + within / 2
+
+
+def _poisson_at_most(count: int, mean: float) -> float:
+    if mean <= 0:
+        return 1.0
+    numbers = np.arange(1, count + 1)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(mean / numbers))]) - mean
+    return float(min(1.0, np.sum(np.exp(logs))))
+
+
+def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function becomes 0."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if function(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

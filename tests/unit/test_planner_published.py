@@ -1,0 +1,110 @@
+"""The published tables, cell by cell, and the cells whose own formula gives something else."""
+
+import pytest
+
+from holdfast.catalog._failure_rates import failure_rates
+from holdfast.catalog._recovery_stages import recovery_stages
+from holdfast.planner import PublishedFigure, mtbf_h, published_tables, wall_h
+
+SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict[tuple[str, str, str], PublishedFigure]:
+    tables = published_tables(failure_rates(), recovery_stages().values())
+    return {(table.title, figure.row, figure.column): figure for table in tables for figure in table.figures}
+
+
+@pytest.mark.parametrize(
+    ("percent", "hours"),
+    [
+        ("0.01 %", (2500, 1250, 625, 313, 157, 79, 40, 20)),
+        ("0.02 %", (1250, 625, 313, 157, 79, 40, 20, 10)),
+        ("0.04 %", (625, 313, 157, 79, 40, 20, 10, 5)),
+        ("0.08 %", (313, 157, 79, 40, 20, 10, 5, 3)),
+    ],
+)
+def test_mtbf_is_the_published_one_in_every_cell(
+    cells: dict[tuple[str, str, str], PublishedFigure], percent: str, hours: tuple[int, ...]
+) -> None:
+    row = [cells["mean time between failures in hours", percent, str(size)] for size in SIZES]
+
+    assert tuple(figure.formula for figure in row) == hours
+    assert all(figure.agrees for figure in row)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "published", "formula"),
+    [
+        ("lost with HyperPod", "days", 17, 17),
+        ("lost without", "days", 121, 122),
+        ("to train with HyperPod", "days", 221, 221),
+        ("to train without", "days", 325, 325),
+        ("reduction", "percent", 32, 32),
+        ("saved", "days", 104, 104),
+        ("saved", "dollars", 25_559_040, 25_600_000),
+    ],
+)
+def test_the_example_on_256_instances_has_every_published_figure(
+    cells: dict[tuple[str, str, str], PublishedFigure], row: str, column: str, published: int, formula: int
+) -> None:
+    figure = cells["10,000,000 GPU hours on 256 instances at 0.05 %", row, column]
+
+    assert (figure.published, figure.formula) == (published, formula)
+    assert figure.agrees == (published == formula)
+    assert figure.agrees or figure.why
+
+
+def test_the_published_dollars_are_those_of_the_days_after_rounding() -> None:
+    assert 104 * 24 * 256 * 8 * 5 == 25_559_040
+
+
+@pytest.mark.parametrize(
+    ("size", "published", "formula"),
+    list(zip(SIZES, (1, 2, 3, 6, 11, 20, 32, 48), (1, 2, 3, 6, 11, 20, 32, 47), strict=True)),
+)
+def test_the_reduction_is_the_published_one_but_for_the_last_cell(
+    cells: dict[tuple[str, str, str], PublishedFigure], size: int, published: int, formula: int
+) -> None:
+    figure = cells["reduction of the time to train in percent at 0.05 %", "0.05 %", str(size)]
+
+    assert (figure.published, figure.formula) == (published, formula)
+
+
+def test_the_stages_of_the_measured_clusters_are_the_published_ones() -> None:
+    measured = recovery_stages()["checkpoints"].measured
+
+    assert [(row.instances, row.detect_s, row.replace_s, row.resume_s) for row in measured] == [
+        (16, 83, 912, 1212),
+        (64, 90, 963, 1320),
+        (256, 89, 903, 1398),
+        (1024, 80, 981, 1440),
+    ]
+
+
+@pytest.mark.parametrize(("name", "percent"), [("opt-175b", 0.0588), ("llama-3.1-405b", 0.0161), ("mpt-7b", 0.0319)])
+def test_the_published_rates_follow_from_their_counts(
+    cells: dict[tuple[str, str, str], PublishedFigure], name: str, percent: float
+) -> None:
+    figure = cells["failures per instance-hour, and what failed", name, "% per instance-hour"]
+
+    assert figure.published == figure.formula == percent
+
+
+def test_exactly_these_figures_differ_from_their_formula(
+    cells: dict[tuple[str, str, str], PublishedFigure],
+) -> None:
+    differ = {(row, column) for (_, row, column), figure in cells.items() if not figure.agrees}
+
+    assert differ == {
+        ("lost without", "days"),
+        ("saved", "dollars"),
+        ("0.05 %", "512"),
+        ("faulty GPU", "% of 419"),
+        ("all four, minutes", "sum"),
+    }
+
+
+def test_the_formulas_stand_on_their_own() -> None:
+    assert mtbf_h(per_instance_hour=0.0001, instances=64) == 156.25
+    assert wall_h(work_h=100, failures_per_hour=0.1, cost_per_failure_h=2) == 120
