@@ -7,15 +7,22 @@ it. Run with nothing else on the machine: ``python benchmarks/synth.py [ENVIRONM
 """
 
 import argparse
+import importlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import types
+import typing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
+
+from aws_cdk import CfnTag, IResolvable
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,6 +43,10 @@ made = {{}}
 
 def of(value):
     return Token.as_string(value)
+
+
+def as_list(value):
+    return Token.as_list(value)
 
 
 {assets}
@@ -63,20 +74,23 @@ def main() -> None:
         wanted, got = kinds(template), kinds(again)
         if wanted != got:
             raise SystemExit(f"the two programs differ: {set(wanted.items()) ^ set(got.items())}")
-        seconds: dict[str, list[float]] = {"constructs": [], "bare L1s": []}
+        times: dict[str, list[tuple[float, float]]] = {"constructs": [], "bare L1s": []}
         for index in range(options.rounds):
             order = [("constructs", ours), ("bare L1s", bare)]
             for name, command in order if index % 2 else reversed(order):
-                seconds[name].append(run(command, work / f"{name}-{index}", options.environment)[0])
-    for name, values in seconds.items():
-        print(f"{name:12} {statistics.median(values):6.2f} s  ({min(values):.2f} to {max(values):.2f})")
-    ratios = [one / other for one, other in zip(seconds["constructs"], seconds["bare L1s"], strict=True)]
+                times[name].append(run(command, work / f"{name}-{index}", options.environment)[0])
     print(f"resources    {sum(kinds(template).values())}")
-    print(f"ratio        {statistics.median(ratios):.3f}  (of medians: median over {options.rounds} pairs)")
+    for column, what in enumerate(("wall", "CPU")):
+        for name, values in times.items():
+            seconds = [value[column] for value in values]
+            print(f"{name:12} {statistics.median(seconds):6.2f} s {what:4} ({min(seconds):.2f} to {max(seconds):.2f})")
+        pairs = zip(times["constructs"], times["bare L1s"], strict=True)
+        ratio = statistics.median(one[column] / other[column] for one, other in pairs)
+        print(f"ratio        {ratio:.3f} {what}  (median over {options.rounds} pairs)")
 
 
-def run(command: list[str], out: Path, environment: str) -> tuple[float, dict[str, Any]]:
-    """Run a program; its seconds and its template."""
+def run(command: list[str], out: Path, environment: str) -> tuple[tuple[float, float], dict[str, Any]]:
+    """Run a program; its seconds by the clock and of CPU, with those of its Node, and its template."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     context |= {"environment": environment, "changes": "unchecked"}
     variables = {
@@ -86,20 +100,26 @@ def run(command: list[str], out: Path, environment: str) -> tuple[float, dict[st
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), cpu_s()
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
+    seconds = (time.perf_counter() - began, cpu_s() - before)
     if done.returncode:
         raise SystemExit(done.stdout + done.stderr)
     (template,) = out.glob("*.template.json")
     return seconds, json.loads(template.read_text())
 
 
+def cpu_s() -> float:
+    """CPU seconds of all ended children and their children."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def kinds(template: dict[str, Any]) -> dict[str, int]:
     """How many resources of each type."""
     found: dict[str, int] = {}
-    for resource in template["Resources"].values():
-        found[resource["Type"]] = found.get(resource["Type"], 0) + 1
+    for described in template["Resources"].values():
+        found[described["Type"]] = found.get(described["Type"], 0) + 1
     return found
 
 
@@ -112,10 +132,10 @@ def bare_program(template: dict[str, Any], assembly: Path) -> str:
     folders = [str(assembly / file["source"]["path"]) for file in files if "asset." in file["source"]["path"]]
     assets = "".join(f"s3_assets.Asset(stack, 'Asset{n}', path={path!r})\n" for n, path in enumerate(folders))
     modules: set[str] = set()
-    resources = "".join(l1(name, resource, modules) for name, resource in template["Resources"].items())
+    resources = "".join(l1(name, described, modules) for name, described in template["Resources"].items())
     depends = {
-        name: [need for need in as_list(resource.get("DependsOn")) if need in template["Resources"]]
-        for name, resource in template["Resources"].items()
+        name: [need for need in as_list(described.get("DependsOn")) if need in template["Resources"]]
+        for name, described in template["Resources"].items()
     }
     environment = load(ROOT / "environments" / "full.yaml")
     return PROGRAM.format(
@@ -133,56 +153,62 @@ def as_list(value: Any) -> list[str]:
     return [] if value is None else [value] if isinstance(value, str) else value
 
 
-def l1(name: str, resource: dict[str, Any], modules: set[str]) -> str:
-    """The line that makes one resource: by its L1 class, or as a plain CfnResource where it has none."""
-    import importlib
-    import inspect
-
-    service, _, kind = resource["Type"].removeprefix("AWS::").partition("::")
+def l1(name: str, described: dict[str, Any], modules: set[str]) -> str:
+    """The lines that make one resource as its users write it: L1 class, property classes, references as tokens."""
+    service, _, kind = described["Type"].removeprefix("AWS::").partition("::")
+    properties = described.get("Properties", {})
+    if not described["Type"].startswith("AWS::") or service == "CDK":
+        return f"made[{name!r}] = CfnResource(stack, {name!r}, type={described['Type']!r}, properties={properties!r})\n"
     module = f"aws_{service.lower()}"
-    properties = resource.get("Properties", {})
-    if resource["Type"].startswith("AWS::") and service != "CDK":
-        found = getattr(importlib.import_module(f"aws_cdk.{module}"), f"Cfn{kind}")
-        known = {parameter.replace("_", ""): parameter for parameter in inspect.signature(found.__init__).parameters}
-        arguments = {known.get(key.lower()): value for key, value in properties.items()}
-        plain = {key: value for key, value in arguments.items() if key is not None and is_plain(value)}
-        nested = {
-            key: value for key, value in properties.items() if known.get(key.lower()) not in plain or key == "Tags"
-        }
-        plain.pop("tags", None)
-        modules.add(module)
-        text = "".join(f", {key}={written(value)}" for key, value in plain.items())
-        line = f"made[{name!r}] = {module}.Cfn{kind}(stack, {name!r}{text})\n"
-        required = [
-            parameter.name
-            for parameter in inspect.signature(found.__init__).parameters.values()
-            if parameter.default is inspect.Parameter.empty
-            and parameter.kind is inspect.Parameter.KEYWORD_ONLY
-            and parameter.name not in plain
-        ]
-        if not required:
-            overrides = "".join(
-                f"made[{name!r}].add_property_override({key!r}, {value!r})\n" for key, value in nested.items()
-            )
-            return line + overrides
-    return f"made[{name!r}] = CfnResource(stack, {name!r}, type={resource['Type']!r}, properties={properties!r})\n"
+    modules.add(module)
+    found = getattr(importlib.import_module(f"aws_cdk.{module}"), f"Cfn{kind}")
+    hints = typing.get_type_hints(found.__init__)
+    known = {parameter.replace("_", "").lower(): parameter for parameter in hints}
+    text, overrides = "", ""
+    for key, value in properties.items():
+        parameter = known.get(key.lower())
+        if parameter is None:
+            overrides += f"made[{name!r}].add_property_override({key!r}, {value!r})\n"
+        else:
+            text += f", {parameter}={written(value, hints[parameter], module)}"
+    return f"made[{name!r}] = {module}.Cfn{kind}(stack, {name!r}{text})\n{overrides}"
 
 
-def is_plain(value: Any) -> bool:
-    """Text, numbers, and lists of them, with references."""
+def written(value: Any, hint: Any, module: str) -> str:
+    """A property's value as Python source, by the type that the L1 class declares for it."""
+    if is_reference(value):
+        kinds_of = set(leaves(hint))
+        return f"{'as_list' if Sequence in kinds_of or list in kinds_of else 'of'}({value!r})"
+    struct = next((kind for kind in leaves(hint) if hasattr(kind, "__jsii_type__") and kind is not IResolvable), None)
     if isinstance(value, list):
-        return bool(value) and all(is_plain(item) and not isinstance(item, (bool, int, float)) for item in value)
-    return isinstance(value, (str, int, float)) or is_reference(value)
+        return f"[{', '.join(written(item, element(hint), module) for item in value)}]"
+    if isinstance(value, dict) and struct is not None:
+        fields = typing.get_type_hints(struct.__init__)
+        known = {field.replace("_", "").lower(): field for field in fields}
+        arguments = {known[key.lower()]: item for key, item in value.items()}
+        text = ", ".join(f"{field}={written(item, fields[field], module)}" for field, item in arguments.items())
+        return f"{'CfnTag' if struct is CfnTag else f'{module}.{struct.__qualname__}'}({text})"
+    if isinstance(value, dict) and Mapping in leaves(hint):
+        return f"{{{', '.join(f'{key!r}: {written(item, element(hint), module)}' for key, item in value.items())}}}"
+    return repr(value)
+
+
+def leaves(hint: Any) -> list[Any]:
+    """The types of a union, without those inside its sequences; a sequence stands for itself."""
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return [leaf for item in typing.get_args(hint) for leaf in leaves(item)]
+    return [typing.get_origin(hint) or hint]
+
+
+def element(hint: Any) -> Any:
+    """The type of the items of a sequence or a map."""
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return next((found for item in typing.get_args(hint) if (found := element(item)) is not Any), Any)
+    return typing.get_args(hint)[-1] if typing.get_origin(hint) in (list, Sequence, Mapping) else Any
 
 
 def is_reference(value: Any) -> bool:
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
-
-
-def written(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(written(item) for item in value)}]"
-    return f"of({value!r})" if is_reference(value) else repr(value)
 
 
 if __name__ == "__main__":
