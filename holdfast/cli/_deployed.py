@@ -71,6 +71,8 @@ class StatusView:
     cluster_name: str
     cluster_status: str
     cluster_message: str
+    orchestrator: str
+    """Either slurm or eks."""
     nodes: list[NodeView]
     jobs: list[JobView]
     file_system: FileSystemView | None
@@ -95,6 +97,7 @@ def read_status(context: Context) -> StatusView:
         cluster_name=session.cluster_name,
         cluster_status=cluster.get("ClusterStatus", "absent"),
         cluster_message=cluster.get("FailureMessage", ""),
+        orchestrator="eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm",
         nodes=[_node_view(node, slurm_states) for node in nodes],
         jobs=jobs,
         file_system=_file_system(context, outputs),

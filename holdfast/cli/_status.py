@@ -35,9 +35,10 @@ def render(view: StatusView) -> Group:
 
 
 def node_table(view: StatusView) -> Table:
-    """One row a node, with its state in HyperPod and in Slurm."""
+    """One row a node, with its state in HyperPod and, where Slurm orchestrates, in Slurm."""
+    slurm = view.orchestrator == "slurm"
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    columns = ("instance", "group", "type", "host", "HyperPod", "Slurm", "")
+    columns = ("instance", "group", "type", "host", "HyperPod", *(["Slurm"] if slurm else []), "")
     for column in columns:
         table.add_column(column, no_wrap=column != "")
     for node in view.nodes:
@@ -47,7 +48,7 @@ def node_table(view: StatusView) -> Table:
             node.instance_type,
             node.hostname,
             coloured(node.status),
-            coloured(node.slurm or "-"),
+            *([coloured(node.slurm or "-")] if slurm else []),
             Text(node.message, style="red"),
         )
     return table

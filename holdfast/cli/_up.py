@@ -55,7 +55,8 @@ def up(
     elif rehearse is None:
         console.print()
         console.print(render(view))
-        console.print("\nnext: holdfast submit FILE, holdfast status, holdfast down", style="dim")
+        submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
+        console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")
 
 
 def environment_file(name: str) -> Path:

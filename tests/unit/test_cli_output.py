@@ -33,6 +33,7 @@ def view(**changes: object) -> StatusView:
         "cluster_name": "local",
         "cluster_status": "InService",
         "cluster_message": "",
+        "orchestrator": "slurm",
         "nodes": [node],
         "jobs": [],
         "file_system": FileSystemView(
@@ -62,6 +63,11 @@ def test_one_screen_shows_stack_cluster_nodes_and_what_stands_in() -> None:
         "idle",
     ):
         assert word in screen
+
+
+def test_only_a_slurm_cluster_has_a_column_for_slurm() -> None:
+    assert "Slurm" in printed(_status.render(view()))
+    assert "Slurm" not in printed(_status.render(view(orchestrator="eks")))
 
 
 def test_jobs_are_shown_only_when_there_are_some() -> None:
