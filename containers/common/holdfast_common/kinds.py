@@ -33,6 +33,11 @@ job_progress         job             ``detail.step`` steps are done; ``detail.lo
 checkpoint_saved     job             ``detail.step`` can be resumed from
 job_resumed          job             the job runs again, from the checkpoint of ``detail.step``
 job_finished         job             the last step is done; ``detail.step``, ``detail.loss``
+rank_lost            job             a process of training died; ``evidence`` how, ``detail.rank``, ``detail.step``
+launcher_lost        job             a whole node of training is out of reach; ``detail.lost`` its node rank
+view_committed       job             launchers agreed who has which rank; ``detail.epoch``, ``detail.step``,
+                                     ``detail.lost_steps``, ``duration_s`` since the fault
+job_stopped          job             training cannot go on; ``evidence`` why
 fault_injected       cli             a fault was caused on purpose; ``node`` and ``fault``
 job_submitted        cli             a job was given to the scheduler
 ===================  ==============  =====================================================================
@@ -68,6 +73,10 @@ JOB_PROGRESS = "job_progress"
 CHECKPOINT_SAVED = "checkpoint_saved"
 JOB_RESUMED = "job_resumed"
 JOB_FINISHED = "job_finished"
+RANK_LOST = "rank_lost"
+LAUNCHER_LOST = "launcher_lost"
+VIEW_COMMITTED = "view_committed"
+JOB_STOPPED = "job_stopped"
 
 FAULT_INJECTED = "fault_injected"
 JOB_SUBMITTED = "job_submitted"

@@ -34,7 +34,7 @@ from holdfast_runtime.membership._protocol import (
     timer,
     trouble,
 )
-from holdfast_runtime.membership._view import Ballot, RankStatus, Slot, Status, View
+from holdfast_runtime.membership._view import Ballot, RankStatus, Slot, Snapshot, Source, State, Status, View
 
 __all__ = [
     "GATHER",
@@ -58,6 +58,9 @@ __all__ = [
     "Send",
     "SetTimer",
     "Slot",
+    "Snapshot",
+    "Source",
+    "State",
     "Status",
     "Stop",
     "View",

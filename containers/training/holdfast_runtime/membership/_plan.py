@@ -37,9 +37,10 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     ranks, spares = places
     checkpoint = min((status.checkpoint_step for status in statuses), default=-1)
     source = _Source(ranks=ranks, everyone=_processes(statuses), policy=policy)
-    started = any(item.state != "none" or item.snapshots for item in source.everyone)
+    known = max((status.known_step for status in statuses), default=0)
+    started = known > 0 or any(item.state != "none" or item.snapshots for item in source.everyone)
     fresh = committed.epoch == 0 or not (started or committed.resume_step)
-    newest = max([committed.resume_step, *(item.committed_step for item in source.everyone)])
+    newest = max([committed.resume_step, known, *(item.committed_step for item in source.everyone)])
     step = source.newest_step()
     donors: tuple[tuple[int, ...], ...] = ((),) * len(ranks)
     stored: Source = "checkpoint"

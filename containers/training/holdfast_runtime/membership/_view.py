@@ -10,6 +10,10 @@ Source = Literal["fresh", "memory", "peer", "buddy", "checkpoint"]
 """Where a rank's state comes from: made by the script, kept, a replica, a buddy's memory, storage."""
 
 
+Snapshot = tuple[int, int]
+"""The rank whose shard it is, and the step that it is of."""
+
+
 @dataclass(frozen=True, order=True)
 class Ballot:
     """A proposal's number: the higher one wins."""
@@ -42,8 +46,8 @@ class RankStatus:
     host: str = ""
     port: int = 0
     """Where it sends and receives state."""
-    snapshots: tuple[tuple[int, int], ...] = ()
-    """Shards that it keeps in memory for others: their rank and step."""
+    snapshots: tuple[Snapshot, ...] = ()
+    """Shards that it keeps in memory, its own among them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Status:
     ranks: tuple[RankStatus, ...] = ()
     checkpoint_step: int = -1
     """The newest complete checkpoint in storage; -1 without one."""
+    known_step: int = 0
+    """The newest step that it has ever heard of, also from processes that are gone: nothing is forgotten in silence."""
 
 
 @dataclass(frozen=True)

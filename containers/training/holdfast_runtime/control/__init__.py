@@ -1,0 +1,55 @@
+"""What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
+
+from holdfast_runtime.control._client import ControlClient, LauncherLostError
+from holdfast_runtime.control._codec import Codec, MessageError, from_plain, to_plain
+from holdfast_runtime.control._deadlines import Deadlines
+from holdfast_runtime.control._keys import KeyBox
+from holdfast_runtime.control._messages import (
+    FROM_RANK,
+    TO_RANK,
+    Change,
+    Changed,
+    Fault,
+    Finished,
+    FromRank,
+    Hello,
+    Keys,
+    Leave,
+    Phase,
+    Plan,
+    Progress,
+    Put,
+    Ready,
+    Stop,
+    ToRank,
+    View,
+)
+
+__all__ = [
+    "FROM_RANK",
+    "TO_RANK",
+    "Change",
+    "Changed",
+    "Codec",
+    "ControlClient",
+    "Deadlines",
+    "Fault",
+    "Finished",
+    "FromRank",
+    "Hello",
+    "KeyBox",
+    "Keys",
+    "LauncherLostError",
+    "Leave",
+    "MessageError",
+    "Phase",
+    "Plan",
+    "Progress",
+    "Put",
+    "Ready",
+    "Stop",
+    "ToRank",
+    "View",
+    "from_plain",
+    "to_plain",
+]

@@ -1,0 +1,128 @@
+"""The rank's end of the control socket."""
+
+import os
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from holdfast_runtime.control._codec import MessageError
+from holdfast_runtime.control._keys import KeyBox
+from holdfast_runtime.control._messages import (
+    FROM_RANK,
+    TO_RANK,
+    Changed,
+    FromRank,
+    Hello,
+    Keys,
+    Leave,
+    Stop,
+    ToRank,
+    View,
+)
+
+VARIABLE = "HOLDFAST_CONTROL_FD"
+
+
+class LauncherLostError(ConnectionError):
+    """The launcher has closed the control socket: it is dead, or ends."""
+
+
+class ControlClient:
+    """
+    Sends messages and receives those of the launcher; any thread may use it.
+
+    A thread reads the socket all the time, because ``leave`` has to reach a rank that is blocked in a collective:
+    ``on_leave`` is called there, at once. Entries of the store go to ``keys``; views and stops wait for ``receive``.
+    """
+
+    def __init__(self, connection: socket.socket, *, on_leave: Callable[[Leave], None] | None = None) -> None:
+        """Say hello and begin to listen. ``on_leave`` must not raise. Default: leaves wait for ``receive`` too."""
+        self.keys = KeyBox(self.send)
+        self._connection = connection
+        self._on_leave = on_leave
+        self._sending = threading.Lock()
+        self._arrived = threading.Condition()
+        self._inbox: deque[ToRank] = deque()
+        self._lost = ""
+        self.send(Hello(pid=os.getpid()))
+        self._thread = threading.Thread(target=self._listen, name="holdfast-control", daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def from_environment(
+        environment: Mapping[str, str] = os.environ, *, on_leave: Callable[[Leave], None] | None = None
+    ) -> "ControlClient | None":
+        """The client of this process, or None where there is no launcher."""
+        number = environment.get(VARIABLE)
+        return ControlClient(socket.socket(fileno=int(number)), on_leave=on_leave) if number else None
+
+    def send(self, message: FromRank) -> None:
+        """Send a message. Raises LauncherLostError."""
+        with self._sending:
+            try:
+                self._connection.sendall(FROM_RANK.encode(message) + b"\n")
+            except OSError as error:
+                raise LauncherLostError(f"the launcher cannot be reached: {error}") from error
+
+    def receive(self, *, deadline_s: float) -> ToRank:
+        """The next message, in the order of arrival. Raises TimeoutError after ``deadline_s``, LauncherLostError."""
+        end = time.monotonic() + deadline_s
+        with self._arrived:
+            while not self._inbox:
+                if self._lost:
+                    raise LauncherLostError(self._lost)
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"nothing from the launcher for {deadline_s} s")
+                self._arrived.wait(left)
+            return self._inbox.popleft()
+
+    def receive_view(self, *, deadline_s: float, after: int = 0) -> View | Stop:
+        """The next view of an epoch later than ``after``, or the stop; leaves that come before it are dropped."""
+        end = time.monotonic() + deadline_s
+        while True:
+            message = self.receive(deadline_s=max(0.0, end - time.monotonic()))
+            if isinstance(message, Stop) or (isinstance(message, View) and message.epoch > after):
+                return message
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._connection.close()
+
+    def _listen(self) -> None:
+        pending = b""
+        why = "the launcher has closed the control socket"
+        try:
+            while True:
+                select.select([self._connection], [], [])
+                data = self._connection.recv(1 << 16)
+                if not data:
+                    break
+                *lines, pending = (pending + data).split(b"\n")
+                for line in lines:
+                    self._deliver(TO_RANK.decode(line))
+        except MessageError as error:
+            why = f"the launcher said something else than agreed: {error}"
+        except (OSError, ValueError) as error:
+            why = f"the control socket is closed: {error}"
+        self.keys.close(why)
+        with self._arrived:
+            self._lost = why
+            self._arrived.notify_all()
+
+    def _deliver(self, message: ToRank) -> None:
+        if isinstance(message, Keys):
+            self.keys.take(message)
+            return
+        if isinstance(message, Changed):
+            self.keys.changed(message)
+            return
+        if isinstance(message, Leave) and self._on_leave is not None:
+            self._on_leave(message)
+            return
+        with self._arrived:
+            self._inbox.append(message)
+            self._arrived.notify_all()

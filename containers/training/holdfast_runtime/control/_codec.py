@@ -1,0 +1,162 @@
+"""
+Dataclasses as JSON and back, by their annotations: a message is what its type says, or it is refused.
+
+Nothing is guessed and nothing is executed, as pickle would: an unknown field, a missing one or one of another type is
+an error with the path to it. Fields may be int, float, str, bool, None, literals, tuples, unions of these and other
+dataclasses.
+"""
+
+import dataclasses
+import json
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Reader = Callable[[Any, str], Any]
+
+
+class MessageError(ValueError):
+    """A message is not of the form that both sides agreed on."""
+
+
+class Codec(Generic[T]):
+    """Messages of a union of dataclasses. Each has a name, which stands in the field ``type``."""
+
+    def __init__(self, **kinds: type[T]) -> None:
+        self._kinds = kinds
+        self._names = {kind: name for name, kind in kinds.items()}
+
+    def encode(self, message: T) -> bytes:
+        """One JSON object without line ends."""
+        name = self._names[type(message)]
+        return json.dumps({"type": name} | to_plain(message), separators=(",", ":")).encode()
+
+    def decode(self, data: bytes) -> T:
+        """The message. Raises MessageError."""
+        try:
+            values = json.loads(data)
+        except ValueError as error:
+            raise MessageError(f"not JSON: {error}, got {data[:80]!r}") from None
+        name = values.pop("type", None) if isinstance(values, dict) else None
+        if name not in self._kinds:
+            raise MessageError(f"a message's type must be one of {', '.join(self._kinds)}, got {name!r}")
+        kind: Any = self._kinds[name]
+        message: T = _reader(kind)(values, name)
+        return message
+
+
+def to_plain(value: Any) -> Any:
+    """What json.dumps takes."""
+    if dataclasses.is_dataclass(value):
+        kind: Any = type(value)
+        return {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def from_plain(kind: type[T], value: Any) -> T:
+    """A value of an annotated type from what json.loads gave. Raises MessageError."""
+    annotated: Any = kind
+    read: T = _reader(annotated)(value, getattr(kind, "__name__", str(kind)))
+    return read
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in dataclasses.fields(kind))
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """The function that checks and converts a value of an annotated type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return _one_of(arguments)
+    if origin is tuple:
+        return _sequence(arguments[0]) if arguments[-1] is Ellipsis else _fixed(arguments)
+    if origin in (Union, types.UnionType):
+        return _union(arguments)
+    if dataclasses.is_dataclass(kind):
+        return _object(kind)
+    if kind is float:
+        return _scalar((float, int), "a number")
+    return _scalar((kind,), "null" if kind is type(None) else kind.__name__)
+
+
+def _scalar(kinds: tuple[type, ...], wanted: str) -> Reader:
+    def read(value: Any, path: str) -> Any:
+        if type(value) not in kinds:
+            raise MessageError(f"{path} must be {wanted}, got {value!r}")
+        return value
+
+    return read
+
+
+def _one_of(allowed: tuple[Any, ...]) -> Reader:
+    def read(value: Any, path: str) -> Any:
+        if value not in allowed:
+            raise MessageError(f"{path} must be one of {', '.join(map(str, allowed))}, got {value!r}")
+        return value
+
+    return read
+
+
+def _sequence(item: Any) -> Reader:
+    inner = _reader(item)
+
+    def read(value: Any, path: str) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise MessageError(f"{path} must be a list, got {value!r}")
+        return tuple([inner(each, path) for each in value])
+
+    return read
+
+
+def _fixed(items: tuple[Any, ...]) -> Reader:
+    inner = [_reader(item) for item in items]
+
+    def read(value: Any, path: str) -> tuple[Any, ...]:
+        if type(value) is not list or len(value) != len(inner):
+            raise MessageError(f"{path} must be a list of {len(inner)}, got {value!r}")
+        return tuple([reader(each, path) for reader, each in zip(inner, value, strict=True)])
+
+    return read
+
+
+def _union(members: tuple[Any, ...]) -> Reader:
+    readers = [_reader(member) for member in members]
+
+    def read(value: Any, path: str) -> Any:
+        problems = []
+        for reader in readers:
+            try:
+                return reader(value, path)
+            except MessageError as error:  # noqa: PERF203 - at most a handful of members
+                problems.append(str(error))
+        raise MessageError(", or ".join(problems))
+
+    return read
+
+
+def _object(kind: Any) -> Reader:
+    hints = get_type_hints(kind)
+    readers = [(name, _reader(hints[name])) for name in _field_names(kind)]
+    required = {
+        item.name
+        for item in dataclasses.fields(kind)
+        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+    }
+    names = frozenset(hints)
+
+    def read(value: Any, path: str) -> Any:
+        if type(value) is not dict:
+            raise MessageError(f"{path} must be an object, got {value!r}")
+        if not (required <= value.keys() <= names):
+            unknown, missing = sorted(value.keys() - names), sorted(required - value.keys())
+            raise MessageError(f"fields of {path} are wrong: unknown {unknown}, missing {missing}")
+        return kind(**{name: reader(value[name], f"{path}.{name}") for name, reader in readers if name in value})
+
+    return read

@@ -1,0 +1,60 @@
+"""
+How long anything may take, in seconds, in one place: no wait of the launcher or of a rank is without one of these.
+
+Each is longer than what it waits for, so that the innermost wait ends first and says what really happened.
+"""
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+VARIABLE = "HOLDFAST_DEADLINES"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
+    """Seconds."""
+
+    beat: float = 0.3
+    """Between two signs of life on an idle link."""
+    heartbeat: float = 1.5
+    """A launcher that is silent for so long is lost."""
+    leave: float = 30.0
+    """A rank that was told to leave and has not is killed. Longer than the longest computation between collectives."""
+    ready: float = 40.0
+    """A launcher that wants a view goes on without those that have not answered."""
+    minority: float = 45.0
+    """A launcher that reaches no majority stops."""
+    view: float = 300.0
+    """Without a view after so long the job stops. Time for a lost node to be replaced when there is no spare."""
+    connect: float = 330.0
+    """For the groups of a view to connect."""
+    transfer: float = 360.0
+    """For one rank's state to arrive."""
+    progress: float = 600.0
+    """A rank that reports progress and then none for so long is hung, and killed."""
+    start: float = 1800.0
+    """For all launchers to find each other, and for processes to become ready at the start of the job."""
+    stop: float = 10.0
+    """Between the request to end and the kill."""
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in fields(self) if item.name != "stop"]
+        for shorter, longer in itertools.pairwise(names):
+            if not 0 < getattr(self, shorter) < getattr(self, longer):
+                raise ValueError(
+                    f"deadlines must be positive and grow in the order {' < '.join(names)}; "
+                    f"got {shorter} {getattr(self, shorter)} and {longer} {getattr(self, longer)}"
+                )
+        if self.stop <= 0:
+            raise ValueError(f"deadline stop must be positive, got {self.stop}")
+
+    def to_json(self) -> str:
+        """For the environment of a rank."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str]) -> "Deadlines":
+        """Those of the launcher; the defaults without one."""
+        return Deadlines(**json.loads(environment.get(VARIABLE, "{}")))

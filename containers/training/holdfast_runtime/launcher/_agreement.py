@@ -1,0 +1,135 @@
+"""Drives the membership protocol: delivers its messages and timers, and carries out what it decides."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from holdfast_runtime import membership
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.membership import Policy, Status, View
+
+RETRY = 1.1
+"""A proposal is repeated only after the one before had its time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """What the protocol makes happen outside."""
+
+    send: Callable[[int, membership.Message], None]
+    leave: Callable[[int, str], None]
+    install: Callable[[View], None]
+    stop: Callable[[str], None]
+    policy: Callable[[], Policy]
+
+
+class Agreement:
+    """One launcher's part in it."""
+
+    def __init__(self, *, me: int, size: int, incarnation: int, deadlines: Deadlines, effects: Effects) -> None:
+        self._node = membership.start(me=me, size=size, incarnation=incarnation)
+        self._deadlines = deadlines
+        self._effects = effects
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._wanted_s = 0.0
+        self.patient = True
+        """Whether processes may still be starting for the first time."""
+
+    @property
+    def committed(self) -> View:
+        return self._node.committed
+
+    @property
+    def wanted(self) -> str:
+        """Why another view is wanted; empty when it is not."""
+        return self._node.wanted
+
+    def trouble(self, reason: str) -> None:
+        """Another view is wanted."""
+        if not self._node.wanted:
+            self._wanted_s = self._loop.time()
+            self._take(membership.trouble(self._node, reason))
+
+    def found(self, peer: int) -> None:
+        """A launcher is in reach."""
+        self._take(membership.found(self._node, peer))
+        if self.committed.epoch:
+            self._effects.send(peer, membership.Commit(self.committed))
+
+    def lost(self, peer: int) -> None:
+        """A launcher is out of reach."""
+        if not self._node.wanted:
+            self._wanted_s = self._loop.time()
+        self._take(membership.lost(self._node, peer))
+        if self._node.wanted and all(other > self._node.me for other in self._node.up):
+            self._set(membership.PROPOSE, 0.0)
+
+    def ready(self, status: Status) -> None:
+        """The local processes have left; this is how they are now."""
+        self._take(membership.ready(self._node, status))
+
+    def changed(self) -> None:
+        """There is a process that the last proposal did not know."""
+        if self._node.wanted:
+            self._set(membership.PROPOSE, 0.0)
+
+    def message(self, sender: int, message: membership.Message) -> None:
+        """Something was said."""
+        was = self._node.wanted
+        self._take(membership.message(self._node, sender, message, decide=self._decide))
+        if self._node.wanted and not was:
+            self._wanted_s = self._loop.time()
+
+    def close(self) -> None:
+        """No timer fires any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+
+    @property
+    def _decide(self) -> membership.Decide:
+        return partial(membership.next_view, policy=self._effects.policy())
+
+    def _take(self, result: tuple[membership.Node, list[membership.Action]]) -> None:
+        self._node, actions = result
+        for action in actions:
+            if isinstance(action, membership.Send):
+                if action.to == self._node.me:
+                    self._loop.call_soon(self.message, self._node.me, action.message)
+                else:
+                    self._effects.send(action.to, action.message)
+            elif isinstance(action, membership.Leave):
+                self._effects.leave(action.epoch, action.reason)
+            elif isinstance(action, membership.Install):
+                self._effects.install(action.view)
+            elif isinstance(action, membership.SetTimer):
+                self._set(action.name, self._delay_s(action))
+            else:
+                self._effects.stop(action.reason)
+
+    def _delay_s(self, action: membership.SetTimer) -> float:
+        if action.name == membership.GIVE_UP:
+            return self._deadlines.minority
+        if action.name == membership.GATHER:
+            return self._deadlines.ready * action.turn
+        return self._deadlines.ready * RETRY * action.turn
+
+    def _set(self, name: str, delay_s: float) -> None:
+        before = self._timers.pop(name, None)
+        if before is not None:
+            before.cancel()
+        self._timers[name] = self._loop.call_later(delay_s, self._fired, name)
+
+    def _fired(self, name: str) -> None:
+        if name == membership.GIVE_UP and self._may_wait():
+            self._set(name, self._deadlines.minority)
+            return
+        self._take(membership.timer(self._node, name, decide=self._decide))
+
+    def _may_wait(self) -> bool:
+        """A majority that lacks processes waits longer than a launcher that reaches no majority."""
+        waited_s = self._loop.time() - self._wanted_s
+        if self.patient:
+            return waited_s < self._deadlines.start
+        return len(self._node.up) + 1 >= self._node.majority and waited_s < self._deadlines.view

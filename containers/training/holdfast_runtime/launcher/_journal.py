@@ -1,0 +1,68 @@
+"""What a launcher tells: lines for people or machines, events for the cluster, numbers for Prometheus."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+
+from holdfast_common import EventLog
+
+
+@dataclass
+class Journal:
+    """One per launcher."""
+
+    node: int
+    as_json: bool
+    events: EventLog
+    recoveries: int = 0
+    last_recovery_s: float = 0.0
+    steps_lost: int = 0
+    deaths: dict[str, int] = field(default_factory=dict)
+
+    def say(self, text: str, **facts: "str | int | float") -> None:
+        """A line on standard error."""
+        if self.as_json:
+            line = json.dumps({"time_ns": time.time_ns(), "node": self.node, "message": text, **facts})
+        else:
+            line = f"holdfast-run: node {self.node}: {text}"
+        print(line, file=sys.stderr, flush=True)
+
+    def event(self, kind: str, *, evidence: str = "", duration_s: float | None = None, **detail: "str | int") -> None:
+        """An event of the cluster. A full disk must not end the training that it would tell about."""
+        try:
+            self.events.write(
+                kind=kind, evidence=evidence, duration_s=duration_s, detail={"launcher": self.node, **detail}
+            )
+        except OSError as error:
+            self.say(f"event {kind} was not kept: {error}")
+
+    def died(self, how: str) -> None:
+        """Count a process's death by its kind."""
+        self.deaths[how] = self.deaths.get(how, 0) + 1
+
+    def recovered(self, *, seconds: float, steps_lost: int) -> None:
+        """Count a view that followed trouble."""
+        self.recoveries += 1
+        self.last_recovery_s = seconds
+        self.steps_lost += steps_lost
+
+    def metrics(self, *, epoch: int, ranks: int, spares: int, step: int) -> str:
+        """Prometheus's text format."""
+        values: list[tuple[str, str, str, float]] = [
+            ("epoch", "gauge", "Epoch of the committed view.", epoch),
+            ("local_ranks", "gauge", "Processes of this node that hold a rank.", ranks),
+            ("local_spares", "gauge", "Warm processes of this node that hold none.", spares),
+            ("step", "gauge", "Updates that are finished.", step),
+            ("recoveries_total", "counter", "Views that followed a fault.", self.recoveries),
+            ("last_recovery_seconds", "gauge", "From the last fault to its view.", self.last_recovery_s),
+            ("steps_lost_total", "counter", "Committed updates that were done again.", self.steps_lost),
+        ]
+        lines = []
+        for name, kind, what, value in values:
+            lines += [f"# HELP holdfast_{name} {what}", f"# TYPE holdfast_{name} {kind}"]
+            lines.append(f'holdfast_{name}{{node="{self.node}"}} {value:g}')
+        lines += ["# HELP holdfast_deaths_total Deaths of processes.", "# TYPE holdfast_deaths_total counter"]
+        for how, count in sorted(self.deaths.items()):
+            lines.append(f'holdfast_deaths_total{{node="{self.node}",how="{how}"}} {count}')
+        return "\n".join(lines) + "\n"

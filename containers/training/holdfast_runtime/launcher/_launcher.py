@@ -1,0 +1,508 @@
+"""
+``holdfast-run`` on one node: starts ranks and spares, sees what breaks, and carries each view to its processes.
+
+Whether and which view follows is decided by ``membership``; this file connects it with processes, links and store. A
+script that says nothing on its control socket is restarted as a whole, as torchrun does; one that says hello keeps
+running while others are replaced under it.
+"""
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Coroutine
+
+from holdfast_common import EventLog, kinds
+from holdfast_runtime import control
+from holdfast_runtime.control import Change, Changed, Fault, FromRank, Hello, Keys, Progress, Put, Ready
+from holdfast_runtime.launcher._agreement import Agreement, Effects
+from holdfast_runtime.launcher._journal import Journal
+from holdfast_runtime.launcher._links import Handlers, Identity, Links
+from holdfast_runtime.launcher._options import Options
+from holdfast_runtime.launcher._processes import Process, Processes, Program
+from holdfast_runtime.launcher._shared_keys import SharedKeys
+from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
+from holdfast_runtime.launcher._variables import master_port, variables
+from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, Trouble, Warm
+from holdfast_runtime.launcher._wire import Hello as PeerHello
+from holdfast_runtime.membership import Policy, View
+
+SHARE_AFTER_S = 0.002
+"""Entries of ranks that come within this time go to the others in one message."""
+REFILL_AFTER_S = 0.5
+"""A spare's place is filled again when the recovery that took it is over."""
+GRACE_S = 10.0
+"""Once enough launchers are there, how long the job waits for the others before it begins."""
+
+
+class Launcher:
+    """The launcher of one node."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.slots = LocalSlots(node=options.node_rank, ranks=options.processes, spares=options.spares)
+        self.journal = Journal(
+            node=options.node_rank, as_json=options.log_json, events=EventLog.from_environment(source="job")
+        )
+        identity = Identity(node=options.node_rank, run_id=options.run_id, token=options.token)
+        handlers = Handlers(up=self._peer_up, down=self._peer_down, message=self._peer_says)
+        self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
+        self.keys = SharedKeys(_Outlet(self), node=options.node_rank)
+        self._loop = asyncio.get_running_loop()
+        self._processes = Processes(
+            Program(
+                arguments=options.program,
+                module=options.module,
+                python=options.python,
+                preload=options.preload,
+                log_dir=options.log_dir,
+            ),
+            on_exit=self._process_ended,
+        )
+        self._agreement: Agreement | None = None
+        self._prepared = asyncio.Event()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._ending = False
+        self._sharing: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._done: dict[int, Done] = {}
+        self._troubled_s = 0.0
+        self._deaths = 0
+        self._deaths_step = -1
+        self._code = 0
+        self._port = 0
+        """Where ranks of a script that makes its own groups meet in this epoch."""
+        self._first = True
+        """No view of live processes was committed yet."""
+
+    @property
+    def view(self) -> View:
+        """The committed view."""
+        return self.agreement.committed
+
+    @property
+    def agreement(self) -> Agreement:
+        """Made when the others can be told apart: a launcher that replaces another learns that from them."""
+        if self._agreement is None:
+            self._agreement = Agreement(
+                me=self.options.node_rank,
+                size=self.options.nodes,
+                incarnation=self.links.incarnation,
+                deadlines=self.options.deadlines,
+                effects=Effects(
+                    send=self.links.send,
+                    leave=self._leave,
+                    install=self._install,
+                    stop=self._give_up,
+                    policy=self._policy,
+                ),
+            )
+        return self._agreement
+
+    async def run(self) -> int:
+        """Until the job has ended; its exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self._signalled, number)
+        try:
+            await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
+            self._spawn(self._begin())
+            self._spawn(self._watch_progress())
+            return await self._ended
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if self._agreement is not None:
+                self._agreement.close()
+            await self.links.close()
+            self._processes.close()
+
+    # -- the beginning ------------------------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""
+        preparing = self._loop.create_task(self._processes.prepare())
+        began, enough_s = time.monotonic(), 0.0
+        while len(self.links.up) + 1 < self.options.nodes and not self.view.epoch:
+            await asyncio.sleep(0.01)
+            waited = time.monotonic() - began
+            if waited > self.options.deadlines.start:
+                missing = sorted(set(range(self.options.nodes)) - self.links.up - {self.options.node_rank})
+                self._give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
+                return
+            enough = len(self.links.up) + 1 >= self.options.nodes - self.options.spare_nodes
+            enough_s = enough_s or (waited if enough else 0.0)
+            if enough and waited - enough_s > GRACE_S:
+                break
+        await preparing
+        self._prepared.set()
+        if not self.view.epoch:
+            self.agreement.trouble("the job begins")
+
+    def _peer_up(self, peer: PeerHello) -> None:
+        self._done.pop(peer.node, None)
+        self.agreement.found(peer.node)
+        if self.slots.in_process:
+            self.links.send(peer.node, Warm())
+        if self.view.epoch:
+            self.links.send(peer.node, self.keys.own())
+
+    def _peer_down(self, node: int, why: str) -> None:
+        if node in self._done or self._ending:
+            return
+        in_view = self.view.nodes[node] >= 0 and self.view.epoch > 0
+        self.journal.say(f"node {node} is lost: {why}")
+        if in_view:
+            self.journal.died("node")
+            self.journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
+            self._note_trouble()
+        self.agreement.lost(node)
+
+    def _peer_says(self, node: int, message: LinkMessage) -> None:
+        if isinstance(message, Trouble):
+            if message.epoch == self.view.epoch and not self._ending:
+                self._note_trouble()
+                self.agreement.trouble(message.reason)
+        elif isinstance(message, Warm):
+            self._warm()
+        elif isinstance(message, Keys):
+            self.keys.take(message)
+        elif isinstance(message, ChangeAt):
+            self.keys.change_here(message)
+        elif isinstance(message, ChangedAt):
+            self.keys.answer(message)
+        elif isinstance(message, Done):
+            self._peer_done(node, message)
+        else:
+            self.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
+
+    # -- processes ----------------------------------------------------------------------------------------------------
+
+    def _fill(self, slot: LocalSlot) -> None:
+        if not (slot.alive or slot.starting or self._ending or slot.finished):
+            slot.starting = True
+            self._spawn(self._start(slot))
+
+    async def _start(self, slot: LocalSlot) -> None:
+        await self._prepared.wait()
+        first = self.view.ranks[0].slot.node if self.view.ranks else self.slots.node
+        environment = variables(
+            self.options,
+            rank=slot.rank,
+            slot=slot.index,
+            epoch=self.view.epoch,
+            restarts=max(0, self.view.epoch - 1),
+            master=(self.links.address_of(first), self._port),
+        )
+        try:
+            process = await self._processes.start(environment, name=f"node{self.options.node_rank}-slot{slot.index}")
+        except (RuntimeError, OSError) as error:
+            slot.starting = False
+            self._give_up(str(error))
+            return
+        slot.starting = False
+        slot.process = process
+        slot.heard_s = time.monotonic()
+        if self._ending:
+            process.kill()
+        await slot.listen(process, self._rank_says)
+
+    def _rank_says(self, slot: LocalSlot, message: FromRank) -> None:
+        if isinstance(message, Put):
+            if self.keys.put(message) and self._sharing is None:
+                self._sharing = self._loop.call_later(SHARE_AFTER_S, self._share)
+        elif isinstance(message, Change):
+            self.keys.change(slot.index, message)
+        elif isinstance(message, Progress):
+            self.slots.learn(message.step)
+        elif isinstance(message, Hello):
+            if not self.slots.in_process:
+                self.links.broadcast(Warm())
+                self._warm()
+        elif isinstance(message, Ready):
+            self._rank_ready(slot, message)
+        elif isinstance(message, Fault):
+            self._trouble(f"rank {slot.rank} of node {self.slots.node}: {message.reason}")
+
+    def _warm(self) -> None:
+        """Processes here live through faults: spares are of use."""
+        self.slots.in_process = True
+        for slot in self.slots:
+            if slot.rank < 0:
+                self._fill(slot)
+
+    def _rank_ready(self, slot: LocalSlot, ready: Ready) -> None:
+        self.slots.learn(ready.committed_step)
+        new = slot.epoch == 0
+        if self.agreement.wanted:
+            self._left()
+            if new and not self._first:
+                self.agreement.changed()
+        elif self._first and self.slots.all_left(first=True) and self.slots.in_view:
+            self._trouble("the processes are there")
+
+    def _process_ended(self, process: Process, code: int, how: str) -> None:
+        slot = self.slots.of(process)
+        if slot is None:
+            return
+        rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
+        in_training, step = slot.epoch > 0 or not self.slots.in_process, self.slots.known_step
+        slot.vacate()
+        if self._ending:
+            self._end_if_empty()
+        elif finished and code == 0:
+            slot.finished = True
+            self._finish_if_all_have()
+        elif not self.slots.in_process and self.agreement.wanted:
+            self._left()
+        else:
+            self._process_died(slot, rank=rank, how=how, in_training=in_training, step=step)
+
+    def _process_died(self, slot: LocalSlot, *, rank: int, how: str, in_training: bool, step: int) -> None:
+        who = f"rank {rank}" if rank >= 0 else "a spare"
+        reason = f"{who} of node {self.slots.node} is lost: {how}"
+        self.journal.say(reason)
+        self.journal.died(how.removeprefix("it "))
+        self.journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
+        if self._done or any(other.finished for other in self.slots):
+            self._end(1, f"{reason}; others have finished already")
+            return
+        if rank >= 0 and in_training:
+            self._deaths = self._deaths + 1 if step <= self._deaths_step else 1
+            self._deaths_step = step if self.slots.in_process else 1 << 62
+        if self._deaths > self.options.max_restarts or slot.deaths > self.options.max_restarts:
+            limit = f"--max-restarts allows {self.options.max_restarts} without progress in between"
+            self._end(1, f"{reason}; {limit}")
+            return
+        if rank >= 0:
+            self._trouble(reason)
+        if self.slots.in_process:
+            spare = self.view.spares or any(other.ready is not None and other.rank < 0 for other in self.slots)
+            self._loop.call_later(REFILL_AFTER_S if spare else 0.0, self._fill, slot)
+            self._left()
+
+    async def _watch_progress(self) -> None:
+        """A rank that is alive and does nothing stops all others: after the deadline it has to leave or to die."""
+        limit_s = self.options.deadlines.progress
+        while True:
+            await asyncio.sleep(min(5.0, limit_s / 4))
+            for slot in self.slots.in_view:
+                silent_s = time.monotonic() - slot.heard_s
+                if slot.alive and slot.progress is not None and slot.ready is None and silent_s > limit_s:
+                    phase = slot.progress.phase
+                    self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
+                    break
+
+    # -- views --------------------------------------------------------------------------------------------------------
+
+    def _policy(self) -> Policy:
+        return Policy(
+            world_size=self.options.world_size,
+            sharded=self.slots.sharded,
+            lost_steps_allowed=self.options.lost_steps_allowed,
+        )
+
+    def _trouble(self, reason: str) -> None:
+        """Another view is wanted, and everybody should know at once."""
+        if self._ending or self.agreement.wanted:
+            return
+        self._note_trouble()
+        self.links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
+        self.agreement.trouble(reason)
+
+    def _note_trouble(self) -> None:
+        if not self.agreement.wanted:
+            self._troubled_s = time.monotonic()
+
+    def _leave(self, epoch: int, reason: str) -> None:
+        """Every local rank has to leave its collectives."""
+        if epoch > 1:
+            self.journal.say(f"epoch {epoch} is wanted: {reason}")
+        for slot in self.slots:
+            if not self.slots.in_process and slot.process is not None:
+                slot.process.kill(signal.SIGTERM)
+            elif slot.alive and slot.ready is None:
+                slot.send(control.Leave(epoch=epoch, reason=reason))
+        self._loop.call_later(self.options.deadlines.leave, self._kill_those_that_stay, epoch)
+        self._loop.call_soon(self._left)
+
+    def _kill_those_that_stay(self, epoch: int) -> None:
+        if self.view.epoch >= epoch or self._ending:
+            return
+        for slot in self.slots.unresponsive() if self.slots.in_process else self.slots:
+            if slot.process is not None:
+                late = f"rank {slot.rank} has not left within {self.options.deadlines.leave:g} s and is killed"
+                self.journal.say(late)
+                slot.process.kill()
+
+    def _left(self) -> None:
+        """Say how the local processes are, once none of them is in a collective."""
+        if self.agreement.wanted and not self._ending and self.slots.all_left(first=self._first):
+            host = self.options.peers.host
+            self.agreement.ready(self.slots.status(incarnation=self.links.incarnation, host=host))
+
+    def _install(self, view: View) -> None:
+        """Give the view to the local processes."""
+        me = self.slots.node
+        self.keys.begin(view.epoch, nodes=sorted({item.slot.node for item in view.ranks}))
+        by_slot = {item.slot: item.rank for item in view.ranks}
+        before = [slot.rank for slot in self.slots]
+        for slot in self.slots:
+            slot.rank = next(
+                (rank for place, rank in by_slot.items() if (place.node, place.index) == (me, slot.index)), -1
+            )
+        self._tell(view, before)
+        if not self.slots.in_process:
+            self._port = _free_port() if self.options.nodes == 1 else master_port(self.options.run_id, view.epoch)
+            for slot in self.slots.in_view:
+                self._fill(slot)
+            return
+        if any(item.state != "none" or item.port for item in view.ranks):
+            self._first = self.agreement.patient = False
+        for item in view.ranks:
+            if item.slot.node == me:
+                self._give(view, item.rank, item.slot.incarnation)
+        for slot in self.slots:
+            if slot.rank < 0:
+                self._loop.call_later(REFILL_AFTER_S, self._fill, slot)
+
+    def _give(self, view: View, rank: int, incarnation: int) -> None:
+        """Tell a rank its place; one that died meanwhile is the reason for the next view."""
+        slot = next(slot for slot in self.slots if slot.rank == rank)
+        if not slot.alive or slot.incarnation != incarnation:
+            self._loop.call_soon(self._trouble, f"rank {rank} of node {self.slots.node} died while it was chosen")
+            self._fill(slot)
+            return
+        receivers = tuple(other for other, donors in enumerate(view.donors) if donors and donors[0] == rank)
+        plan = control.Plan(
+            source=view.sources[rank], donors=view.donors[rank], receivers=receivers, lost_steps=view.lost_steps
+        )
+        slot.ready, slot.epoch, slot.progress, slot.heard_s = None, view.epoch, None, time.monotonic()
+        slot.send(
+            control.View(
+                epoch=view.epoch,
+                rank=rank,
+                local_rank=slot.index,
+                world_size=len(view.ranks),
+                resume_step=view.resume_step,
+                plan=plan,
+                members=tuple((item.host, item.port) for item in view.ranks),
+            )
+        )
+
+    def _tell(self, view: View, before: list[int]) -> None:
+        """Log what the view changes."""
+        nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
+        seconds = time.monotonic() - self._troubled_s if self._troubled_s else 0.0
+        taken = [slot.rank for slot, rank in zip(self.slots, before, strict=True) if rank < 0 <= slot.rank]
+        what = f"epoch {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
+        what += f", step {view.resume_step}"
+        if view.lost_steps:
+            what += f", {view.lost_steps} committed steps are done again"
+        if view.epoch > 1:
+            what += f"; agreed in {1000 * seconds:.0f} ms"
+        self.journal.say(what + (f"; here spares take ranks {taken}" if taken and not self._first else ""))
+        if view.epoch > 1 and not self._first:
+            self.journal.recovered(seconds=seconds, steps_lost=view.lost_steps)
+        self.journal.event(
+            kinds.VIEW_COMMITTED,
+            duration_s=seconds,
+            epoch=view.epoch,
+            step=view.resume_step,
+            lost_steps=view.lost_steps,
+            spares=len(view.spares),
+            nodes=",".join(map(str, nodes)),
+        )
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def _finish_if_all_have(self) -> None:
+        if self.slots.in_view and all(slot.finished for slot in self.slots.in_view):
+            mine = Done(exit_code=0, reason="all ranks have finished")
+            self._done[self.slots.node] = mine
+            self.links.broadcast(mine)
+        nodes = {item.slot.node for item in self.view.ranks}
+        if nodes and nodes <= self._done.keys():
+            self._end(0, "")
+
+    def _peer_done(self, node: int, done: Done) -> None:
+        if done.exit_code:
+            self._end(done.exit_code, done.reason, tell=False)
+            return
+        self._done[node] = done
+        self._finish_if_all_have()
+
+    def _give_up(self, reason: str) -> None:
+        self._end(1, reason)
+
+    def _signalled(self, number: int) -> None:
+        name = signal.Signals(number).name
+        if self._ending:
+            return
+        self.journal.say(f"{name}: ending")
+        for slot in self.slots:
+            if slot.process is not None:
+                slot.process.kill(number)
+        self._end(128 + number, f"node {self.slots.node} got {name}")
+
+    def _end(self, code: int, reason: str, *, tell: bool = True) -> None:
+        """Stop the processes, then this launcher."""
+        if self._ending:
+            return
+        self._ending = True
+        if code:
+            self.journal.say(f"the job ends: {reason}")
+            self.journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)
+            if tell:
+                self.links.broadcast(Done(exit_code=code, reason=reason))
+        self._code = code
+        for slot in self.slots:
+            slot.send(control.Stop(reason=reason, exit_code=code))
+            if not self.slots.in_process and slot.process is not None:
+                slot.process.kill(signal.SIGTERM)
+        self._loop.call_later(self.options.deadlines.stop, self._kill_all)
+        self._end_if_empty()
+
+    def _kill_all(self) -> None:
+        for slot in self.slots:
+            if slot.process is not None:
+                slot.process.kill()
+
+    def _end_if_empty(self) -> None:
+        if not any(slot.alive for slot in self.slots) and not self._ended.done():
+            self._ended.set_result(self._code)
+
+    def _share(self) -> None:
+        self._sharing = None
+        self.keys.share()
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+class _Outlet:
+    """Where the store's messages go."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+
+    def to_ranks(self, keys: Keys) -> None:
+        line = control.TO_RANK.encode(keys) + b"\n"
+        for slot in self._launcher.slots.in_view:
+            if slot.writer is not None:
+                slot.writer.write(line)
+
+    def to_launchers(self, keys: Keys) -> None:
+        self._launcher.links.broadcast(keys)
+
+    def to_launcher(self, node: int, message: ChangeAt | ChangedAt) -> None:
+        self._launcher.links.send(node, message)
+
+    def to_slot(self, slot: int, message: Changed) -> None:
+        self._launcher.slots[slot].send(message)

@@ -1,0 +1,283 @@
+"""
+One TCP connection to every other launcher: a closed one is a death, a silent one too.
+
+Launchers tell each other the addresses they know, so one that answers is enough to find all. Both sides prove that
+they know the job's token before anything else is read.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from holdfast_runtime.control import Deadlines, MessageError
+from holdfast_runtime.launcher._peers import Address
+from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, Hello, LinkMessage, Refused
+
+LINE_BYTES = 1 << 26
+RETRY_S = 0.2
+SLOW_RETRY_S = 1.0
+
+
+class TakenError(RuntimeError):
+    """Another launcher has this node's place."""
+
+
+@dataclass
+class _Link:
+    peer: Hello
+    dialled_by: int
+    writer: asyncio.StreamWriter
+    replaced: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """This launcher, as others know it."""
+
+    node: int
+    run_id: str
+    token: str
+    uid: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handlers:
+    """Who is told. Nothing here may block."""
+
+    up: Callable[[Hello], None]
+    down: Callable[[int, str], None]
+    message: Callable[[int, LinkMessage], None]
+
+
+class Links:
+    """All links of this launcher."""
+
+    def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers) -> None:
+        self.incarnation = 0
+        self._me = identity
+        self._host = host
+        self._port = 0
+        self._deadlines = deadlines
+        self._handlers = handlers
+        self._links: dict[int, _Link] = {}
+        self._book: dict[int, Address] = {}
+        self._met: dict[int, Hello] = {}
+        self._own: set[Address] = set()
+        self._dialling: dict[Address, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def up(self) -> frozenset[int]:
+        """Nodes in reach."""
+        return frozenset(self._links)
+
+    def address_of(self, node: int) -> str:
+        """The host of a launcher; this one's own when it is unknown."""
+        return self._host if node == self._me.node else self._book.get(node, (self._host, 0))[0]
+
+    async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
+        """Listen, and look for the others. Raises OSError when the port cannot be had."""
+        self._server = await asyncio.start_server(self._accept, None, port, limit=LINE_BYTES)
+        self._port = self._server.sockets[0].getsockname()[1]
+        self._own.add((self._host, self._port))
+        for address in known:
+            self._dial(address)
+
+    def send(self, node: int, message: LinkMessage) -> None:
+        """Send to a launcher; one that is not in reach gets nothing."""
+        link = self._links.get(node)
+        if link is not None:
+            link.writer.write(LINK.encode(message) + b"\n")
+
+    def broadcast(self, message: LinkMessage) -> None:
+        """Send to all in reach."""
+        line = LINK.encode(message) + b"\n"
+        for link in self._links.values():
+            link.writer.write(line)
+
+    async def close(self) -> None:
+        """Close all, after what was sent has gone out."""
+        self._closing = True
+        for task in [*self._dialling.values()]:
+            task.cancel()
+        if self._server is not None:
+            self._server.close()
+        for link in [*self._links.values()]:
+            with contextlib.suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(link.writer.drain(), 1.0)
+            link.writer.close()
+        for task in [*self._tasks]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._dialling.values(), return_exceptions=True)
+
+    def _dial(self, address: Address) -> None:
+        if address in self._own or address in self._dialling or self._closing:
+            return
+        task = asyncio.get_running_loop().create_task(self._keep_dialling(address))
+        self._dialling[address] = task
+        task.add_done_callback(lambda _: self._dialling.pop(address, None))
+
+    async def _keep_dialling(self, address: Address) -> None:
+        """Until this address is that of somebody in reach, or of nobody else than this launcher."""
+        tries = 0
+        while address not in self._own:
+            if not any((link.peer.host, link.peer.port) == address for link in self._links.values()):
+                if any(book == address and node in self._links for node, book in self._book.items()):
+                    return
+                with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
+                    await self._call(address)
+            tries += 1
+            await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
+
+    async def _call(self, address: Address) -> None:
+        opening = asyncio.open_connection(*address, limit=LINE_BYTES)
+        reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
+        try:
+            challenge = HANDSHAKE.decode(await self._line(reader))
+            if not isinstance(challenge, Challenge):
+                raise MessageError("the other side does not begin with a challenge")
+            own = self._hello(answering=challenge.nonce)
+            writer.write(HANDSHAKE.encode(own) + b"\n")
+            answer = HANDSHAKE.decode(await self._line(reader))
+            if isinstance(answer, Refused):
+                self._refused(answer, address)
+                return
+            if not isinstance(answer, Hello) or not self._proves(answer, own.nonce):
+                raise MessageError("the other side does not know the job's token")
+            await self._serve(_Link(peer=answer, dialled_by=self._me.node, writer=writer), reader)
+        finally:
+            writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            challenge = Challenge(nonce=secrets.token_hex(16))
+            writer.write(HANDSHAKE.encode(challenge) + b"\n")
+            caller = HANDSHAKE.decode(await self._line(reader))
+            if not isinstance(caller, Hello) or not self._proves(caller, challenge.nonce):
+                refusal: Refused | None = Refused("the token or the name of the run is another")
+            else:
+                refusal = self._objection(caller)
+            if refusal is not None or not isinstance(caller, Hello):
+                writer.write(HANDSHAKE.encode(refusal or Refused("no hello")) + b"\n")
+                await writer.drain()
+                return
+            writer.write(HANDSHAKE.encode(self._hello(answering=caller.nonce)) + b"\n")
+            await self._serve(_Link(peer=caller, dialled_by=caller.node, writer=writer), reader)
+        except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
+            pass
+        finally:
+            writer.close()
+
+    def _objection(self, caller: Hello) -> Refused | None:
+        if caller.node == self._me.node:
+            itself = caller.uid == self._me.uid
+            return Refused("this is you" if itself else f"node {caller.node} is here", -1 if itself else 0)
+        met = self._met.get(caller.node)
+        if met is not None and met.uid != caller.uid and caller.incarnation <= met.incarnation:
+            return Refused(f"node {caller.node} was replaced", met.incarnation + 1)
+        return None
+
+    def _refused(self, answer: Refused, address: Address) -> None:
+        if answer.reason == "this is you":
+            self._own.add(address)
+        elif answer.incarnation > self.incarnation:
+            if self._links:
+                raise TakenError(f"another launcher has the place of node {self._me.node}")
+            self.incarnation = answer.incarnation
+
+    def _hello(self, *, answering: str) -> Hello:
+        return Hello(
+            node=self._me.node,
+            incarnation=self.incarnation,
+            uid=self._me.uid,
+            run_id=self._me.run_id,
+            host=self._host,
+            port=self._port,
+            known=tuple((node, *address) for node, address in self._book.items()),
+            nonce=secrets.token_hex(16),
+            proof=self._proof(answering),
+        )
+
+    def _proof(self, nonce: str) -> str:
+        return hmac.new(self._me.token.encode(), f"{self._me.run_id}/{nonce}".encode(), "sha256").hexdigest()
+
+    def _proves(self, hello: Hello, nonce: str) -> bool:
+        return hello.run_id == self._me.run_id and hmac.compare_digest(hello.proof, self._proof(nonce))
+
+    async def _line(self, reader: asyncio.StreamReader) -> bytes:
+        line = await asyncio.wait_for(reader.readline(), self._deadlines.heartbeat)
+        if not line.endswith(b"\n"):
+            raise asyncio.IncompleteReadError(line, None)
+        return line
+
+    async def _serve(self, link: _Link, reader: asyncio.StreamReader) -> None:
+        """From the handshake to the end of a link."""
+        node = link.peer.node
+        if not self._take(link):
+            return
+        connection = link.writer.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        beating = asyncio.get_running_loop().create_task(self._beat(link))
+        why = "its connection was closed"
+        try:
+            while True:
+                message = LINK.decode(await self._line(reader))
+                if not isinstance(message, Beat):
+                    self._handlers.message(node, message)
+        except asyncio.TimeoutError:
+            why = f"it was silent for {self._deadlines.heartbeat:g} s"
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        except (MessageError, ValueError) as error:
+            why = f"it said something else than agreed: {error}"
+        finally:
+            beating.cancel()
+            if self._links.get(node) is link:
+                del self._links[node]
+                if not self._closing:
+                    self._handlers.down(node, why)
+                    self._dial((link.peer.host, link.peer.port))
+
+    def _take(self, link: _Link) -> bool:
+        """Whether this link stays: of two between the same launchers, the one that the higher node dialled."""
+        peer = link.peer
+        before = self._links.get(peer.node)
+        if before is not None and before.peer.uid == peer.uid:
+            if link.dialled_by != max(peer.node, self._me.node):
+                return False
+            self._links[peer.node] = link
+            before.writer.close()
+            return True
+        if before is not None:
+            del self._links[peer.node]
+            before.writer.close()
+            self._handlers.down(peer.node, "another launcher took its place")
+        self._links[peer.node] = link
+        self._met[peer.node] = peer
+        self._book[peer.node] = (peer.host, peer.port)
+        for node, host, port in peer.known:
+            if node != self._me.node and node not in self._book:
+                self._book[node] = (host, port)
+                self._dial((host, port))
+        self._handlers.up(peer)
+        return True
+
+    async def _beat(self, link: _Link) -> None:
+        line = LINK.encode(Beat()) + b"\n"
+        while True:
+            link.writer.write(line)
+            await asyncio.sleep(self._deadlines.beat)

@@ -1,0 +1,27 @@
+"""The command ``holdfast-run``."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from holdfast_runtime.launcher._launcher import Launcher
+from holdfast_runtime.launcher._options import Options, parse_options
+from holdfast_runtime.launcher._report import Reports, print_status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Launch, or tell the status of a launcher; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["status"]:
+        return print_status(given[1:])
+    return asyncio.run(_launch(parse_options(given)))
+
+
+async def _launch(options: Options) -> int:
+    launcher = Launcher(options)
+    try:
+        async with Reports(launcher):
+            return await launcher.run()
+    except OSError as error:
+        launcher.journal.say(f"{error}")
+        return 2

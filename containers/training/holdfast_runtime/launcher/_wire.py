@@ -1,0 +1,103 @@
+"""What launchers say to each other on their links, beside the messages of the membership protocol."""
+
+from dataclasses import dataclass
+
+from holdfast_runtime import membership
+from holdfast_runtime.control import Change, Changed, Codec, Keys
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """The first line of whoever accepts a connection."""
+
+    nonce: str
+
+
+@dataclass(frozen=True)
+class Hello:
+    """Who calls or answers, and the launchers that it knows."""
+
+    node: int
+    incarnation: int
+    uid: str
+    """Of this launcher process: two of one node and incarnation are told apart."""
+    run_id: str
+    host: str
+    port: int
+    known: tuple[tuple[int, str, int], ...]
+    """Node, host and port of others."""
+    nonce: str
+    proof: str
+    """HMAC of the other side's nonce with the job's token."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """No link, and why. ``incarnation`` is what the caller has to have, where that is the reason; else -1."""
+
+    reason: str
+    incarnation: int = -1
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A sign of life."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something broke here: the view of this epoch has to be followed by another."""
+
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ChangeAt:
+    """A rank of another node asks for a change of an entry."""
+
+    node: int
+    slot: int
+    change: Change
+
+
+@dataclass(frozen=True)
+class ChangedAt:
+    """The answer to it."""
+
+    node: int
+    slot: int
+    answer: Changed
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Ranks here stay alive through faults: start the spares."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """All ranks of this node have finished, or the job has to stop with this exit code."""
+
+    exit_code: int
+    reason: str
+
+
+LinkMessage = Beat | Trouble | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
+
+HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
+LINK: Codec[LinkMessage] = Codec(
+    beat=Beat,
+    trouble=Trouble,
+    warm=Warm,
+    keys=Keys,
+    change=ChangeAt,
+    changed=ChangedAt,
+    done=Done,
+    prepare=membership.Prepare,
+    promise=membership.Promise,
+    refuse=membership.Refuse,
+    accept=membership.Accept,
+    accepted=membership.Accepted,
+    commit=membership.Commit,
+)

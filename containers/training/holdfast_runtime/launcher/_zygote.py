@@ -1,0 +1,124 @@
+"""
+The process that has imported torch and forks on request, so that a new rank costs milliseconds and not seconds.
+
+It has one thread, runs no operation and opens no device: all of that would not survive a fork. Its children are
+handed to the launcher (a double fork under its subreaper), which alone watches and reaps them.
+
+Run as ``python -m holdfast_runtime.launcher._zygote FD MODULE ...``.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+MESSAGE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A process to fork. Its descriptors come with the message: control socket, standard output and error."""
+
+    environment: dict[str, str]
+    arguments: tuple[str, ...]
+    module: bool
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "Request":
+        values = json.loads(data)
+        return Request(**{**values, "arguments": tuple(values["arguments"])})
+
+
+def main() -> None:
+    """Serve requests; returns, as another process, with each program to run."""
+    line = socket.socket(fileno=int(sys.argv[1]))
+    die_with_parent()
+    for name in sys.argv[2:]:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what was imported stays shared: the collector does not touch it in the children
+    line.send(b"ready")
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+        if not data:
+            return
+        request = Request.from_json(data)
+        reader, writer = os.pipe()
+        between = os.fork()
+        if between == 0:
+            child = os.fork()
+            if child == 0:
+                os.close(reader)
+                line.close()
+                become(request, descriptors, writer=writer)
+                return
+            os.write(writer, str(child).encode())
+            os._exit(0)
+        os.close(writer)
+        os.waitpid(between, 0)
+        line.send(os.read(reader, 64))
+        os.close(reader)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def become(request: Request, descriptors: list[int], *, writer: int) -> None:
+    """Turn this fork into the program's process, and run it."""
+    os.close(writer)
+    control, out, err = descriptors
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for descriptor in (out, err):
+        if descriptor > 2:
+            os.close(descriptor)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    os.setpgid(0, 0)
+    _wait_for_launcher(int(request.environment["HOLDFAST_LAUNCHER_PID"]))
+    die_with_parent()
+    os.environ.clear()
+    os.environ.update(request.environment)
+    os.environ["HOLDFAST_CONTROL_FD"] = str(control)
+    sys.argv[:] = list(request.arguments)
+    gc.unfreeze()
+    run_program(request)
+
+
+def _wait_for_launcher(pid: int) -> None:
+    """Until the process between has gone: asked for earlier, the death signal would be sent for its end."""
+    for _ in range(10_000):
+        if os.getppid() == pid:
+            return
+        time.sleep(0.0005)
+    os._exit(1)
+
+
+def run_program(request: Request) -> None:
+    """As ``python script.py`` and ``python -m module`` would."""
+    if request.module:
+        sys.path[0] = str(Path.cwd())
+        runpy.run_module(request.arguments[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = str(Path(request.arguments[0]).resolve().parent)
+        runpy.run_path(request.arguments[0], run_name="__main__")
+
+
+def die_with_parent() -> None:
+    """No process outlives the one that watches it."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()
