@@ -24,6 +24,8 @@ from holdfast_runtime.control._messages import (
 )
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
+WAIT_S = 3600.0
+"""A wait without an end is many of these: the operating system takes no longer ones."""
 
 
 class LauncherLostError(ConnectionError):
@@ -77,7 +79,7 @@ class ControlClient:
                 left = end - time.monotonic()
                 if left <= 0:
                     raise TimeoutError(f"nothing from the launcher for {deadline_s} s")
-                self._arrived.wait(left)
+                self._arrived.wait(min(left, WAIT_S))
             return self._inbox.popleft()
 
     def receive_view(self, *, deadline_s: float, after: int = 0) -> View | Stop:
@@ -121,6 +123,7 @@ class ControlClient:
             self.keys.changed(message)
             return
         if isinstance(message, Leave) and self._on_leave is not None:
+            self.keys.end(message.epoch - 1)
             self._on_leave(message)
             return
         with self._arrived:

@@ -55,6 +55,8 @@ class Fault:
     """A collective failed here. Sent at once, before ``ready``."""
 
     reason: str
+    fatal: bool = False
+    """Whether the job must end, because going on would hide damage."""
 
 
 @dataclass(frozen=True)

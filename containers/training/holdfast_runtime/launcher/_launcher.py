@@ -221,7 +221,15 @@ class Launcher:
         elif isinstance(message, Ready):
             self._rank_ready(slot, message)
         elif isinstance(message, Fault):
-            self._trouble(f"rank {slot.rank} of node {self.slots.node}: {message.reason}")
+            reason = f"rank {slot.rank} of node {self.slots.node}: {message.reason}"
+            if message.fatal:
+                self._end(1, reason)
+            elif any(other.finished for other in self.slots):
+                # A rank that passed the last barrier has closed its connections before this one had passed it.
+                slot.finished = True
+                slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
+            else:
+                self._trouble(reason)
 
     def _warm(self) -> None:
         """Processes here live through faults: spares are of use."""

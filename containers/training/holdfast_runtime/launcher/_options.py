@@ -13,6 +13,10 @@ from holdfast_runtime.launcher._peers import Address, Peers, PeersError, find_pe
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
 
 
+PRELOAD = "torch,torch._dynamo,holdfast_runtime.inprocess"
+"""torch._dynamo because making any optimizer of torch imports it, which takes longer than torch itself."""
+
+
 class OptionsError(ValueError):
     """A flag that cannot be right, with what is allowed."""
 
@@ -86,7 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="name of the job. Default: Slurm's job id")
     add("--max-restarts", "--max_restarts", type=int, default=3, help="deaths without progress between. Default: 3")
     add("--allow-loss", type=int, default=0, metavar="STEPS", help="committed steps that may be redone. Default: 0")
-    add("--preload", default="torch", metavar="MODULES", help="imported once, before processes fork. Default: torch")
+    add(
+        "--preload",
+        default=PRELOAD,
+        metavar="MODULES",
+        help=f"imported once, before processes fork. Default: {PRELOAD}",
+    )
     add("--deadlines", default="", metavar="NAME=S,...", help=f"names: {', '.join(f.name for f in fields(Deadlines))}")
     add("--socket", type=Path, metavar="PATH", help="where ``holdfast-run status`` asks. Default: in the run folder")
     add("--metrics-port", type=int, metavar="PORT", help="Prometheus metrics on this port. Default: none")

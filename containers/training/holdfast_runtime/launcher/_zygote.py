@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -107,12 +108,21 @@ def _wait_for_launcher(pid: int) -> None:
 
 def run_program(request: Request) -> None:
     """As ``python script.py`` and ``python -m module`` would."""
-    if request.module:
-        sys.path[0] = str(Path.cwd())
-        runpy.run_module(request.arguments[0], run_name="__main__", alter_sys=True)
-    else:
-        sys.path[0] = str(Path(request.arguments[0]).resolve().parent)
-        runpy.run_path(request.arguments[0], run_name="__main__")
+    try:
+        if request.module:
+            sys.path[0] = str(Path.cwd())
+            runpy.run_module(request.arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = str(Path(request.arguments[0]).resolve().parent)
+            runpy.run_path(request.arguments[0], run_name="__main__")
+    except Exception as error:  # noqa: BLE001 - what a script raises is told as Python would, without this file
+        trace = error.__traceback__
+        while trace is not None and (
+            "runpy" in trace.tb_frame.f_code.co_filename or trace.tb_frame.f_code.co_filename == __file__
+        ):
+            trace = trace.tb_next
+        traceback.print_exception(error.with_traceback(trace))
+        sys.exit(1)
 
 
 def die_with_parent() -> None:

@@ -2,6 +2,6 @@
 
 from holdfast_runtime.transfer._receive import TransferError, receive
 from holdfast_runtime.transfer._serve import Server
-from holdfast_runtime.transfer._state import Flat, flatten, unflatten
+from holdfast_runtime.transfer._state import Flat, flatten, tensor_bytes, unflatten
 
-__all__ = ["Flat", "Server", "TransferError", "flatten", "receive", "unflatten"]
+__all__ = ["Flat", "Server", "TransferError", "flatten", "receive", "tensor_bytes", "unflatten"]

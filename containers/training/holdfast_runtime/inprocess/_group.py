@@ -1,0 +1,77 @@
+"""
+The process group of one epoch, and how to get out of it at once.
+
+Closing its connections is the only thing that frees a thread that waits in a gloo collective for a peer that is alive
+but silent, so the group's sockets are known: those that opening it made. NCCL has an abort of its own.
+"""
+
+import contextlib
+import os
+import socket
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+class Group:
+    """At most one at a time; it is torch.distributed's default group, so the script's own collectives use it too."""
+
+    def __init__(self, *, backend: str) -> None:
+        self.backend = backend
+        self._before: dict[int, str] = {}
+        self._open = False
+
+    def open(self, *, store: Store, rank: int, world_size: int, deadline_s: float) -> None:
+        """Connect all ranks. Raises RuntimeError when one of them is gone."""
+        self._before = _sockets()
+        self._open = True
+        dist.init_process_group(
+            self.backend, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=deadline_s)
+        )
+
+    def release(self) -> None:
+        """
+        Break all connections of the group, from any thread: whoever waits in a collective comes out with an error.
+
+        A socket that is only listening is left alone: gloo's own thread does not survive losing that.
+        """
+        if not self._open:
+            return
+        if self.backend == "nccl":
+            group: Any = dist.group.WORLD
+            group._get_backend(torch.device("cuda")).abort()  # noqa: SLF001 - torch offers no public way
+        for descriptor, target in _sockets().items():
+            if self._before.get(descriptor) != target:
+                _shut_down(descriptor)
+
+    def close(self) -> None:
+        """Break and forget the group."""
+        if self._open:
+            self.release()
+            self._open = False
+            if dist.is_initialized():
+                dist.destroy_process_group()
+
+
+def _sockets() -> dict[int, str]:
+    """Descriptors of sockets, and which socket each is."""
+    found = {}
+    for path in DESCRIPTORS.iterdir():
+        with contextlib.suppress(OSError):
+            target = str(path.readlink())
+            if target.startswith("socket:"):
+                found[int(path.name)] = target
+    return found
+
+
+def _shut_down(descriptor: int) -> None:
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+        is_tcp = same.family in (socket.AF_INET, socket.AF_INET6)
+        if is_tcp and not same.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            same.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,181 @@
+"""
+Adds up gradients over all ranks while backward still runs.
+
+The buckets are laid out once, from the order and the sizes of the parameters, and every rank reduces them in the same
+order for ever. DistributedDataParallel lays them out again after its first backward, so a group that is rebuilt there
+adds in another order, and the bits change without any fault.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+BUCKET_BYTES = 25 << 20
+
+
+@dataclass
+class Bucket:
+    """Gradients that are reduced together."""
+
+    parameters: list[nn.Parameter]
+    flat: Tensor
+    views: list[Tensor]
+    missing: int = 0
+    """Gradients of this backward that are still to come."""
+    work: Any = None
+    """The collective, once it has begun."""
+    arrived: set[int] = field(default_factory=set)
+
+
+class Reducer:
+    """
+    Hooks on the parameters of a model.
+
+    Args:
+        parameters: In the order of the model, the same on all ranks.
+        tail: Numbers of 32 bits that go with the last bucket.
+        on_bucket: Called with a bucket's number before its collective begins. May raise.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        *,
+        tail: int,
+        bucket_bytes: int = BUCKET_BYTES,
+        on_bucket: Callable[[int], None] = lambda _number: None,
+    ) -> None:
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
+        self._on_bucket = on_bucket
+        self._buckets = [_bucket(group) for group in layout(trained, bucket_bytes=bucket_bytes)]
+        device = trained[0].device if trained else torch.device("cpu")
+        # The tail goes in the memory of the last bucket where that is of its type, so it costs no collective.
+        last = self._buckets[-1] if self._buckets else None
+        self._own_tail = last is None or last.flat.dtype != torch.float32
+        if last is not None and not self._own_tail:
+            last.flat = torch.zeros(last.flat.numel() + tail, dtype=torch.float32, device=device)
+            last.views = _views(last.flat, last.parameters)
+            self.tail = last.flat[-tail:]
+        else:
+            self.tail = torch.zeros(tail, dtype=torch.float32, device=device)
+        self._works: list[Any] = []
+        self._next = 0
+        self._scale = 1.0
+        self._active = False
+        self._syncing = True
+        for number, bucket in enumerate(self._buckets):
+            for index, parameter in enumerate(bucket.parameters):
+                register: Any = parameter.register_post_accumulate_grad_hook
+                register(self._hook(number, index))
+
+    @property
+    def buckets(self) -> int:
+        return len(self._buckets)
+
+    def begin(self, *, world_size: int) -> None:
+        """Forget all gradients; those of the next backward are reduced over so many ranks."""
+        self._active = world_size > 1
+        self._scale = 1.0 / world_size
+        self._next = 0
+        self._works = []
+        for bucket in self._buckets:
+            bucket.missing = len(bucket.parameters)
+            bucket.work = None
+            bucket.arrived.clear()
+            for parameter in bucket.parameters:
+                parameter.grad = None
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Backward inside only adds up here: for all microbatches of a step but the last."""
+        self._syncing = False
+        try:
+            yield
+        finally:
+            self._syncing = True
+
+    def finish(self) -> None:
+        """Reduce what has not been, the tail last, and wait. Raises RuntimeError when a rank is gone."""
+        if not self._active:
+            return
+        for bucket in self._buckets[self._next :]:
+            for index, parameter in enumerate(bucket.parameters):
+                if index not in bucket.arrived:
+                    self._adopt(bucket, index, parameter)
+        self._launch(len(self._buckets))
+        if self._own_tail:
+            self._works.append(dist.all_reduce(self.tail, async_op=True))
+        for work in self._works:
+            work.wait()
+        self._active = False
+
+    def _hook(self, number: int, index: int) -> Callable[[Tensor], None]:
+        bucket = self._buckets[number]
+        parameter = bucket.parameters[index]
+        last = len(self._buckets) - 1
+
+        def arrived(_tensor: Tensor) -> None:
+            if not (self._active and self._syncing):
+                return
+            self._adopt(bucket, index, parameter)
+            bucket.missing -= 1
+            # The last bucket waits for the step's vote.
+            if bucket.missing == 0 and number == self._next and number < last:
+                until = number + 1
+                while until < last and self._buckets[until].missing == 0:
+                    until += 1
+                self._launch(until)
+
+        return arrived
+
+    def _adopt(self, bucket: Bucket, index: int, parameter: nn.Parameter) -> None:
+        """The gradient moves into its bucket, as its part of the mean; a parameter that has none counts as 0."""
+        view = bucket.views[index]
+        bucket.arrived.add(index)
+        if parameter.grad is None:
+            view.zero_()
+        else:
+            torch.mul(parameter.grad, self._scale, out=view)
+        parameter.grad = view
+
+    def _launch(self, until: int) -> None:
+        """Begin the collectives of all buckets before ``until``, in order."""
+        while self._next < until:
+            number = self._next
+            self._on_bucket(number)
+            self._next += 1
+            self._works.append(dist.all_reduce(self._buckets[number].flat, async_op=True))
+
+
+def layout(parameters: Sequence[nn.Parameter], *, bucket_bytes: int) -> list[list[nn.Parameter]]:
+    """Parameters by bucket: from the last to the first, as backward meets them, and of one type in each."""
+    groups: list[list[nn.Parameter]] = []
+    size = 0
+    for parameter in reversed(parameters):
+        own = parameter.numel() * parameter.element_size()
+        same = groups and (groups[-1][-1].dtype, groups[-1][-1].device) == (parameter.dtype, parameter.device)
+        if not same or size + own > bucket_bytes:
+            groups.append([])
+            size = 0
+        groups[-1].append(parameter)
+        size += own
+    return groups
+
+
+def _bucket(parameters: list[nn.Parameter]) -> Bucket:
+    count = sum(parameter.numel() for parameter in parameters)
+    flat = torch.zeros(count, dtype=parameters[0].dtype, device=parameters[0].device)
+    return Bucket(parameters=parameters, flat=flat, views=_views(flat, parameters))
+
+
+def _views(flat: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    views, start = [], 0
+    for parameter in parameters:
+        views.append(flat[start : start + parameter.numel()].view(parameter.shape))
+        start += parameter.numel()
+    return views

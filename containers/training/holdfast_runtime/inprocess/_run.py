@@ -1,0 +1,201 @@
+"""What a training script uses: ``Run`` and its steps."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from holdfast_runtime.inprocess import _vote
+from holdfast_runtime.inprocess._errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess._member import EXPECTED, Member
+from holdfast_runtime.inprocess._reducer import BUCKET_BYTES, Reducer
+from holdfast_runtime.inprocess._state import Stateful, TrainingState
+from holdfast_runtime.inprocess._step import Step
+from holdfast_runtime.inprocess._tiers import CheckpointTier
+
+RETRIES = 1
+"""How often an exception of the script itself is taken for a fault of the machine: the same step is tried again."""
+
+
+class Run:
+    """
+    A data-parallel training that goes on when processes die.
+
+    Making one waits until this process has a rank; a spare waits here until it is needed. Without a launcher it
+    trains alone. All ranks begin with the parameters of rank 0. In each step, random numbers (of torch, Python and NumPy)
+    begin anew from the seed of rank 0, the step and the rank, so that another process can do the step again.
+
+    Args:
+        model: On its device; not wrapped in DistributedDataParallel.
+        optimizer: Of torch, over the model's parameters.
+        scheduler: Stepped after each update. Default: none.
+        state: What else belongs to the state, by name: each is copied to newcomers and put back for a step that is
+            done again. Default: nothing.
+        checkpoint: Where state comes from when no process has it. Default: nowhere, the job ends with a reason.
+        checkpoint_every: Updates between two checkpoints. Default: 0, none is made here.
+        digest_every: Updates between two comparisons of all replicas' parameters. Default: 50.
+        bucket_bytes: Of gradients that are reduced together. Default: 25 MiB.
+        backend: Of torch.distributed. Default: nccl for a model on GPUs, else gloo.
+
+    Raises:
+        StoppedError: the launcher has ended the job.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        scheduler: Stateful | None = None,
+        state: Mapping[str, Stateful] | None = None,
+        checkpoint: CheckpointTier | None = None,
+        checkpoint_every: int = 0,
+        digest_every: int = 50,
+        bucket_bytes: int = BUCKET_BYTES,
+        backend: str | None = None,
+    ) -> None:
+        if digest_every < 1:
+            raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
+        self._state = TrainingState(model, optimizer, scheduler=scheduler, added=state or {})
+        self._scheduler = scheduler
+        self._checkpoint = checkpoint
+        self._checkpoint_every = checkpoint_every
+        self._digest_every = digest_every
+        self._total = 0
+        self._errors: Counter[int] = Counter()
+        self._alone_step = 0
+        on_gpu = any(parameter.is_cuda for parameter in model.parameters())
+        self._member = (
+            Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
+            if "HOLDFAST_CONTROL_FD" in os.environ
+            else None
+        )
+        self._reducer = Reducer(
+            list(model.parameters()), tail=_vote.LENGTH, bucket_bytes=bucket_bytes, on_bucket=self._bucket
+        )
+        if self._member is not None:
+            model.register_forward_pre_hook(lambda *_: self._point("forward"))
+            optimizer.register_step_pre_hook(lambda *_: self._point("update"))
+            if not self._member.join():
+                raise StoppedError("the job has ended and this spare was not needed", 0)
+        elif checkpoint is not None and checkpoint.newest_step() >= 0:
+            self._alone_step = checkpoint.newest_step()
+            self._state.load_tree(checkpoint.load(self._alone_step, rank=0))
+
+    @property
+    def rank(self) -> int:
+        """Of this process; it never changes while the process has one."""
+        return self._member.rank if self._member else 0
+
+    @property
+    def world_size(self) -> int:
+        return self._member.world_size if self._member else 1
+
+    @property
+    def epoch(self) -> int:
+        """Of the view: how often the group of ranks was made. 0 without a launcher."""
+        return self._member.epoch if self._member else 0
+
+    @property
+    def step(self) -> int:
+        """Updates that are finished."""
+        return self._member.committed_step if self._member else self._alone_step
+
+    @property
+    def is_logger(self) -> bool:
+        """Whether this rank is the one that prints."""
+        return self.rank == 0
+
+    @property
+    def lost_steps(self) -> int:
+        """Finished updates that are done again since the last recovery; more than 0 only where the job allows it."""
+        return self._member.lost_steps if self._member else 0
+
+    def steps(self, total: int) -> Iterator[Step]:
+        """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
+        while True:
+            while self.step < total:
+                yield Step(self, self.step)
+            if self._member is None or self._member.finish():
+                break
+        if self._checkpoint is not None and self._checkpoint_every:
+            self._save(last=True)
+
+    def all_reduce_mean(self, value: Tensor) -> Tensor:
+        """The mean of a tensor over all ranks, inside a step."""
+        if self.world_size > 1:
+            value = value.detach().clone()
+            dist.all_reduce(value)
+            value /= self.world_size
+        return value
+
+    # What Step calls.
+
+    def _begin(self, number: int) -> None:
+        self._reducer.begin(world_size=self.world_size)
+        self._state.begin(step=number, rank=self.rank)
+        if self._member is not None:
+            self._member.faults.step = number
+            self._member.progress("forward")
+            self._point("data")
+
+    def _update(self, loss: float) -> float:
+        member = self._member
+        if member is not None and member.world_size > 1:
+            compares = member.committed_step % self._digest_every == 0
+            digest = self._state.digest() if compares else 0
+            _vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss)
+            member.progress("vote")
+            try:
+                self._reducer.finish()
+            except EXPECTED as error:
+                raise BrokenError(f"gradients could not be added up: {error}") from error
+            outcome = _vote.count(self._reducer.tail, world_size=member.world_size)
+            member.judge(outcome)
+            loss = outcome.mean_loss
+            self._point("vote")
+        if member is not None:
+            member.validity = "torn"
+        self._state.optimizer.step()
+        if self._scheduler is not None:
+            self._scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
+        if member is None:
+            self._alone_step += 1
+        else:
+            member.committed_step += 1
+            member.validity = "valid"
+        self._save()
+        self._point("commit")
+        return loss
+
+    def _survive(self, error: BaseException, *, updated: bool) -> bool:
+        """Whether an error in a step was the loss of a peer, or may be tried again; then this process is in again."""
+        member = self._member
+        if isinstance(error, DivergenceError) and member is not None:
+            member.diverged(error)
+            return False
+        if member is None or not isinstance(error, Exception):
+            return False
+        if not isinstance(error, BrokenError) and not member.told_to_leave():
+            self._errors[self.step] += 1
+            if self._errors[self.step] > RETRIES or updated:
+                return False
+        member.join(f"{type(error).__name__}: {error}")
+        return True
+
+    def _bucket(self, number: int) -> None:
+        if self._member is not None:
+            self._point(f"bucket:{number}")
+
+    def _point(self, phase: str) -> None:
+        if self._member is not None:
+            self._member.check()
+            self._member.faults.point(phase)
+
+    def _save(self, *, last: bool = False) -> None:
+        every = self._checkpoint_every
+        if self._checkpoint is not None and every and (last or self.step % every == 0):
+            self._checkpoint.save(self.step, self._state.tree(), rank=self.rank, world_size=self.world_size)

@@ -1,0 +1,63 @@
+"""
+One update in two phases.
+
+All gradients and all votes are added up before anything changes; whoever loses a peer until then does the step again.
+Then each rank updates by itself, and needs nobody for it: a rank that dies there is rebuilt from one that did not.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from holdfast_runtime.inprocess._run import Run
+
+
+class Step:
+    """
+    ``with step:`` around all that belongs to one update.
+
+    Leaving it after the loss of a peer is no error: the loop yields the same step again, or, when some rank had
+    finished it, the next one.
+    """
+
+    def __init__(self, run: "Run", number: int) -> None:
+        self.number = number
+        """Updates that were finished before this one."""
+        self.loss = float("nan")
+        """Mean over all ranks, after ``update``."""
+        self._run = run
+        self._updated = False
+
+    def __enter__(self) -> "Step":
+        self._run._begin(self.number)
+        return self
+
+    def update(self, loss: Tensor | float = 0.0) -> float:
+        """
+        Finish the reduction, agree, and update; the mean loss of all ranks.
+
+        Args:
+            loss: Of this rank's batch, for the mean. Default: 0.
+        """
+        self.loss = self._run._update(float(loss.detach()) if isinstance(loss, Tensor) else loss)
+        self._updated = True
+        return self.loss
+
+    @contextmanager
+    def accumulate(self) -> Iterator[None]:
+        """Around every backward of the step but its last one."""
+        with self._run._reducer.no_sync():
+            yield
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False] | bool:
+        if error is None:
+            if not self._updated:
+                raise RuntimeError(f"step {self.number} ended without step.update(loss); call it after backward")
+            return False
+        return self._run._survive(error, updated=self._updated)
