@@ -32,21 +32,23 @@ class Deadlines:
     """For the groups of a view to connect."""
     transfer: float = 360.0
     """For one rank's state to arrive."""
-    progress: float = 600.0
-    """A rank that reports progress and then none for so long is hung, and killed."""
     start: float = 1800.0
     """For all launchers to find each other, and for processes to become ready at the start of the job."""
+    progress: float = 600.0
+    """A rank that is in a step for so long is hung: all have to leave, and it is killed if it does not."""
     stop: float = 10.0
     """Between the request to end and the kill."""
 
     def __post_init__(self) -> None:
-        names = [item.name for item in fields(self) if item.name != "stop"]
+        names = [item.name for item in fields(self) if item.name not in ("progress", "stop")]
         for shorter, longer in itertools.pairwise(names):
             if not 0 < getattr(self, shorter) < getattr(self, longer):
                 raise ValueError(
                     f"deadlines must be positive and grow in the order {' < '.join(names)}; "
                     f"got {shorter} {getattr(self, shorter)} and {longer} {getattr(self, longer)}"
                 )
+        if self.progress <= self.leave:
+            raise ValueError(f"deadline progress must be longer than leave, {self.leave}; got {self.progress}")
         if self.stop <= 0:
             raise ValueError(f"deadline stop must be positive, got {self.stop}")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import Store
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -31,6 +32,9 @@ class Group:
         """Connect all ranks. Raises RuntimeError when one of them is gone."""
         self._before = _sockets()
         self._open = True
+        # Torch numbers the groups of a process, also those that failed, and puts the number into the store's keys: it
+        # has to be the same at survivors and newcomers.
+        c10d._world.group_count = 0
         dist.init_process_group(
             self.backend, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=deadline_s)
         )
@@ -45,7 +49,7 @@ class Group:
             return
         if self.backend == "nccl":
             group: Any = dist.group.WORLD
-            group._get_backend(torch.device("cuda")).abort()  # noqa: SLF001 - torch offers no public way
+            group._get_backend(torch.device("cuda")).abort()
         for descriptor, target in _sockets().items():
             if self._before.get(descriptor) != target:
                 _shut_down(descriptor)

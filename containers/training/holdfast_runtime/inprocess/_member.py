@@ -38,7 +38,7 @@ from holdfast_runtime.transfer import Server, TransferError, receive
 from holdfast_runtime.transfer._serve import Offer
 
 RELEASE_EVERY_S = 0.02
-NOTICE_S = 0.5
+NOTICE_S = 0.1
 """How long after an error of a collective the launcher may take to say that somebody is gone."""
 REPLICA = "replica"
 EXPECTED = (RuntimeError, OSError, TransferError)

@@ -295,8 +295,9 @@ class Launcher:
             await asyncio.sleep(min(5.0, limit_s / 4))
             for slot in self.slots.in_view:
                 silent_s = time.monotonic() - slot.heard_s
-                if slot.alive and slot.progress is not None and slot.ready is None and silent_s > limit_s:
-                    phase = slot.progress.phase
+                training = slot.alive and slot.ready is None
+                phase = slot.progress.phase if slot.progress is not None else "copy"
+                if training and phase != "copy" and silent_s > limit_s:
                     self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
                     break
 
