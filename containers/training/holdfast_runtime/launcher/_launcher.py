@@ -25,7 +25,7 @@ from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
 from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
-from holdfast_runtime.membership import Policy, View
+from holdfast_runtime.membership import Policy, Slot, View
 
 SHARE_AFTER_S = 0.002
 """Entries of ranks that come within this time go to the others in one message."""
@@ -297,7 +297,7 @@ class Launcher:
                 silent_s = time.monotonic() - slot.heard_s
                 training = slot.alive and slot.ready is None
                 phase = slot.progress.phase if slot.progress is not None else "copy"
-                if training and phase != "copy" and silent_s > limit_s:
+                if training and not slot.finished and phase != "copy" and silent_s > limit_s:
                     self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
                     break
 
@@ -312,7 +312,7 @@ class Launcher:
 
     def _trouble(self, reason: str) -> None:
         """Another view is wanted, and everybody should know at once."""
-        if self._ending or self.agreement.wanted:
+        if self._ending or self.agreement.wanted or any(slot.finished for slot in self.slots):
             return
         self._note_trouble()
         self.links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
@@ -353,31 +353,32 @@ class Launcher:
         """Give the view to the local processes."""
         me = self.slots.node
         self.keys.begin(view.epoch, nodes=sorted({item.slot.node for item in view.ranks}))
-        by_slot = {item.slot: item.rank for item in view.ranks}
+        # A launcher that took another's place has none of its ranks.
+        mine = [item for item in view.ranks if item.slot.node == me] if self._belongs_to(view) else []
         before = [slot.rank for slot in self.slots]
         for slot in self.slots:
-            slot.rank = next(
-                (rank for place, rank in by_slot.items() if (place.node, place.index) == (me, slot.index)), -1
-            )
+            slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
         self._tell(view, before)
         if not self.slots.in_process:
             self._port = _free_port() if self.options.nodes == 1 else master_port(self.options.run_id, view.epoch)
             for slot in self.slots.in_view:
                 self._fill(slot)
             return
-        if any(item.state != "none" or item.port for item in view.ranks):
+        if any(item.port for item in view.ranks):
             self._first = self.agreement.patient = False
-        for item in view.ranks:
-            if item.slot.node == me:
-                self._give(view, item.rank, item.slot.incarnation)
+        for item in mine:
+            self._give(view, item.rank, item.slot)
         for slot in self.slots:
             if slot.rank < 0:
                 self._loop.call_later(REFILL_AFTER_S, self._fill, slot)
 
-    def _give(self, view: View, rank: int, incarnation: int) -> None:
+    def _belongs_to(self, view: View) -> bool:
+        return view.nodes[self.slots.node] == self.links.incarnation
+
+    def _give(self, view: View, rank: int, place: Slot) -> None:
         """Tell a rank its place; one that died meanwhile is the reason for the next view."""
         slot = next(slot for slot in self.slots if slot.rank == rank)
-        if not slot.alive or slot.incarnation != incarnation:
+        if not slot.alive or self.slots.place_of(slot, launcher=self.links.incarnation) != place:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self.slots.node} died while it was chosen")
             self._fill(slot)
             return

@@ -20,6 +20,8 @@ from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, He
 LINE_BYTES = 1 << 26
 RETRY_S = 0.2
 SLOW_RETRY_S = 1.0
+PARTING_S = 1.0
+"""Longest wait for the others to have read the last message."""
 
 
 class TakenError(RuntimeError):
@@ -31,7 +33,7 @@ class _Link:
     peer: Hello
     dialled_by: int
     writer: asyncio.StreamWriter
-    replaced: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,15 +110,17 @@ class Links:
     async def close(self) -> None:
         """Close all, after what was sent has gone out."""
         self._closing = True
-        for task in [*self._dialling.values()]:
-            task.cancel()
         if self._server is not None:
             self._server.close()
-        for link in [*self._links.values()]:
-            with contextlib.suppress(OSError, asyncio.TimeoutError):
-                await asyncio.wait_for(link.writer.drain(), 1.0)
-            link.writer.close()
-        for task in [*self._tasks]:
+        links = [*self._links.values()]
+        for link in links:
+            # Only the end of what is sent: a connection that is closed with something unread in it is reset, and the
+            # other side loses the last message too.
+            with contextlib.suppress(OSError):
+                link.writer.write_eof()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
+        for task in [*self._tasks, *self._dialling.values()]:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._dialling.values(), return_exceptions=True)
 
@@ -179,6 +183,8 @@ class Links:
             await self._serve(_Link(peer=caller, dialled_by=caller.node, writer=writer), reader)
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
             pass
+        except asyncio.CancelledError:
+            pass  # asyncio logs a server's task that is cancelled as if it had failed
         finally:
             writer.close()
 
@@ -246,6 +252,7 @@ class Links:
             why = f"it said something else than agreed: {error}"
         finally:
             beating.cancel()
+            link.ended.set()
             if self._links.get(node) is link:
                 del self._links[node]
                 if not self._closing:
@@ -278,6 +285,6 @@ class Links:
 
     async def _beat(self, link: _Link) -> None:
         line = LINK.encode(Beat()) + b"\n"
-        while True:
+        while not self._closing:
             link.writer.write(line)
             await asyncio.sleep(self._deadlines.beat)

@@ -21,6 +21,8 @@ from holdfast_runtime.launcher._processes import Process
 from holdfast_runtime.membership import RankStatus, Slot, Status
 
 LINE_BYTES = 1 << 26
+LIVES = 1 << 20
+"""More processes than one place will see under one launcher."""
 
 
 @dataclass
@@ -143,22 +145,26 @@ class LocalSlots:
     def status(self, *, incarnation: int, host: str) -> Status:
         """What the next view may count on."""
         ready = [slot for slot in self._slots if slot.alive and slot.ready is not None and not slot.finished]
+        # Scripts that say nothing are started in a place once it has a rank.
+        places = ready if self.in_process else self._slots[: self.ranks]
         return Status(
             node=self.node,
             incarnation=incarnation,
-            ranks=tuple(self._rank_status(slot, slot.ready, host) for slot in ready if slot.ready is not None)
-            if self.in_process
-            else tuple(
-                RankStatus(slot=Slot(self.node, slot.index), rank=slot.rank, host=host)
-                for slot in self._slots[: self.ranks]
-            ),
+            ranks=tuple(self._rank_status(slot, host=host, launcher=incarnation) for slot in places),
             checkpoint_step=max((slot.ready.checkpoint_step for slot in ready if slot.ready), default=-1),
             known_step=self.known_step,
         )
 
-    def _rank_status(self, slot: LocalSlot, ready: Ready, host: str) -> RankStatus:
+    def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:
+        """What tells the process of a place from all that were there, also under another launcher."""
+        return Slot(self.node, slot.index, launcher * LIVES + slot.incarnation)
+
+    def _rank_status(self, slot: LocalSlot, *, host: str, launcher: int) -> RankStatus:
+        place, ready = self.place_of(slot, launcher=launcher), slot.ready
+        if ready is None:
+            return RankStatus(slot=place, rank=slot.rank, host=host)
         return RankStatus(
-            slot=Slot(self.node, slot.index, slot.incarnation),
+            slot=place,
             rank=slot.rank if slot.epoch > 0 else -1,
             committed_step=ready.committed_step,
             state=ready.state,

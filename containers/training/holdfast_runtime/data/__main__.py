@@ -1,0 +1,7 @@
+"""``python -m holdfast_runtime.data``: build, inspect and verify token files."""
+
+import sys
+
+from holdfast_runtime.data._commands import main
+
+sys.exit(main())

@@ -1,0 +1,167 @@
+"""
+How the tensors of a shard lie in one block of host memory, and blocks that hold them.
+
+A block is filled and sent as a whole, so nothing in the path of a snapshot works tensor by tensor but the copy itself.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CHUNK_BYTES = 4 << 20
+_ALIGNMENT = 64
+
+
+class SnapshotError(Exception):
+    """A snapshot or checkpoint that cannot be taken or used, and why."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor of a shard."""
+
+    name: str
+    dtype: str
+    """As in torch, such as bfloat16."""
+    shape: tuple[int, ...]
+    offset: int
+    """In the block, in bytes."""
+
+    def of(self, block: Tensor) -> Tensor:
+        """The tensor as a view of a block."""
+        dtype: torch.dtype = getattr(torch, self.dtype)
+        count = dtype.itemsize
+        for size in self.shape:
+            count *= size
+        return block[self.offset : self.offset + count].view(dtype).view(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tensors of a shard in their order."""
+
+    entries: tuple[Entry, ...]
+    size: int
+    """Of the block, in bytes."""
+
+    @staticmethod
+    def of(tensors: Mapping[str, Tensor]) -> "Layout":
+        """The layout for these tensors."""
+        entries = []
+        offset = 0
+        for name, tensor in tensors.items():
+            entries.append(Entry(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), offset))
+            offset += tensor.numel() * tensor.element_size()
+            offset += -offset % _ALIGNMENT
+        return Layout(tuple(entries), offset)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a header."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: Any) -> "Layout":
+        """Raises SnapshotError when it is none, or reaches outside its block."""
+        try:
+            entries = tuple(
+                Entry(str(item["name"]), str(item["dtype"]), tuple(map(int, item["shape"])), int(item["offset"]))
+                for item in value["entries"]
+            )
+            layout = Layout(entries, int(value["size"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"not the layout of a shard: {error!r}") from error
+        for entry in entries:
+            dtype = getattr(torch, entry.dtype, None)
+            if not isinstance(dtype, torch.dtype) or min(entry.shape, default=0) < 0 or entry.offset < 0:
+                raise SnapshotError(f"not the layout of a shard: {entry}")
+        return layout
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a block holds."""
+
+    rank: int
+    step: int
+    layout: Layout
+    crcs: tuple[int, ...]
+    """CRC-32 of each chunk of the block, computed where the shard came from."""
+    extra: bytes
+    """What is no tensor."""
+    digest: str = field(default="")
+    """Of all the above; with the CRCs, of the contents too."""
+
+    def sealed(self) -> "Label":
+        """With its digest."""
+        return replace(self, digest=self._digest())
+
+    def check(self) -> None:
+        """Raises SnapshotError when the digest is not the one of the other fields."""
+        if self.digest != self._digest():
+            raise SnapshotError(f"the label of rank {self.rank}'s shard of step {self.step} does not match its digest")
+
+    def _digest(self) -> str:
+        parts = json.dumps([self.rank, self.step, self.layout.to_json(), self.crcs], sort_keys=True).encode()
+        return hashlib.blake2b(parts + self.extra, digest_size=16).hexdigest()
+
+
+class Block:
+    """Host memory for one shard, page-locked when there is CUDA, so that a GPU writes to it by itself."""
+
+    def __init__(self) -> None:
+        self.label: Label | None = None
+        """What it holds; None while it is empty or being written."""
+        self.data = torch.empty(0, dtype=torch.uint8)
+
+    @property
+    def step(self) -> int:
+        """Of what it holds; -1 when there is nothing."""
+        return -1 if self.label is None else self.label.step
+
+    def clear(self, size: int) -> None:
+        """Forget the contents and make room. Memory that fits is used again: page-locking is slow."""
+        self.label = None
+        if len(self.data) != size:
+            self.data = torch.empty(0, dtype=torch.uint8)
+            self.data = torch.empty(size, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
+
+    def chunks(self) -> list[memoryview]:
+        """The contents in order; views."""
+        whole = self.data.numpy().data
+        return [whole[start : start + CHUNK_BYTES] for start in range(0, len(whole), CHUNK_BYTES)]
+
+    def crcs(self) -> tuple[int, ...]:
+        """Of each chunk. Other threads run meanwhile."""
+        return tuple(zlib.crc32(chunk) for chunk in self.chunks())
+
+
+class Pair:
+    """Two blocks for the shards of one rank: while one is written, the other is whole."""
+
+    def __init__(self) -> None:
+        self.blocks = (Block(), Block())
+
+    def find(self, step: int) -> Block | None:
+        """The block that holds a step."""
+        return next((block for block in self.blocks if block.label is not None and block.step == step), None)
+
+    def other(self, keep: int) -> Block:
+        """A block to write to, which is not the only one that holds a step."""
+        first, second = self.blocks
+        return second if first.step == keep else first
+
+    def steps(self) -> list[int]:
+        """That it holds."""
+        return sorted({block.step for block in self.blocks if block.label is not None})
+
+    def forget_after(self, step: int) -> None:
+        """What comes after a step will be done again."""
+        for block in self.blocks:
+            if block.step > step:
+                block.label = None
