@@ -2,7 +2,8 @@
 The training program of the recovery tests: small, deterministic, and it writes down every committed step.
 
 Arguments: folder for the results, updates to make, seconds of sleep per step. Each rank appends a line per update with
-the step, the mean loss and the digest of all parameters, so that two runs can be compared bit for bit.
+the step, the mean loss and a digest, so that two runs can be compared bit for bit. The digest is of the parameters, the
+buffers, Adam's moments and the samples that the updates were made of.
 """
 
 import json
@@ -50,7 +51,10 @@ def main() -> None:
             loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
             loss.backward()
             step.update(loss)
-            line = {"step": step.number, "loss": step.loss.hex(), "digest": digest_of(model.parameters())}
+            moments = [value for state in optimizer.state.values() for value in state.values()]
+            samples = torch.tensor(seen.samples)
+            digest = digest_of([*model.parameters(), *model.buffers(), *moments, samples])
+            line = {"step": step.number, "loss": step.loss.hex(), "digest": digest}
             line |= {"epoch": run.epoch, "time_s": time.time(), "samples": len(set(seen.samples))}
             with (out / f"rank{run.rank}.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")

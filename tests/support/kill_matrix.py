@@ -1,30 +1,30 @@
 """
 The cases of the kill matrix: kind of fault x phase x victim. Data only.
 
-Each case has steps of its own in a job of many: the fault is at ``Case.step`` of its place, and nothing else happens
-until the job has been calm again for a few steps. A case is judged by its own fault's mark and its own steps.
+A job takes many cases, each at steps of its own: nothing else happens until the job has been calm again for a few
+steps. A case is judged by the marks of its own faults and by its own steps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 Spec = dict[str, Any]
-SPACING = 6
-"""Steps between two cases."""
 PHASES = ("data", "forward", "bucket:0", "bucket:1", "bucket:2", "vote", "update", "commit")
 RECOVERY = ("ready", "view", "connect", "confirm")
+ENDS = ("SIGKILL", "SIGSEGV", "exception", "exit")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One fault, or several that belong together. ``step`` of each is set where the case is placed."""
+    """One fault, or several that belong together."""
 
     name: str
     faults: tuple[Spec, ...]
+    """Without their step, which the place in a job gives."""
 
 
-def deaths(*, ranks: Iterable[int] = range(4), kinds: Sequence[str] = ("SIGKILL", "SIGSEGV", "exception", "exit")) -> Iterator[Case]:
+def deaths(*, ranks: Iterable[int] = range(4), kinds: Sequence[str] = ENDS) -> Iterator[Case]:
     """Each kind of end, in each phase, at each rank."""
     for kind in kinds:
         for phase in PHASES:
@@ -48,13 +48,10 @@ def pairs() -> Iterator[Case]:
 def spares() -> Iterator[Case]:
     """The warm spare, alone and together with the rank that would need it."""
     for phase in ("forward", "bucket:1", "vote", "update"):
-        yield Case(f"SIGKILL in {phase} at the spare", ({"kind": "SIGKILL", "phase": phase, "rank": 1, "victims": ["spare"]},))
+        alone = {"kind": "SIGKILL", "phase": phase, "rank": 1, "victims": ["spare"]}
+        yield Case(f"SIGKILL in {phase} at the spare", (alone,))
         both = {"kind": "SIGKILL", "phase": phase, "rank": 3, "victims": ["spare", "self"]}
         yield Case(f"SIGKILL in {phase} at the spare and rank 3", (both,))
-
-
-def _trigger(rank: int) -> Spec:
-    return {"kind": "SIGKILL", "phase": "bucket:1", "rank": rank}
 
 
 def during_recovery() -> Iterator[Case]:
@@ -62,20 +59,19 @@ def during_recovery() -> Iterator[Case]:
     for kind in ("SIGKILL", "exception", "exit"):
         for phase in RECOVERY:
             for who, rank in (("a survivor", 0), ("the newcomer", 2)):
-                if phase == "ready" and rank == 2:
-                    continue  # the newcomer was ready long before it had a rank
-                fault = {"kind": kind, "phase": phase, "rank": rank}
-                yield Case(f"{kind} in {phase} at {who}", (_trigger(2), fault))
+                # The newcomer was ready long before it had a rank.
+                if (phase, rank) != ("ready", 2):
+                    yield Case(f"{kind} in {phase} at {who}", (_lost(2), {"kind": kind, "phase": phase, "rank": rank}))
 
 
 def during_copy() -> Iterator[Case]:
     """At the donor and on the link while state is copied, and at the receiver."""
     for lost in (1, 2, 3):
         for kind in ("corrupt", "cut", "slow", "SIGKILL", "exit"):
-            yield Case(f"{kind} at the donor of rank {lost}", (_trigger(lost), {"kind": kind, "phase": "copy-out"}))
+            yield Case(f"{kind} at the donor of rank {lost}", (_lost(lost), {"kind": kind, "phase": "copy-out"}))
         for kind in ("SIGKILL", "exception"):
             fault = {"kind": kind, "phase": "copy-in", "rank": lost}
-            yield Case(f"{kind} in the copy at rank {lost}", (_trigger(lost), fault))
+            yield Case(f"{kind} in the copy at rank {lost}", (_lost(lost), fault))
 
 
 def nodes(*, ranks: Iterable[int] = range(4)) -> Iterator[Case]:
@@ -89,29 +85,39 @@ def nodes(*, ranks: Iterable[int] = range(4)) -> Iterator[Case]:
 def first_step() -> Iterator[Case]:
     """All in step 0, one after the other: each phase is reached again after the case before."""
     for number, phase in enumerate(PHASES[:-1]):
-        rank = number % 4
-        yield Case(f"SIGKILL in {phase} of the first step at rank {rank}", ({"kind": "SIGKILL", "phase": phase, "rank": rank},))
+        fault = {"kind": "SIGKILL", "phase": phase, "rank": number % 4}
+        yield Case(f"SIGKILL in {phase} of the first step at rank {number % 4}", (fault,))
+
+
+def _lost(rank: int) -> Spec:
+    return {"kind": "SIGKILL", "phase": "bucket:1", "rank": rank}
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A case with its step in a job."""
+    """A case with its place in a job."""
 
     case: Case
     step: int
-    first_fault: int
-    """Its first fault's number in the job's list."""
+    faults: range
+    """Numbers of its faults in the job's list."""
 
 
-def place(cases: Sequence[Case], *, first: int = 3, spacing: int = SPACING) -> tuple[tuple[Spec, ...], tuple[Placed, ...], int]:
-    """The faults of a job, where each case is, and how many steps the job has."""
+@dataclass(frozen=True)
+class Plan:
+    """A job of many cases."""
+
+    faults: tuple[Spec, ...]
+    cases: tuple[Placed, ...]
+    steps: int
+
+
+def plan(cases: Iterable[Case], *, first: int = 3, spacing: int = 6) -> Plan:
+    """Put cases one after the other."""
     faults: list[Spec] = []
-    placed = []
+    placed: list[Placed] = []
     for number, case in enumerate(cases):
         step = first + spacing * number
-        placed.append(Placed(case=case, step=step, first_fault=len(faults)))
+        placed.append(Placed(case=case, step=step, faults=range(len(faults), len(faults) + len(case.faults))))
         faults += [{**fault, "step": step} for fault in case.faults]
-    return tuple(faults), tuple(placed), first + spacing * max(1, len(cases))
-
-
-__all__ = ["Case", "Placed", "deaths", "during_copy", "during_recovery", "first_step", "hangs", "nodes", "pairs", "place", "replace", "spares"]
+    return Plan(faults=tuple(faults), cases=tuple(placed), steps=first + spacing * len(placed) + 3)

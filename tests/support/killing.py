@@ -20,7 +20,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "integration" / "runtime_program.py"
-QUICK = "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,progress=2.5,start=60,stop=5"
+QUICK = (
+    "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,"
+    "progress=2.5,start=60,stop=5"
+)
 FOLDERS = ("containers/training", "containers/common")
 
 
@@ -151,9 +154,7 @@ def _outcome(folder: Path, codes: Sequence[int]) -> Outcome:
         number = int(path.name.split(".")[0])
         fired[number] = fired.get(number, 0) + 1
     text = (folder / "launchers.log").read_text(errors="replace")
-    return Outcome(
-        codes=tuple(codes), steps=steps, differing=tuple(differing), fired=fired, text=text, folder=folder
-    )
+    return Outcome(codes=tuple(codes), steps=steps, differing=tuple(differing), fired=fired, text=text, folder=folder)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -8,15 +8,17 @@ from torch import Tensor
 
 from holdfast_runtime.transfer import tensor_bytes
 
-BITS = 32
+WORD_BYTES = 4
+PIECE_WORDS = 1 << 24
+FACTOR = 2654435761
 
 
 def digest_of(tensors: Iterable[Tensor]) -> int:
     """
     Of the bytes of tensors in their order; 32 bits.
 
-    On the host it is a CRC. On a GPU each tensor is reduced there, by a weighted sum of its bytes as 64-bit words, and
-    only the results come to the host.
+    On the host it is a CRC. On a GPU each tensor is reduced there, to a weighted sum of its 32-bit words, and only the
+    sums come to the host. All weights are odd, so a change of one word is always seen.
     """
     total = 0
     device: list[Tensor] = []
@@ -24,15 +26,23 @@ def digest_of(tensors: Iterable[Tensor]) -> int:
         if tensor.device.type == "cpu":
             total = zlib.crc32(tensor_bytes(tensor), total)
         else:
-            device.append(_weighted_sum(tensor))
-    if device:
-        total = zlib.crc32(tensor_bytes(torch.stack(device)), total)
+            device.append(weighted_sum(tensor))
+    for found in device:
+        total = zlib.crc32(tensor_bytes(found), total)
     return total
 
 
-def _weighted_sum(tensor: Tensor) -> Tensor:
-    """Wraps around in 64 bits, so any order of summation gives the same."""
+def weighted_sum(tensor: Tensor) -> Tensor:
+    """Wraps around in 64 bits, so any order of summation gives the same. Takes little memory, whatever the size."""
     data = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-    words = data.to(torch.int64)
-    weights = torch.arange(1, words.numel() + 1, device=words.device, dtype=torch.int64)
-    return (words * (weights * 2654435761 | 1)).sum()
+    tail = data.numel() % WORD_BYTES
+    body = data[: data.numel() - tail]
+    aligned = body.storage_offset() % WORD_BYTES == 0
+    words = body.view(torch.int32) if aligned else body.clone().view(torch.int32)
+    total = torch.zeros((), dtype=torch.int64, device=data.device)
+    start = 0
+    for piece in (*torch.split(words, PIECE_WORDS), data[data.numel() - tail :]):
+        weights = torch.arange(start + 1, start + 1 + piece.numel(), device=data.device, dtype=torch.int64)
+        total += (piece.to(torch.int64) * (weights * FACTOR | 1)).sum()
+        start += piece.numel()
+    return total

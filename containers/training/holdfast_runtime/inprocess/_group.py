@@ -26,11 +26,13 @@ class Group:
     def __init__(self, *, backend: str) -> None:
         self.backend = backend
         self._before: dict[int, str] = {}
+        self._made: dict[int, str] | None = None
+        """The sockets of the group; None while it is being made."""
         self._open = False
 
     def open(self, *, store: Store, rank: int, world_size: int, deadline_s: float) -> None:
         """Connect all ranks. Raises RuntimeError when one of them is gone."""
-        self._before = _sockets()
+        self._before, self._made = _sockets(), None
         self._open = True
         # Torch numbers the groups of a process, also those that failed, and puts the number into the store's keys: it
         # has to be the same at survivors and newcomers.
@@ -38,21 +40,27 @@ class Group:
         dist.init_process_group(
             self.backend, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=deadline_s)
         )
+        self._made = self._since()
 
     def release(self) -> None:
         """
         Break all connections of the group, from any thread: whoever waits in a collective comes out with an error.
 
-        A socket that is only listening is left alone: gloo's own thread does not survive losing that.
+        A socket that is only listening is left alone: gloo's own thread does not survive losing that. So is every
+        connection that the script has made for itself, to a tracker or to storage. Only where the script has made
+        groups of its own it cannot be told which are theirs, and all that are newer than the first group are broken.
         """
         if not self._open:
             return
         if self.backend == "nccl":
             group: Any = dist.group.WORLD
             group._get_backend(torch.device("cuda")).abort()
-        for descriptor, target in _sockets().items():
-            if self._before.get(descriptor) != target:
-                _shut_down(descriptor)
+        own = self._made if self._made is not None and len(c10d._world.pg_map) <= 1 else self._since()
+        for descriptor, target in own.items():
+            _shut_down(descriptor, target)
+
+    def _since(self) -> dict[int, str]:
+        return {number: target for number, target in _sockets().items() if self._before.get(number) != target}
 
     def close(self) -> None:
         """Break and forget the group."""
@@ -74,8 +82,10 @@ def _sockets() -> dict[int, str]:
     return found
 
 
-def _shut_down(descriptor: int) -> None:
+def _shut_down(descriptor: int, target: str) -> None:
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+        # Another thread may have closed it and got its number for something else.
+        is_it = str((DESCRIPTORS / str(same.fileno())).readlink()) == target
         is_tcp = same.family in (socket.AF_INET, socket.AF_INET6)
-        if is_tcp and not same.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        if is_it and is_tcp and not same.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             same.shutdown(socket.SHUT_RDWR)

@@ -34,8 +34,7 @@ from holdfast_runtime.inprocess._state import TrainingState
 from holdfast_runtime.inprocess._tiers import CheckpointTier
 from holdfast_runtime.membership import State
 from holdfast_runtime.store import EpochStore
-from holdfast_runtime.transfer import Server, TransferError, receive
-from holdfast_runtime.transfer._serve import Offer
+from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
 RELEASE_EVERY_S = 0.02
 NOTICE_S = 0.1
@@ -76,7 +75,8 @@ class Member:
         self._leave_epoch = 0
         self._left = threading.Event()
         self._left.set()
-        self._server = Server(faults=self.faults, deadline_s=self.deadlines.transfer)
+        self._token = environment.get("HOLDFAST_TOKEN", "")
+        self._server = Server(token=self._token, faults=self.faults, deadline_s=self.deadlines.transfer)
         control = ControlClient.from_environment(environment, on_leave=self._leave_asked)
         if control is None:
             raise LookupError("there is no launcher")
@@ -132,6 +132,7 @@ class Member:
                 self._enter(view)
             except EXPECTED as error:
                 if isinstance(error, DivergenceError):
+                    self.diverged(error)
                     raise
                 reason = f"epoch {self.epoch} was not reached: {error}"
             else:
@@ -184,6 +185,7 @@ class Member:
             self._connect(fresh=view.plan.source == "fresh")
             self.faults.point("confirm")
             self._confirm()
+            self.validity = "valid"
         finally:
             self._server.withdraw(REPLICA)
 
@@ -192,15 +194,18 @@ class Member:
         if source == "memory":
             if self.validity != "valid" or self.committed_step != view.resume_step:
                 raise BrokenError(f"this process has step {self.committed_step}, and not {view.resume_step}")
-            self._state.begin_again()
+            self._state.put_back()
             return
-        if source != "fresh":
-            self.progress("copy")
-            self.validity = "torn"
-            if source == "checkpoint":
-                self._load_checkpoint(view)
-            else:
-                self._receive(view)
+        if source == "fresh":
+            # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
+            self.committed_step, self.validity = view.resume_step, "none"
+            return
+        self.progress("copy")
+        self.validity = "torn"
+        if source == "checkpoint":
+            self._load_checkpoint(view)
+        else:
+            self._receive(view)
         self.committed_step, self.validity = view.resume_step, "valid"
 
     def _receive(self, view: View) -> None:
@@ -215,7 +220,9 @@ class Member:
             epoch=view.epoch,
             step=view.resume_step,
             into=place,
+            token=self._token,
             deadline_s=self.deadlines.transfer,
+            check=self.check,
             faults=self.faults,
         )
         self._state.load(flat)

@@ -99,8 +99,16 @@ class Reducer:
         finally:
             self._syncing = True
 
-    def finish(self) -> None:
-        """Reduce what has not been, the tail last, and wait. Raises RuntimeError when a rank is gone."""
+    def finish(self, *, from_first: Tensor | None = None) -> None:
+        """
+        Reduce what has not been, the tail last, and wait.
+
+        Args:
+            from_first: Becomes rank 0's on all ranks. Default: nothing.
+
+        Raises:
+            RuntimeError: a rank is gone.
+        """
         if not self._active:
             return
         for bucket in self._buckets[self._next :]:
@@ -110,6 +118,8 @@ class Reducer:
         self._launch(len(self._buckets))
         if self._own_tail:
             self._works.append(dist.all_reduce(self.tail, async_op=True))
+        if from_first is not None:
+            self._works.append(dist.broadcast(from_first, src=0, async_op=True))
         for work in self._works:
             work.wait()
         self._active = False
@@ -122,6 +132,11 @@ class Reducer:
         def arrived(_tensor: Tensor) -> None:
             if not (self._active and self._syncing):
                 return
+            if index in bucket.arrived:
+                raise RuntimeError(
+                    "a second backward of this step: its gradients are being added up over the ranks already. Put each "
+                    "backward but the last in `with step.accumulate():`"
+                )
             self._adopt(bucket, index, parameter)
             bucket.missing -= 1
             # The last bucket waits for the step's vote.

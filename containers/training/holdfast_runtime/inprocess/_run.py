@@ -25,8 +25,9 @@ class Run:
     A data-parallel training that goes on when processes die.
 
     Making one waits until this process has a rank; a spare waits here until it is needed. Without a launcher it
-    trains alone. All ranks begin with the parameters of rank 0. In each step, random numbers (of torch, Python and NumPy)
-    begin anew from the seed of rank 0, the step and the rank, so that another process can do the step again.
+    trains alone. All ranks begin with the parameters of rank 0. In each step, random numbers (of torch, Python and
+    NumPy) begin anew from the seed of rank 0, the step and the rank, so that another process can do the step again.
+    Buffers that a step changes, such as the statistics of a BatchNorm, are those of rank 0 after it.
 
     Args:
         model: On its device; not wrapped in DistributedDataParallel.
@@ -42,6 +43,7 @@ class Run:
 
     Raises:
         StoppedError: the launcher has ended the job.
+        ValueError: ``state`` has something that cannot be sent to another process.
     """
 
     def __init__(
@@ -64,7 +66,6 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         self._digest_every = digest_every
-        self._total = 0
         self._errors: Counter[int] = Counter()
         self._alone_step = 0
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
@@ -76,9 +77,13 @@ class Run:
         self._reducer = Reducer(
             list(model.parameters()), tail=_vote.LENGTH, bucket_bytes=bucket_bytes, on_bucket=self._bucket
         )
+        self._in_step = False
+        """Between a step's beginning and its update: where the end of the epoch is an error that the step takes."""
         if self._member is not None:
+            faults = self._member.faults
             model.register_forward_pre_hook(lambda *_: self._point("forward"))
-            optimizer.register_step_pre_hook(lambda *_: self._point("update"))
+            # No look at the epoch: an update needs nobody, and leaving it half done would lose what it was made of.
+            optimizer.register_step_pre_hook(lambda *_: faults.point("update"))
             if not self._member.join():
                 raise StoppedError("the job has ended and this spare was not needed", 0)
         elif checkpoint is not None and checkpoint.newest_step() >= 0:
@@ -118,7 +123,8 @@ class Run:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
         while True:
             while self.step < total:
-                yield Step(self, self.step)
+                if self._is_next():
+                    yield Step(self, self.step)
             if self._member is None or self._member.finish():
                 break
         if self._checkpoint is not None and self._checkpoint_every:
@@ -134,45 +140,78 @@ class Run:
 
     # What Step calls.
 
+    def _is_next(self) -> bool:
+        """Whether the next step can begin; False after a recovery here, which may have changed which step is next."""
+        member = self._member
+        if member is not None:
+            member.faults.step = self.step
+            try:
+                member.check()
+                member.faults.point("data")
+            except Exception as error:
+                if not self._survive(error, number=self.step):
+                    raise
+                return False
+        return True
+
     def _begin(self, number: int) -> None:
         self._reducer.begin(world_size=self.world_size)
-        self._state.begin(step=number, rank=self.rank)
+        self._state.seed_step(step=number, rank=self.rank)
         if self._member is not None:
-            self._member.faults.step = number
+            self._state.note()
             self._member.progress("forward")
-            self._point("data")
+            self._in_step = True
 
-    def _update(self, loss: float) -> float:
+    def _reduce(self, loss: float) -> float:
         member = self._member
-        if member is not None and member.world_size > 1:
-            compares = member.committed_step % self._digest_every == 0
-            digest = self._state.digest() if compares else 0
-            _vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss)
-            member.progress("vote")
-            try:
-                self._reducer.finish()
-            except EXPECTED as error:
-                raise BrokenError(f"gradients could not be added up: {error}") from error
-            outcome = _vote.count(self._reducer.tail, world_size=member.world_size)
-            member.judge(outcome)
-            loss = outcome.mean_loss
-            self._point("vote")
+        if member is None or member.world_size == 1:
+            return loss
+        compares = member.committed_step % self._digest_every == 0
+        digest = self._state.digest() if compares else 0
+        _vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss)
+        member.progress("vote")
+        changed = self._state.changed_buffers()
+        buffers = _packed(changed) if changed else None
+        try:
+            self._reducer.finish(from_first=buffers)
+        except EXPECTED as error:
+            raise BrokenError(f"gradients could not be added up: {error}") from error
+        outcome = _vote.count(self._reducer.tail, world_size=member.world_size)
+        member.judge(outcome)
+        self._point("vote")
+        if buffers is not None:
+            _unpack(buffers, changed)
+        return outcome.mean_loss
+
+    def _apply(self) -> None:
+        """The second phase: nobody else is needed, and only a whole update counts."""
+        member = self._member
         if member is not None:
             member.validity = "torn"
         self._state.optimizer.step()
         if self._scheduler is not None:
             self._scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
+        self._end()
         if member is None:
             self._alone_step += 1
         else:
+            self._state.committed()
             member.committed_step += 1
             member.validity = "valid"
+            member.faults.point("commit")
         self._save()
-        self._point("commit")
-        return loss
 
-    def _survive(self, error: BaseException, *, updated: bool) -> bool:
-        """Whether an error in a step was the loss of a peer, or may be tried again; then this process is in again."""
+    def _end(self) -> None:
+        self._in_step = False
+
+    def _survive(self, error: BaseException, *, number: int) -> bool:
+        """
+        Whether an error was the loss of a peer, or may be tried again; then this process is in again.
+
+        Args:
+            number: Of the step that it ended. An error of the script itself after the update cannot be tried again.
+        """
+        self._end()
         member = self._member
         if isinstance(error, DivergenceError) and member is not None:
             member.diverged(error)
@@ -180,8 +219,8 @@ class Run:
         if member is None or not isinstance(error, Exception):
             return False
         if not isinstance(error, BrokenError) and not member.told_to_leave():
-            self._errors[self.step] += 1
-            if self._errors[self.step] > RETRIES or updated:
+            self._errors[number] += 1
+            if self._errors[number] > RETRIES or self.step > number:
                 return False
         member.join(f"{type(error).__name__}: {error}")
         return True
@@ -191,7 +230,7 @@ class Run:
             self._point(f"bucket:{number}")
 
     def _point(self, phase: str) -> None:
-        if self._member is not None:
+        if self._member is not None and self._in_step:
             self._member.check()
             self._member.faults.point(phase)
 
@@ -199,3 +238,18 @@ class Run:
         every = self._checkpoint_every
         if self._checkpoint is not None and every and (last or self.step % every == 0):
             self._checkpoint.save(self.step, self._state.tree(), rank=self.rank, world_size=self.world_size)
+
+
+def _packed(tensors: list[Tensor]) -> Tensor:
+    """The bytes of tensors of any types, one after the other."""
+    return torch.cat([tensor.detach().reshape(-1).view(torch.uint8) for tensor in tensors])
+
+
+@torch.no_grad()
+def _unpack(data: Tensor, tensors: list[Tensor]) -> None:
+    start = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        # A copy of its own begins where any type may begin.
+        tensor.copy_(data[start : start + size].clone().view(tensor.dtype).view(tensor.shape))
+        start += size

@@ -30,20 +30,40 @@ class Step:
         self.loss = float("nan")
         """Mean over all ranks, after ``update``."""
         self._run = run
+        self._reduced = False
         self._updated = False
 
     def __enter__(self) -> "Step":
         self._run._begin(self.number)
         return self
 
-    def update(self, loss: Tensor | float = 0.0) -> float:
+    def reduce(self, loss: Tensor | float = 0.0) -> float:
         """
-        Finish the reduction, agree, and update; the mean loss of all ranks.
+        Finish the reduction and agree; the mean loss of all ranks.
+
+        For scripts that do something with whole gradients, such as clipping them, between this and ``update``. Others
+        need not call it.
 
         Args:
             loss: Of this rank's batch, for the mean. Default: 0.
         """
-        self.loss = self._run._update(float(loss.detach()) if isinstance(loss, Tensor) else loss)
+        self.loss = self._run._reduce(float(loss.detach()) if isinstance(loss, Tensor) else loss)
+        self._reduced = True
+        return self.loss
+
+    def update(self, loss: Tensor | float = 0.0) -> float:
+        """
+        Reduce, unless ``reduce`` has done it, then update and commit; the mean loss of all ranks.
+
+        What is in ``Run(state=...)`` has to be changed before this, or in a hook of the optimizer: what comes after is
+        not part of the step, and a process that takes part in a recovery there does not finish it.
+
+        Args:
+            loss: Of this rank's batch, for the mean. Default: 0.
+        """
+        if not self._reduced:
+            self.reduce(loss)
+        self._run._apply()
         self._updated = True
         return self.loss
 
@@ -59,5 +79,6 @@ class Step:
         if error is None:
             if not self._updated:
                 raise RuntimeError(f"step {self.number} ended without step.update(loss); call it after backward")
+            self._run._end()
             return False
-        return self._run._survive(error, updated=self._updated)
+        return self._run._survive(error, number=self.number)

@@ -25,7 +25,9 @@ class Journal:
         if self.as_json:
             line = json.dumps({"time_ns": time.time_ns(), "node": self.node, "message": text, **facts})
         else:
-            line = f"holdfast-run: node {self.node}: {text}"
+            now = time.time()
+            clock = f"{time.strftime('%H:%M:%S', time.localtime(now))}.{int(now % 1 * 1000):03d}"
+            line = f"{clock} holdfast-run: node {self.node}: {text}"
         print(line, file=sys.stderr, flush=True)
 
     def event(self, kind: str, *, evidence: str = "", duration_s: float | None = None, **detail: "str | int") -> None:

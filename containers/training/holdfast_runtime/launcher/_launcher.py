@@ -77,8 +77,15 @@ class Launcher:
 
     @property
     def view(self) -> View:
-        """The committed view."""
-        return self.agreement.committed
+        """The committed view; epoch 0 before there is one."""
+        if self._agreement is None:
+            return View(epoch=0, nodes=(0,) * self.options.nodes)
+        return self._agreement.committed
+
+    @property
+    def wanted(self) -> str:
+        """Why another view is wanted; empty when it is not."""
+        return self._agreement.wanted if self._agreement is not None else ""
 
     @property
     def agreement(self) -> Agreement:
@@ -241,12 +248,19 @@ class Launcher:
     def _rank_ready(self, slot: LocalSlot, ready: Ready) -> None:
         self.slots.learn(ready.committed_step)
         new = slot.epoch == 0
-        if self.agreement.wanted:
+        if self.wanted:
             self._left()
             if new and not self._first:
                 self.agreement.changed()
         elif self._first and self.slots.all_left(first=True) and self.slots.in_view:
             self._trouble("the processes are there")
+        elif not self._belongs_to(self.view) and self._vote_is_needed():
+            self._trouble(f"node {self.slots.node} is back, and without its vote the next loss could not be survived")
+
+    def _vote_is_needed(self) -> bool:
+        """Whether the launchers that may vote are just enough: then one that came back is made one of them at once."""
+        voters = sum(incarnation >= 0 for incarnation in self.view.nodes)
+        return voters <= self.options.nodes // 2 + 1
 
     def _process_ended(self, process: Process, code: int, how: str) -> None:
         slot = self.slots.of(process)
@@ -260,7 +274,7 @@ class Launcher:
         elif finished and code == 0:
             slot.finished = True
             self._finish_if_all_have()
-        elif not self.slots.in_process and self.agreement.wanted:
+        elif not self.slots.in_process and self.wanted:
             self._left()
         else:
             self._process_died(slot, rank=rank, how=how, in_training=in_training, step=step)
@@ -274,7 +288,7 @@ class Launcher:
         if self._done or any(other.finished for other in self.slots):
             self._end(1, f"{reason}; others have finished already")
             return
-        if rank >= 0 and in_training:
+        if rank >= 0 and in_training and not self.wanted:  # all that die of one fault count once
             self._deaths = self._deaths + 1 if step <= self._deaths_step else 1
             self._deaths_step = step if self.slots.in_process else 1 << 62
         if self._deaths > self.options.max_restarts or slot.deaths > self.options.max_restarts:
@@ -312,14 +326,14 @@ class Launcher:
 
     def _trouble(self, reason: str) -> None:
         """Another view is wanted, and everybody should know at once."""
-        if self._ending or self.agreement.wanted or any(slot.finished for slot in self.slots):
+        if self._ending or self.wanted or any(slot.finished for slot in self.slots):
             return
         self._note_trouble()
         self.links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
         self.agreement.trouble(reason)
 
     def _note_trouble(self) -> None:
-        if not self.agreement.wanted:
+        if not self.wanted:
             self._troubled_s = time.monotonic()
 
     def _leave(self, epoch: int, reason: str) -> None:
@@ -345,7 +359,7 @@ class Launcher:
 
     def _left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
-        if self.agreement.wanted and not self._ending and self.slots.all_left(first=self._first):
+        if self.wanted and not self._ending and self.slots.all_left(first=self._first):
             host = self.options.peers.host
             self.agreement.ready(self.slots.status(incarnation=self.links.incarnation, host=host))
 

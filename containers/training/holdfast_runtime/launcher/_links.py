@@ -98,13 +98,13 @@ class Links:
     def send(self, node: int, message: LinkMessage) -> None:
         """Send to a launcher; one that is not in reach gets nothing."""
         link = self._links.get(node)
-        if link is not None:
+        if link is not None and not self._closing:
             link.writer.write(LINK.encode(message) + b"\n")
 
     def broadcast(self, message: LinkMessage) -> None:
         """Send to all in reach."""
         line = LINK.encode(message) + b"\n"
-        for link in self._links.values():
+        for link in self._links.values() if not self._closing else ():
             link.writer.write(line)
 
     async def close(self) -> None:

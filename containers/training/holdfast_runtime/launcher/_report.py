@@ -70,7 +70,7 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "world_size": len(view.ranks),
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
-        "wanted": launcher.agreement.wanted,
+        "wanted": launcher.wanted,
         "recoveries": launcher.journal.recoveries,
         "last_recovery_s": launcher.journal.last_recovery_s,
         "steps_lost": launcher.journal.steps_lost,

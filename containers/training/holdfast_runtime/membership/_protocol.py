@@ -151,7 +151,8 @@ def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]
     if not node.wanted:
         return node, []
     if name == GIVE_UP:
-        few = f"{len(node.up) + 1} of {node.size} launchers are in reach and {node.majority} are needed"
+        voters = sum(promise.voter for promise in node.promises) or (1 if node.votes else 0)
+        few = f"{voters} of {node.size} launchers that may vote are in reach and {node.majority} are needed"
         return node, [Stop(f"{node.wanted}; {node.refusal or few}")]
     return _propose(node) if name == PROPOSE else _conclude(node, decide=decide)
 
@@ -265,7 +266,8 @@ def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
     )
     actions: list[Action] = [Install(view)]
     gone = [peer for peer, incarnation in enumerate(view.nodes) if incarnation >= 0 and peer not in node.up | {node.me}]
-    if gone:
+    # A launcher that is not in the view may just not have met the others yet.
+    if gone and node.votes:
         node, more = trouble(node, f"node {gone[0]} is lost")
         actions += more
     return node, actions

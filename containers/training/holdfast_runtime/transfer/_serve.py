@@ -1,25 +1,27 @@
 """The donor's side: a thread that answers requests for the state that this process holds, while it holds still."""
 
 import contextlib
+import hmac
+import secrets
 import socket
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.transfer._state import Flat, tensor_bytes
 from holdfast_runtime.transfer._wire import (
     CHUNK,
-    CHUNK_BYTES,
+    NONCE_BYTES,
     Header,
+    Line,
     Request,
     WireError,
+    checksum_of,
+    chunks_of,
     digest_of,
-    read_line,
-    send_object,
 )
 
 SLOW_S = 0.2
@@ -36,16 +38,24 @@ class Offer:
 
 
 class Server:
-    """Listens from the start of the process to its end."""
+    """
+    Listens from the start of the process to its end.
 
-    def __init__(self, *, host: str = "", faults: Injector | None = None, deadline_s: float) -> None:
+    Args:
+        host: Where it listens. Default: on all addresses.
+        token: The job's secret; who does not know it gets nothing.
+        deadline_s: For one receiver to take all of it.
+    """
+
+    def __init__(self, *, host: str = "", token: str = "", faults: Injector | None = None, deadline_s: float) -> None:
         self._faults = faults or Injector()
+        self._token = token
         self._deadline_s = deadline_s
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()
-        self._listener = socket.create_server((host, 0))
+        self._listener = _listen(host)
         self.port: int = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._listen, name="holdfast-transfer", daemon=True)
+        self._thread = threading.Thread(target=self._accept, name="holdfast-transfer", daemon=True)
         self._thread.start()
 
     def offer(self, name: str, offer: Offer) -> None:
@@ -54,7 +64,7 @@ class Server:
             self._offers[name] = offer
 
     def withdraw(self, name: str) -> None:
-        """From now on, it may not."""
+        """From now on, it may not; a receiver that has not got all of it will not accept what it has."""
         with self._lock:
             self._offers.pop(name, None)
 
@@ -62,9 +72,10 @@ class Server:
         """Stop listening."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
         self._listener.close()
 
-    def _listen(self) -> None:
+    def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -74,54 +85,81 @@ class Server:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, WireError, TypeError):
-            connection.settimeout(self._deadline_s)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            request = Request(**read_line(connection))  # type: ignore[arg-type]
+            line = Line(connection, deadline_s=self._deadline_s)
+            nonce = secrets.token_bytes(NONCE_BYTES)
+            line.send([nonce])
+            request = Request(**line.read_object())
+            if not hmac.compare_digest(request.proof, request.prove(token=self._token, nonce=nonce)):
+                line.send_object(Header(refusal="the proof of the job's token is wrong"))
+                return
             with self._lock:
                 offer = self._offers.get(request.name)
             if offer is None or (offer.epoch, offer.step) != (request.epoch, request.step):
                 has = f"that of epoch {offer.epoch}, step {offer.step}" if offer else "none"
                 asked = f"{request.name} of epoch {request.epoch}, step {request.step}"
-                send_object(connection, Header(refusal=f"asked for {asked}; there is {has}"))
+                line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
                 return
-            self._send(connection, offer)
+            line.check = lambda: self._check(request.name, offer)
+            self._send(line, offer)
 
-    def _send(self, connection: socket.socket, offer: Offer) -> None:
+    def _check(self, name: str, offer: Offer) -> None:
+        """Raises WireError when the state may have changed since it was offered."""
+        with self._lock:
+            if self._offers.get(name) is not offer:
+                raise WireError("the state is not on offer any more")
+
+    def _send(self, line: Line, offer: Offer) -> None:
         flat = offer.state()
         skeleton = flat.skeleton_bytes()
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
-        send_object(connection, header)
+        line.send_object(header)
         checksums: list[int] = []
         with ThreadPoolExecutor(1) as ahead:
-            chunks = [memoryview(skeleton), *chunks_of(flat)]
-            pending = ahead.submit(zlib.crc32, chunks[0])
-            for number, chunk in enumerate(chunks):
-                checksum = pending.result()
-                if number + 1 < len(chunks):
-                    pending = ahead.submit(zlib.crc32, chunks[number + 1])
+            for chunk, checksum in _with_checksums(chunks_of(_memory(skeleton, flat)), ahead):
                 checksums.append(checksum)
-                self._send_chunk(connection, chunk, checksum)
-        connection.sendall(CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step)))
-        connection.recv(1)  # the receiver closes when it has checked all
+                self._send_chunk(line, chunk, checksum)
+        # What was sent before this is of one step only if the offer still holds now.
+        line.check()
+        line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
+        line.read_end()  # the receiver closes when it has checked all
 
-    def _send_chunk(self, connection: socket.socket, chunk: memoryview, checksum: int) -> None:
+    def _send_chunk(self, line: Line, chunk: list[memoryview], checksum: int) -> None:
         fault = self._faults.link("copy-out")
         if fault == "cut":
-            connection.shutdown(socket.SHUT_RDWR)
+            line.cut()
         elif fault == "slow":
             time.sleep(SLOW_S)
         elif fault == "corrupt":
-            damaged = bytearray(chunk)
+            damaged = bytearray(b"".join(chunk))
             damaged[len(damaged) // 2] ^= 1
-            chunk = memoryview(damaged)
-        connection.sendall(CHUNK.pack(len(chunk), checksum))
-        connection.sendall(chunk)
+            chunk = [memoryview(damaged)]
+        line.send([CHUNK.pack(sum(map(len, chunk)), checksum), *chunk])
 
 
-def chunks_of(flat: Flat) -> Iterator[memoryview]:
-    """The bytes of all tensors, in pieces that the receiver cuts in the same way."""
+def _listen(host: str) -> socket.socket:
+    if not host and socket.has_dualstack_ipv6():
+        with contextlib.suppress(OSError):
+            return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server((host, 0))
+
+
+def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:
+    """One after the other: a tensor on a GPU is copied to the host when it is its turn, not all of them at once."""
+    yield memoryview(skeleton)
     for tensor in flat.tensors:
-        data = tensor_bytes(tensor)
-        for start in range(0, len(data), CHUNK_BYTES):
-            yield data[start : start + CHUNK_BYTES]
+        yield tensor_bytes(tensor)
+
+
+def _with_checksums(
+    chunks: Iterable[list[memoryview]], ahead: ThreadPoolExecutor
+) -> Iterator[tuple[list[memoryview], int]]:
+    """Each chunk with its checksum, while that of the next one is worked out."""
+    before: tuple[list[memoryview], Future[int]] | None = None
+    for chunk in chunks:
+        this = chunk, ahead.submit(checksum_of, chunk)
+        if before is not None:
+            yield before[0], before[1].result()
+        before = this
+    if before is not None:
+        yield before[0], before[1].result()

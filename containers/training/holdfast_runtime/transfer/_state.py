@@ -1,18 +1,22 @@
 """A tree of values with tensors in it, as a skeleton and a list of tensors; and the bytes of a tensor."""
 
 import io
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 MARK = "holdfast tensor"
+ARRAY_MARK = "holdfast array"
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A tree in two parts. In the skeleton, each tensor is a mark with its place in the list."""
+    """A tree in two parts. In the skeleton, each tensor and each NumPy array is a mark with its place in the list."""
 
     skeleton: Any
     tensors: list[Tensor]
@@ -25,41 +29,62 @@ class Flat:
 
 
 def read_skeleton(data: bytes) -> Any:
-    """A skeleton from its bytes. Nothing in it is executed: a class that torch does not know as safe is refused."""
-    return torch.load(io.BytesIO(data), weights_only=True)
+    """
+    A skeleton from its bytes. Nothing in it is executed.
+
+    Raises:
+        ValueError: it has something else than plain values in it.
+    """
+    try:
+        return torch.load(io.BytesIO(data), weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise ValueError(f"not plain values: {str(error).splitlines()[0]}") from None
 
 
 def flatten(tree: Any) -> Flat:
-    """Take the tensors out of dicts, lists and tuples, in the order of the tree."""
+    """
+    Take the tensors and arrays out of dicts, lists and tuples, in the order of the tree.
+
+    They are not copied: a change of the tree's tensors is one of these.
+    """
     tensors: list[Tensor] = []
 
     def take(value: Any) -> Any:
         if isinstance(value, Tensor):
             tensors.append(value.detach())
             return (MARK, len(tensors) - 1)
-        if isinstance(value, dict):
-            return {key: take(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return type(value)(take(item) for item in value)
-        return value
+        if isinstance(value, np.ndarray):
+            tensors.append(torch.from_numpy(np.ascontiguousarray(value)))
+            return (ARRAY_MARK, len(tensors) - 1, list(value.shape))
+        if isinstance(value, np.generic):
+            return value.item()
+        return _map(value, take)
 
     skeleton = take(tree)
     return Flat(skeleton=skeleton, tensors=tensors)
 
 
 def unflatten(flat: Flat) -> Any:
-    """The tree again."""
+    """The tree again. Named tuples and other kinds of dicts are plain ones."""
 
     def put(value: Any) -> Any:
         if isinstance(value, tuple) and len(value) == 2 and value[0] == MARK:
             return flat.tensors[value[1]]
-        if isinstance(value, dict):
-            return {key: put(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return type(value)(put(item) for item in value)
-        return value
+        if isinstance(value, tuple) and len(value) == 3 and value[0] == ARRAY_MARK:
+            return flat.tensors[value[1]].numpy().reshape(value[2])
+        return _map(value, put)
 
     return put(flat.skeleton)
+
+
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: change(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(change(item) for item in value)
+    if isinstance(value, list):
+        return [change(item) for item in value]
+    return value
 
 
 def tensor_bytes(tensor: Tensor) -> memoryview:

@@ -1,15 +1,35 @@
-"""What goes over the connection: a request, a header, then chunks. Each has its length and its checksum before it."""
+"""
+What goes over the connection: a request, a header, then chunks, each with its length and checksum before it.
 
+Both sides cut the same bytes into the same chunks, so that none of it has to be said. Every wait ends: at the deadline
+of the whole, earlier when nothing moves, and at once when ``check`` says that it is all for nothing.
+"""
+
+import hashlib
+import hmac
 import json
 import socket
 import struct
+import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 4 << 20
 CHUNK = struct.Struct("!II")
 """Length and CRC-32 of a chunk."""
-LINE_BYTES = 1 << 24
+PIECES = 512
+"""Of memory in one chunk: the operating system takes 1,024 at once."""
+LENGTH = struct.Struct("!I")
+OBJECT_BYTES = 1 << 27
+NONCE_BYTES = 16
+STALL_S = 20.0
+"""A connection on which nothing moves for so long is given up: there may be another donor."""
+CHECK_EVERY_S = 0.1
 
 
 class WireError(ConnectionError):
@@ -24,6 +44,13 @@ class Request:
     step: int
     name: str
     """Which state: ``replica``, or that of a shard."""
+    proof: str = ""
+    """That the receiver belongs to the job."""
+
+    def prove(self, *, token: str, nonce: bytes) -> str:
+        """What ``proof`` has to be."""
+        text = f"{self.epoch} {self.step} {self.name}".encode()
+        return hmac.new(token.encode(), nonce + text, hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,40 +65,125 @@ class Header:
     """Type and shape of each."""
 
 
-def send_object(connection: socket.socket, value: Request | Header) -> None:
-    """As one line of JSON."""
-    connection.sendall(json.dumps(value.__dict__).encode() + b"\n")
+class Line:
+    """
+    One end of a connection.
+
+    Args:
+        check: Called before each wait and while it lasts; may raise.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        deadline_s: float,
+        stall_s: float = STALL_S,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.check = check
+        self._socket = connection
+        self._end = time.monotonic() + deadline_s
+        self._stall_s = stall_s
+
+    def send(self, pieces: Sequence[memoryview | bytes]) -> None:
+        """All of it. Raises WireError."""
+        pending = [memoryview(piece) for piece in pieces]
+        while pending:
+            pending = _after(pending, self._wait(partial(self._socket.sendmsg, pending)))
+
+    def read_into(self, pieces: Sequence[memoryview]) -> None:
+        """Fill all of it. Raises WireError."""
+        pending = list(pieces)
+        while pending:
+            count = self._wait(partial(self._socket.recvmsg_into, pending))[0]
+            if count == 0:
+                raise WireError("the connection ended in the middle")
+            pending = _after(pending, count)
+
+    def read(self, count: int) -> bytes:
+        """So many bytes. Raises WireError."""
+        data = bytearray(count)
+        self.read_into([memoryview(data)])
+        return bytes(data)
+
+    def read_end(self) -> None:
+        """Wait until the other side closes."""
+        self._wait(partial(self._socket.recv, 1))
+
+    def cut(self) -> None:
+        """As if somebody had pulled the cable."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+
+    def send_object(self, value: Request | Header) -> None:
+        """As JSON, its length first."""
+        data = json.dumps(value.__dict__).encode()
+        self.send([LENGTH.pack(len(data)), data])
+
+    def read_object(self) -> dict[str, Any]:
+        """What ``send_object`` sent. Raises WireError."""
+        (count,) = LENGTH.unpack(self.read(LENGTH.size))
+        if count > OBJECT_BYTES:
+            raise WireError(f"a header of {count} bytes is too long")
+        try:
+            value = json.loads(self.read(count))
+        except ValueError as error:
+            raise WireError(f"a header is not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise WireError("a header is not an object")
+        return value
+
+    def _wait(self, operation: Callable[[], T]) -> T:
+        end = min(self._end, time.monotonic() + self._stall_s)
+        while True:
+            self.check()
+            left = end - time.monotonic()
+            if left <= 0:
+                why = "the deadline is over" if end == self._end else f"nothing moved for {self._stall_s:g} s"
+                raise WireError(why)
+            self._socket.settimeout(min(left, CHECK_EVERY_S))
+            try:
+                return operation()
+            except TimeoutError:
+                continue
 
 
-def read_line(connection: socket.socket) -> dict[str, object]:
-    """One line of JSON, byte by byte no further than its end. Raises WireError."""
-    pending = bytearray()
-    while not pending.endswith(b"\n"):
-        # Peeking first: what follows the line belongs to somebody else.
-        seen = connection.recv(65536, socket.MSG_PEEK)
-        if not seen or len(pending) > LINE_BYTES:
-            raise WireError("the connection ended inside a header")
-        end = seen.find(b"\n")
-        pending += connection.recv(len(seen) if end < 0 else end + 1)
-    try:
-        value = json.loads(pending)
-    except ValueError as error:
-        raise WireError(f"a header is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise WireError("a header is not an object")
-    return value
+def _after(pieces: Sequence[memoryview], count: int) -> list[memoryview]:
+    """What is left of memory when so many bytes of it are done."""
+    for number, piece in enumerate(pieces):
+        if count < len(piece):
+            return [piece[count:], *pieces[number + 1 :]]
+        count -= len(piece)
+    return []
 
 
-def read_into(connection: socket.socket, view: memoryview) -> None:
-    """Fill a buffer. Raises WireError."""
-    done = 0
-    while done < len(view):
-        count = connection.recv_into(view[done:])
-        if count == 0:
-            raise WireError(f"the connection ended after {done} of {len(view)} bytes of a chunk")
-        done += count
+def chunks_of(memory: Iterable[memoryview]) -> Iterator[list[memoryview]]:
+    """Cut memory into chunks: large tensors into several, many small ones into one."""
+    pieces: list[memoryview] = []
+    size = 0
+    for whole in memory:
+        done = 0
+        while done < len(whole):
+            piece = whole[done : done + CHUNK_BYTES - size]
+            pieces.append(piece)
+            done += len(piece)
+            size += len(piece)
+            if size == CHUNK_BYTES or len(pieces) == PIECES:
+                yield pieces
+                pieces, size = [], 0
+    if pieces:
+        yield pieces
 
 
-def digest_of(checksums: list[int], *, epoch: int, step: int) -> int:
+def checksum_of(pieces: Iterable[memoryview]) -> int:
+    """The CRC-32 of a chunk."""
+    checksum = 0
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
+    return checksum
+
+
+def digest_of(checksums: Sequence[int], *, epoch: int, step: int) -> int:
     """One number for all chunks in their order, and for what they are a state of."""
     return zlib.crc32(struct.pack(f"!QQ{len(checksums)}I", epoch, step, *checksums))
