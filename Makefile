@@ -39,7 +39,8 @@ system: ## install Slurm and munge when they are missing and apt is there
 	@scripts/install_slurm.sh $(SLURM)
 
 up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
-	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch --prepare examples/bytelm/prepare.py
+	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \
+		--rehearse examples/bytelm/bytelm-resilient.sbatch --prepare examples/bytelm/prepare.py
 
 down: $(VENV)/.installed ## remove everything that `make up` made
 	@$(VENV)/bin/holdfast down

@@ -33,6 +33,7 @@ LIFECYCLE_SOURCES = (
     ROOT / "lifecycle" / "on_create.sh",
     ROOT / "lifecycle" / "holdfast_lifecycle",
     ROOT / "containers" / "common" / "holdfast_common",
+    ROOT / "containers" / "training" / "holdfast_runtime",
 )
 EVENTS_PATH = "/var/log/holdfast/events.jsonl"
 """Where lifecycle and jobs write events on a node."""

@@ -5,7 +5,7 @@ Everything it shows is read from the cluster's events; the summary is their time
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,49 +25,63 @@ if TYPE_CHECKING:
     from holdfast_common import Event
 
 POLL_S = 0.3
+ENDED = ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
 TOLD_LINES = 12
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
 
 def rehearse(
-    file: Annotated[Path, typer.Argument(help="Slurm job file to train with.")],
+    files: Annotated[list[Path], typer.Argument(help="Slurm job files to train with, one after the other.")],
     prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
     fault: Annotated[Fault, typer.Option(help="What to do to the node.")] = Fault.destroy,
     json: Annotated[bool, typer.Option("--json", help="Print the cluster's events of the rehearsal as JSON.")] = False,
 ) -> None:
-    """Run a job, destroy a node under it after its first checkpoint, and report how it came back."""
-    check_job_file(file)
-    events = rehearse_job(load(), file=file, prepare=prepare, fault=fault)
+    """Run each job, destroy a node under it after its first checkpoint, and report how it came back."""
+    for file in files:
+        check_job_file(file)
+    events = rehearse_jobs(load(), files=files, prepare=prepare, fault=fault)
     if json:
         print_json([event.to_json() for event in events])
 
 
-def rehearse_job(context: Context, *, file: Path, prepare: Path | None, fault: Fault = Fault.destroy) -> "list[Event]":
-    """The rehearsal itself. Returns its events."""
-    from holdfast_common import kinds
-
+def rehearse_jobs(
+    context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
+) -> "list[Event]":
+    """The rehearsals themselves, and one summary of all. Returns their events."""
     if prepare is not None:
         prepare_data(context, program=prepare)
+    events: list[Event] = []
+    names: dict[str, str] = {}
+    for file in files:
+        watch = _rehearse(context, file=file, fault=fault)
+        events += watch.events
+        names[watch.job_id] = file.stem
+    console.print(summary(read_status(context), events, names=names))
+    return events
+
+
+def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
+    from holdfast_common import kinds
+
     since_ns = time.time_ns()
     job_id = submit_job(context, file=file, user="ubuntu")
     watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
         watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="the first checkpoint", progress=progress)
-    victim = _last_node_of(context, job_id=job_id)
+    victim = _last_node_of(watch.events)
     with step(f"{fault.value} a node under the job") as progress:
         instance_id = inject(context, node=victim, fault=fault)
         progress.update(f"{victim} ({instance_id})")
     with step("notice") as progress:
         watch.until(lambda events: _has(events, kinds.NODE_LOST), what="the lost node to be noticed", progress=progress)
-    with step("resume from the checkpoint") as progress:
+    with step("resume") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_RESUMED), what="the job to resume", progress=progress)
     with step("replace the node") as progress:
         watch.until(lambda events: _has(events, kinds.NODE_REPLACED), what="the replacement", progress=progress)
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
-    console.print(summary(read_status(context), watch.events))
-    return watch.events
+    return watch
 
 
 def _has(events: "list[Event]", kind: str) -> bool:
@@ -78,7 +92,8 @@ class _Watch:
     """The events since the rehearsal began, and whether its job is still alive."""
 
     def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
-        self._context, self._job_id, self._since_ns = context, job_id, since_ns
+        self._context, self._since_ns = context, since_ns
+        self.job_id = job_id
         self.events: list[Event] = []
 
     def until(self, reached: "Callable[[list[Event]], bool]", *, what: str, progress: Step) -> None:
@@ -99,33 +114,39 @@ class _Watch:
 
     def _read(self) -> "list[Event]":
         events = read_events(self._context, since_ns=self._since_ns)
-        self.events = [e for e in events if e.source != "job" or e.job == self._job_id]
+        self.events = [e for e in events if e.source != "job" or e.job == self.job_id]
         return self.events
 
     def _newest(self) -> str:
         for event in reversed(self.events):
             if event.kind == "job_progress":
                 return f"step {event.detail.get('step')}, loss {float(event.detail.get('loss', 0)):.3f} nats per byte"
-        return f"job {self._job_id} is starting"
+        return f"job {self.job_id} is starting"
 
     def _fail_if_the_job_did(self) -> None:
-        script = f"scontrol -o show job {self._job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
+        script = f"scontrol -o show job {self.job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
         controller = controller_hostname(self._context)
-        state = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.strip()
-        if state in ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"):
-            said = "\n".join(job_output(self._context, job=self._job_id)[-TOLD_LINES:])
+        # A job array has a state per task; what is over for one is over for all.
+        states = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.split()
+        state = next((state for state in states if state in ENDED), None)
+        if state is not None:
+            said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])
             raise CommandError(
-                f"job {self._job_id} is {state}; its output ends with:\n{said}\n"
-                f"all of it: holdfast logs --job {self._job_id}",
+                f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
+                f"all of it: holdfast logs --job {self.job_id}",
                 exit_code=1,
             )
 
 
-def _last_node_of(context: Context, *, job_id: str) -> str:
-    """Host name of the job's last node: any rank may die, but this one shows that rank 0 is not spared by luck."""
-    script = f"scontrol show hostnames $(squeue -h -j {job_id} -o %N)"
-    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])
-    names = answer.stdout.split()
-    if not names:
-        raise CommandError(f"job {job_id} is not running any more; look with: holdfast events", exit_code=1)
-    return names[-1]
+def _last_node_of(events: "list[Event]") -> str:
+    """
+    Instance id of the last node that has a rank of the job.
+
+    Any rank may die, but this one shows that rank 0 is not spared by luck.
+    """
+    from holdfast_common import kinds
+
+    for event in reversed(events):
+        if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED) and event.detail.get("nodes"):
+            return str(event.detail["nodes"]).split(",")[-1]
+    raise CommandError("the job did not say on which nodes it runs; look with: holdfast events", exit_code=1)

@@ -1,5 +1,7 @@
 """What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
 
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -8,11 +10,16 @@ from rich.text import Text
 
 from holdfast.cli._deployed import StatusView
 from holdfast.cli._status import coloured, node_table
-from holdfast_common import Event, Incident, JobTimeline, timeline
+from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
 
 
-def summary(view: StatusView, events: list[Event]) -> Group:
-    """Every second and loss in it is computed from ``events``."""
+def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
+    """
+    Every second and loss in it is computed from ``events``.
+
+    Args:
+        names: Of jobs, by their id. Default: they have none.
+    """
     told = timeline(events)
     parts: list[RenderableType] = [
         Rule("[bold]what just happened"),
@@ -20,6 +27,7 @@ def summary(view: StatusView, events: list[Event]) -> Group:
         node_table(view),
         *(_job(job) for job in told.jobs),
         *(_incident(incident) for incident in told.incidents),
+        *_comparison(told, names or {}),
         _next_steps(view, told.jobs),
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
@@ -60,6 +68,26 @@ def _incident(incident: Incident) -> Table:
     for name, seconds in rows:
         table.add_row(f"  {name}", "not seen" if seconds is None else f"after {seconds:.1f} s")
     return table
+
+
+def _comparison(told: Timeline, names: Mapping[str, str]) -> list[RenderableType]:
+    """The same fault under several jobs, side by side; nothing where there is only one."""
+    hit = {incident.job: incident for incident in told.incidents if incident.resumed_after_s is not None}
+    jobs = [job for job in told.jobs if job.job in hit]
+    if len(jobs) < 2:
+        return []
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")
+    for column in ("job", "trained again after", "steps done again", "goodput"):
+        table.add_column(column, justify="left" if column == "job" else "right")
+    for job in jobs:
+        seconds = hit[job.job].resumed_after_s
+        table.add_row(
+            f"{job.job} {names.get(job.job, '')}".strip(),
+            f"{seconds:.1f} s",
+            str(job.steps_redone),
+            "" if job.goodput is None else f"{job.goodput:.0%}",
+        )
+    return [table]
 
 
 def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:

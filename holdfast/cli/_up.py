@@ -17,7 +17,7 @@ from holdfast.cli._cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli._deployed import read_status
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import Step, console, print_json, step
-from holdfast.cli._rehearse import rehearse_job
+from holdfast.cli._rehearse import rehearse_jobs
 from holdfast.cli._session import Context, Session, load
 from holdfast.cli._status import render
 from holdfast.cli._submit import check_job_file
@@ -30,29 +30,30 @@ if TYPE_CHECKING:
 def up(
     environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or a path.")],
     rehearse: Annotated[
-        Path | None, typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up.")
+        list[Path] | None,
+        typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up. Repeatable."),
     ] = None,
     prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
     path = environment_file(environment)
-    if rehearse is not None:
-        check_job_file(rehearse)
+    for file in rehearse or ():
+        check_job_file(file)
     definition = _load_environment(path)
     local = from_environment()
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
     with _taken_down_on(BaseException, local, begun_here=begun_here):
         _deploy(definition, path=path, local=local)
     context = load()
-    if rehearse is not None:
+    if rehearse:
         # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
         with _taken_down_on(Interrupted, local, begun_here=begun_here):
-            rehearse_job(context, file=rehearse, prepare=prepare)
+            rehearse_jobs(context, files=rehearse, prepare=prepare)
     view = read_status(context)
     if json:
         print_json(view)
-    elif rehearse is None:
+    elif not rehearse:
         console.print()
         console.print(render(view))
         submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""

@@ -33,7 +33,7 @@ class Context:
 
     root: Path
     bundle: Path
-    """Where holdfast_common lies beside this package."""
+    """Where holdfast_common and holdfast_runtime lie beside this package."""
     cluster_name: str
     instance_group: str
     instance_id: str

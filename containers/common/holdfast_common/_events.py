@@ -168,7 +168,7 @@ class EventLog:
             source=source,
             cluster=environment.get("HOLDFAST_CLUSTER", ""),
             node=environment.get("HOLDFAST_INSTANCE_ID", ""),
-            job=environment.get("SLURM_JOB_ID", ""),
+            job=environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", ""),
         )
 
     def write(

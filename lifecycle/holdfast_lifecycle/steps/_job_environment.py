@@ -1,4 +1,4 @@
-"""What every job finds: who and where it is, where events go, and holdfast_common to write them with.
+"""What every job finds: who and where it is, where events go, and the packages that write them and keep it running.
 
 Whole files under names of our own, so running it again gives the same files.
 """
@@ -10,6 +10,7 @@ from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._step import Step, StepError
 
 _LIBRARY = "/opt/holdfast/lib"
+_PACKAGES = ("holdfast_common", "holdfast_runtime")
 _PROGRAMS = "/opt/holdfast/env/bin"
 _ENVIRONMENT = "/etc/holdfast/environment"
 _PROFILE = "/etc/profile.d/holdfast.sh"
@@ -50,9 +51,10 @@ def _files(context: Context) -> dict[str, bytes]:
         _ENVIRONMENT: f"{plain}PYTHONPATH={_LIBRARY}\n".encode(),
         _PROFILE: profile.encode(),
     }
-    for source in sorted((context.bundle / "holdfast_common").iterdir()):
-        if source.suffix == ".py" or source.name == "py.typed":
-            files[f"{_LIBRARY}/holdfast_common/{source.name}"] = source.read_bytes()
+    for package in _PACKAGES:
+        for source in sorted((context.bundle / package).rglob("*")):
+            if source.suffix == ".py" or source.name == "py.typed":
+                files[f"{_LIBRARY}/{source.relative_to(context.bundle)}"] = source.read_bytes()
     return files
 
 

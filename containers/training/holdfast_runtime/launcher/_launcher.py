@@ -254,7 +254,13 @@ class Launcher:
                 self.agreement.changed()
         elif self._first and self.slots.all_left(first=True) and self.slots.in_view:
             self._trouble("the processes are there")
-        elif not self._belongs_to(self.view) and self._vote_is_needed():
+        elif not self._belongs_to(self.view):
+            self._back()
+
+    def _back(self) -> None:
+        """This launcher took the place of one that was lost, and its processes are warm."""
+        self.journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self.slots))
+        if self._vote_is_needed():
             self._trouble(f"node {self.slots.node} is back, and without its vote the next loss could not be survived")
 
     def _vote_is_needed(self) -> bool:

@@ -1,0 +1,109 @@
+"""The same training through ``holdfast_runtime``: a lost node costs the step that was running, and nobody restarts.
+
+    holdfast-run ... train_resilient.py --checkpoints /fsx/checkpoints/bytelm [--steps N] ...
+
+Run by ``bytelm-resilient.sbatch``. Compare it with ``trainer.py``: no process group, no broadcast, no handling of lost
+ranks is left here.
+"""
+
+import sys
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+import holdfast_runtime as holdfast
+from data import Corpus
+from holdfast_common import EventLog, kinds
+from holdfast_runtime.snapshots import ReplicaCheckpoints
+from model import ModelConfig, build_model
+from settings import RefusedError, Settings, find_place, parse_settings
+
+REPORT_EVERY_STEPS = 5
+WARMUP_STEPS = 10
+
+
+def share_of_rate(step: int, *, total: int) -> float:
+    """Up over the first steps, level, and down to a tenth over the last third."""
+    return min(1.0, (step + 1) / WARMUP_STEPS, max(0.1, 3 * (total - step) / total))
+
+
+class Report:
+    """Tells the cluster what happens. Only one rank speaks, and after a recovery it may be another process."""
+
+    def __init__(self, run: holdfast.Run, settings: Settings) -> None:
+        self._run = run
+        self._settings = settings
+        self._events = EventLog.from_environment(source="job")
+        self._node = find_place().node
+        self._epoch = 0
+        self._checkpoint = -1
+
+    def step(self, step: holdfast.Step) -> None:
+        """Called in each step, after its update."""
+        if self._run.epoch != self._epoch:
+            self._began(step.number)
+        done = step.number + 1
+        if self._run.is_logger and (done % REPORT_EVERY_STEPS == 0 or done in (1, self._settings.steps)):
+            print(f"step {done}/{self._settings.steps} loss {step.loss:.4f}", flush=True)
+            self._events.write(kind=kinds.JOB_PROGRESS, detail={"step": done, "loss": step.loss})
+
+    def checkpointed(self, step: int) -> None:
+        """Tell of a checkpoint that is new since the last call."""
+        if self._run.is_logger and step > self._checkpoint:
+            self._checkpoint = step
+            self._events.write(kind=kinds.CHECKPOINT_SAVED, detail={"step": step})
+
+    def finished(self, loss: float) -> None:
+        """The last step is done."""
+        if self._run.is_logger:
+            self._events.write(kind=kinds.JOB_FINISHED, detail={"step": self._run.step, "loss": loss})
+
+    def _began(self, step: int) -> None:
+        """The ranks of this epoch are together."""
+        again, self._epoch = step > 0, self._run.epoch
+        nodes: list[str] = [""] * self._run.world_size
+        dist.all_gather_object(nodes, self._node)
+        if self._run.is_logger:
+            print(f"epoch {self._epoch} from step {step}: ranks on {', '.join(nodes)}", flush=True)
+            self._events.write(
+                kind=kinds.JOB_RESUMED if again else kinds.JOB_STARTED,
+                detail={"step": step, "world_size": len(nodes), "nodes": ",".join(nodes)},
+            )
+
+
+def main() -> int:
+    settings = parse_settings()
+    torch.set_num_threads(1)
+    try:
+        corpus = Corpus.open(settings.data)
+    except RefusedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    config = ModelConfig()
+    model = build_model(config, seed=settings.seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, partial(share_of_rate, total=settings.steps))
+    checkpoints = ReplicaCheckpoints(settings.checkpoints, keep=settings.keep)
+    run = holdfast.Run(
+        model, optimizer, scheduler=scheduler, checkpoint=checkpoints, checkpoint_every=settings.checkpoint_every
+    )
+    report, loss = Report(run, settings), float("nan")
+    for step in run.steps(settings.steps):
+        with step:
+            inputs, targets = corpus.batch(
+                seed=settings.seed, step=step.number, rank=run.rank, size=settings.batch_size, context=config.context
+            )
+            mean = model.loss(inputs, targets)
+            mean.backward()
+            loss = step.update(mean)
+            report.step(step)
+        report.checkpointed(checkpoints.newest_step() if step.number % REPORT_EVERY_STEPS == 0 else -1)
+    checkpoints.wait()
+    report.checkpointed(checkpoints.newest_step())
+    report.finished(loss)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
