@@ -1,0 +1,187 @@
+"""
+From a killed rank to the next step that all ranks have done: ours beside torchrun, torchft and NVRx, in one run.
+
+    python benchmarks/recovery.py [--trials 20] [--torchft-python PATH] [--nvrx-python PATH]
+
+World 4 on one machine, gloo, 11.4 million parameters with Adam: 137 MB of state per rank. Ours is killed inside a
+collective, each time another rank in another bucket, and each kill is proven by its mark. torchrun needs nothing that is
+not here; the others run where a Python that has them is named (``benchmarks/peers`` says which versions). Run it with
+nothing else on the machine: what it measures is mostly the time of two cores.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+PEERS = Path(__file__).resolve().parent / "peers"
+SPACING, FIRST, WORLD = 10, 5, 4
+BUCKETS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One runtime's trials."""
+
+    name: str
+    trials: int
+    kept: int
+    """Trials after which training went on from the newest state."""
+    seconds: tuple[float, ...]
+    """From the kill to the next step of all ranks, in the trials that kept their state."""
+    redone: float
+    """Committed steps that were done again, median."""
+    bitwise: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--peer-trials", type=int, default=3)
+    parser.add_argument("--torchft-python", type=Path)
+    parser.add_argument("--nvrx-python", type=Path)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print all seconds")
+    options = parser.parse_args()
+    results = [ours(options.trials)]
+    if not options.no_peers:
+        count = str(options.peer_trials)
+        results.append(peer("torchrun, disk every 20", sys.executable, "run_torchrun.py", "--trials", count))
+        if options.torchft_python:
+            results.append(peer("torchft", options.torchft_python, "run_torchft.py", "--trials", count))
+        if options.nvrx_python:
+            disk = ("--state", "disk", "--trials", count)
+            results.append(peer("NVRx, disk", options.nvrx_python, "run_nvrx.py", *disk))
+    if options.json:
+        print(json.dumps([result.__dict__ for result in results], indent=2))
+    Console(width=120).print(table(results))
+
+
+def ours(trials: int) -> Result:
+    """All trials in one job, and a calm job of the same length beside it."""
+    generator = random.Random(1)
+    faults = [
+        {
+            "kind": "SIGKILL",
+            "phase": f"bucket:{generator.randrange(BUCKETS)}",
+            "rank": generator.randrange(WORLD),
+            "step": FIRST + SPACING * number,
+        }
+        for number in range(trials)
+    ]
+    total = FIRST + SPACING * trials
+    with tempfile.TemporaryDirectory(prefix="holdfast-recovery-") as name:
+        calm, broken = Path(name) / "calm", Path(name) / "broken"
+        launch(calm, total, [])
+        launch(broken, total, faults)
+        seconds, redone = measured(broken, faults)
+        same = digests(calm) == digests(broken) and losses(calm) == losses(broken)
+    return Result(
+        name="Holdfast, warm spare",
+        trials=trials,
+        kept=len(seconds),
+        seconds=tuple(seconds),
+        redone=statistics.median(redone),
+        bitwise="yes" if same else "NO",
+    )
+
+
+def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
+    """Run a job to its end."""
+    fired = folder / "fired"
+    fired.mkdir(parents=True)
+    path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
+    variables = {**os.environ, "PYTHONPATH": path}
+    if faults:
+        variables |= {"HOLDFAST_FAULTS": json.dumps(faults), "HOLDFAST_FAULTS_FIRED": str(fired)}
+    command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(WORLD), "--spares", "1"]
+    command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket")]
+    program = str(Path(__file__).with_name("recovery_program.py"))
+    command += [program, str(folder), str(total)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"the job failed:\n{done.stderr[-3000:]}")
+
+
+def measured(folder: Path, faults: list[dict[str, object]]) -> tuple[list[float], list[int]]:
+    """Seconds and steps redone of each trial that kept its state. A fault that did not fire ends the benchmark."""
+    steps = [line.split() for line in (folder / "steps").read_text().splitlines()]
+    rows = [(float(time_s), int(rank), int(step), int(epoch)) for time_s, rank, step, epoch, *_ in steps]
+    seconds, redone = [], []
+    for number, fault in enumerate(faults):
+        mark = folder / "fired" / f"{number}.0"
+        if not mark.exists():
+            raise SystemExit(f"fault {fault} did not happen")
+        killed = mark.stat().st_mtime
+        before = [row for row in rows if row[0] < killed]
+        after = [row for row in rows if row[0] > killed and row[3] > max(row[3] for row in before)]
+        epoch = min(row[3] for row in after)
+        same = [row for row in after if row[3] == epoch]
+        firsts = [min((row for row in same if row[1] == rank), default=None) for rank in range(WORLD)]
+        if all(firsts):
+            seconds.append(max(row[0] for row in firsts if row) - killed)
+            redone.append(max(row[2] for row in before) + 1 - min(row[2] for row in firsts if row))
+    return seconds, redone
+
+
+def digests(folder: Path) -> set[str]:
+    return {(folder / f"digest{rank}").read_text() for rank in range(WORLD)}
+
+
+def losses(folder: Path) -> dict[int, set[str]]:
+    """By step, every loss that a rank has reported for it."""
+    found: dict[int, set[str]] = {}
+    for line in (folder / "steps").read_text().splitlines():
+        _, _, step, _, loss, _ = line.split()
+        found.setdefault(int(step), set()).add(loss)
+    return found
+
+
+def peer(name: str, python: Path | str, script: str, *arguments: str) -> Result:
+    """A peer's own script, which prints its trials as JSON."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-peer-") as folder:
+        command = [str(python), str(PEERS / script), *arguments]
+        variables = {**os.environ, "RESULTS": folder, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
+        written = list(Path(folder).glob("*.json"))
+        if not written:
+            raise SystemExit(f"{name} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
+        trials = json.loads(written[0].read_text())["trials"]
+    kept = [trial for trial in trials if trial.get("recovery_s") is not None and trial.get("state_kept")]
+    return Result(
+        name=name,
+        trials=len(trials),
+        kept=len(kept),
+        seconds=tuple(trial["full_strength_s"] for trial in kept if trial.get("full_strength_s")),
+        redone=statistics.median(trial["steps_lost"] for trial in kept) if kept else float("nan"),
+        bitwise="-",
+    )
+
+
+def table(results: list[Result]) -> Table:
+    """One row a runtime."""
+    found = Table(title="kill -9 of one of 4 ranks, to the next step of all 4")
+    for column in ("runtime", "state kept", "median", "95 %", "worst", "steps redone", "same bits"):
+        found.add_column(column, justify="left" if column == "runtime" else "right")
+    for result in results:
+        ordered = sorted(result.seconds)
+        times = ["-", "-", "-"]
+        if ordered:
+            late = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+            times = [f"{seconds:.2f} s" for seconds in (statistics.median(ordered), late, ordered[-1])]
+        found.add_row(result.name, f"{result.kept}/{result.trials}", *times, f"{result.redone:g}", result.bitwise)
+    return found
+
+
+if __name__ == "__main__":
+    main()
