@@ -4,9 +4,9 @@ From a killed rank to the next step that all ranks have done: ours beside torchr
     python benchmarks/recovery.py [--trials 20] [--torchft-python PATH] [--nvrx-python PATH]
 
 World 4 on one machine, gloo, 11.4 million parameters with Adam: 137 MB of state per rank. Ours is killed inside a
-collective, each time another rank in another bucket, and each kill is proven by its mark. torchrun needs nothing that is
-not here; the others run where a Python that has them is named (``benchmarks/peers`` says which versions). Run it with
-nothing else on the machine: what it measures is mostly the time of two cores.
+collective, each time another rank in another bucket, and each kill is proven by its mark. torchrun needs nothing more;
+torchft and NVRx run where a Python that has them is named (torchft 0.2.0, nvidia-resiliency-ext 0.4.1, both with torch
+2.13.0, numpy and psutil). Run it with nothing else on the machine: what it measures is mostly the time of two cores.
 """
 
 import argparse

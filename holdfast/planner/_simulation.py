@@ -136,7 +136,7 @@ def _gaps(rng: np.random.Generator, rows: int, scenario: Scenario, expected: flo
     rate = scenario.failures_per_hour
     if rate == 0:
         return np.full((rows, 1), NO_FAILURE_H)
-    return rng.exponential(1.0 / rate, (rows, columns))
+    return rng.exponential(min(1.0 / rate, NO_FAILURE_H), (rows, columns))
 
 
 def _downtime(scenario: Scenario, ends: Floats, rng: np.random.Generator) -> Floats:

@@ -162,7 +162,7 @@ def test_the_simulated_time_agrees_with_the_renewal_model_within_its_interval(na
     assert run.wall_h.low - slack <= work_h / shares(job).useful <= run.wall_h.high + slack
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(scenarios(), st.integers(0, 1000))
 def test_any_job_is_simulated_to_the_renewal_model(job: Scenario, seed: int) -> None:
     if goodput(job) < 0.05:
@@ -174,7 +174,10 @@ def test_any_job_is_simulated_to_the_renewal_model(job: Scenario, seed: int) -> 
     spread = (run.wall_h.high - run.wall_h.low) / 2 / 1.96
     # Short jobs begin with every spare at hand, which the long run has not: up to one wait less.
     begun_h = job.strategy.out_h * job.failures_per_hour * job.strategy.out_h
-    assert abs(run.wall_h.mean - work_h / shares(job).useful) <= 5 * spread + begun_h + 1e-6
+    # What is so rare that these runs may not have seen it has no spread in them.
+    failures = job.failures_per_hour * run.wall_h.mean
+    rare_h = 5 * (job.strategy.out_h + job.checkpoints.period_h) * math.sqrt(failures / 200)
+    assert abs(run.wall_h.mean - work_h / shares(job).useful) <= 5 * spread + rare_h + begun_h + 1e-6
 
 
 def test_a_simulation_of_a_wall_time_agrees_but_for_beginning_and_end() -> None:
