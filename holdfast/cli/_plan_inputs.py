@@ -16,6 +16,7 @@ from holdfast.catalog._prices import prices
 from holdfast.catalog._recovery_stages import RecoveryStages, recovery_stages
 from holdfast.cli._errors import CommandError
 from holdfast.planner import (
+    ASSUMED_WRITE_S,
     Checkpoints,
     Failures,
     Plan,
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 CALM_DAYS = 90
 """Our choice: the job that is planned when no work is given."""
-
-WRITE_S = 30.0
-"""Our assumption: asynchronous checkpoints stop training for half a minute."""
 
 RARE_INTERVAL_S = 4 * 3600.0
 """Our assumption: a job that recovers from its peers still writes a checkpoint every four hours."""
@@ -228,7 +226,7 @@ def gather(options: Options, *, events: list[Event] | None) -> Inputs:
         price_note=price_note,
         target=_or(target, TARGET_PERCENT) / 100,
         interval_s=interval_s,
-        write_s=_or(options.checkpoint_write_s, WRITE_S),
+        write_s=_or(options.checkpoint_write_s, ASSUMED_WRITE_S),
         assumptions=notes,
         events=events,
     )
@@ -401,7 +399,7 @@ def _note_recovery(inputs: Inputs, notes: list[str]) -> None:
     options = inputs.options
     notes.extend(f"{each.title}: {each.note}; {each.source}, {each.date}" for each in inputs.stages.values())
     if options.checkpoint_write_s is None:
-        notes.append(f"writing a checkpoint stops training for {WRITE_S:g} s: assumed; give --checkpoint-write")
+        notes.append(f"writing a checkpoint stops training for {ASSUMED_WRITE_S:g} s: assumed; give --checkpoint-write")
     if inputs.interval_s is None:
         notes.append(
             f"checkpoint interval: the one that costs least; every {RARE_INTERVAL_S / 3600:g} h where only a step is "

@@ -33,7 +33,7 @@ from holdfast.planner._ledger import ACCOUNTS, Ledger, Stretch, ledgers
 from holdfast.planner._plan import Curve, Outlook, Plan, make_plan
 from holdfast.planner._published import PublishedFigure, PublishedTable, published_tables
 from holdfast.planner._renewal import Shares, goodput, shares
-from holdfast.planner._scenario import Checkpoints, Failures, Scenario, Strategy
+from holdfast.planner._scenario import ASSUMED_WRITE_S, Checkpoints, Failures, Scenario, Strategy
 from holdfast.planner._sensitivity import Elasticity, elasticities
 from holdfast.planner._shortfalls import Shortfall, shortfalls
 from holdfast.planner._simulation import Estimate, Simulation, simulate_wall, simulate_work
@@ -42,6 +42,7 @@ from holdfast.planner._strategies import AssumedRate, assumed_rate, strategy_at
 
 __all__ = [
     "ACCOUNTS",
+    "ASSUMED_WRITE_S",
     "AssumedRate",
     "Calibration",
     "Checkpoints",

@@ -54,6 +54,10 @@ class Failures:
         )
 
 
+ASSUMED_WRITE_S = 30.0
+"""Our assumption: asynchronous checkpoints stop training for half a minute."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Checkpoints:
     """A checkpoint after every ``interval_s`` of training, which stands still for ``write_s`` while it is written."""

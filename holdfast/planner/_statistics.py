@@ -74,7 +74,8 @@ def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -
     """
     The median of times whose logarithms are normally distributed, with Student's interval. None without any time.
 
-    Zeros count as a nanosecond, since a logarithm needs more than 0.
+    Half of the chance to miss that is allowed is kept in reserve, because real times are not quite so distributed and
+    the interval should hold at least as often as it says. Zeros count as a nanosecond: a logarithm needs more than 0.
     """
     if not seconds:
         return None
@@ -84,7 +85,7 @@ def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -
     if count == 1:
         return TimeEstimate(observations=1, typical_s=math.exp(centre), low_s=None, high_s=None)
     spread = math.sqrt(math.fsum((value - centre) ** 2 for value in logs) / (count - 1))
-    half = student_quantile(0.5 + confidence / 2, count - 1) * spread / math.sqrt(count)
+    half = student_quantile(0.75 + confidence / 4, count - 1) * spread / math.sqrt(count)
     return TimeEstimate(
         observations=count,
         typical_s=math.exp(centre),

@@ -13,6 +13,7 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _eks,
     _eks_addons,
     _files,
+    _goodput,
     _images,
     _kubernetes,
     _lifecycle,

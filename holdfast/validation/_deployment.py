@@ -119,6 +119,8 @@ class EnvironmentFile(Item):
     image_settings: tuple[str, ...] = ()
     """What is said about the image, beside its source."""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
+    goodput_target_percent: float | None = None
+    checkpoint_interval_s: float | None = None
     kms_key: str | None = None
     """``aws-managed``, ``create``, or the ARN of a key."""
     users: tuple[User, ...] = ()

@@ -16,6 +16,8 @@ import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault, Finished, Put, Ready
 from holdfast_runtime.inprocess import _member
 from holdfast_runtime.inprocess._digest import digest_of, weighted_sum
+from holdfast_runtime.inprocess._state import TrainingState
+from holdfast_runtime.transfer import Flat, read_skeleton
 
 QUICK = (
     '{"beat": 0.1, "heartbeat": 0.5, "leave": 0.6, "ready": 0.7, "minority": 3, "view": 4, "connect": 5, '
@@ -473,6 +475,55 @@ def test_a_divergence_that_is_found_at_the_end_of_a_recovery_ends_the_job_too(
     with pytest.raises(holdfast.DivergenceError):
         Program()
     assert launcher.wait(Fault).fatal
+
+
+# State.
+
+
+def test_state_of_an_optimizer_keeps_its_type_and_bits_when_it_is_taken_over() -> None:
+    def make() -> tuple[nn.Module, torch.optim.Optimizer, TrainingState]:
+        model = nn.Linear(3, 1).to(torch.bfloat16)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        return model, optimizer, TrainingState(model, optimizer, scheduler=None, added={})
+
+    model, optimizer, state = make()
+    for parameter in model.parameters():
+        optimizer.state[parameter]["momentum_buffer"] = torch.rand(parameter.shape)
+    _, newcomer, other = make()
+    other.load(Flat(skeleton=read_skeleton(state.flat().skeleton_bytes()), tensors=state.flat().tensors))
+    own, taken = ([value["momentum_buffer"] for value in each.state.values()] for each in (optimizer, newcomer))
+    assert [tensor.dtype for tensor in taken] == [torch.float32] * 2
+    assert all(map(torch.equal, own, taken))
+
+
+def test_state_of_another_model_is_refused() -> None:
+    states = []
+    for size in (1, 2):
+        model = nn.Sequential(*[nn.Linear(2, 2) for _ in range(size)])
+        states.append(TrainingState(model, torch.optim.SGD(model.parameters()), scheduler=None, added={}))
+    with pytest.raises(ValueError, match=r"the state is of another model: 1\.bias, 1\.weight only on one side"):
+        states[0].load(states[1].flat())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10),
+        lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=10),
+        lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step)),
+        lambda optimizer: torch.optim.lr_scheduler.SequentialLR(
+            optimizer,
+            [torch.optim.lr_scheduler.ConstantLR(optimizer), torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)],
+            [2],
+        ),
+    ],
+)
+def test_state_of_torchs_schedulers_can_be_sent(make: Callable[[torch.optim.Optimizer], Any]) -> None:
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    state = TrainingState(model, optimizer, scheduler=make(optimizer), added={})
+    flat = state.flat()
+    state.load(Flat(skeleton=read_skeleton(flat.skeleton_bytes()), tensors=flat.tensors))
 
 
 # Digests.

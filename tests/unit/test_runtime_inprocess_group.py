@@ -1,0 +1,131 @@
+"""Getting out of a process group: only its own connections break, and a group that does not end is left behind."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from holdfast_runtime.inprocess import _group
+from holdfast_runtime.inprocess._group import Group
+from holdfast_runtime.inprocess._reducer import Reducer
+
+Pair = Callable[[], tuple[socket.socket, socket.socket]]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Both ends of a TCP connection."""
+    opened: list[socket.socket] = []
+
+    def make() -> tuple[socket.socket, socket.socket]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            here = socket.create_connection(server.getsockname())
+            there, _ = server.accept()
+        opened.extend((here, there))
+        there.settimeout(5.0)
+        return here, there
+
+    yield make
+    for end in opened:
+        end.close()
+
+
+def opened(before: dict[int, str]) -> Group:
+    group = Group(backend="gloo")
+    group._open, group._before = True, before
+    return group
+
+
+def is_broken(there: socket.socket) -> bool:
+    there.settimeout(0.1)
+    try:
+        return there.recv(1) == b""
+    except TimeoutError:
+        return False
+
+
+def test_connections_of_the_group_break_and_those_of_the_script_do_not(pair: Pair) -> None:
+    _, earlier = pair()
+    group = opened(_group._sockets())
+    _, own = pair()
+    group._made = group._since()
+    _, later = pair()
+    group.release()
+    assert [is_broken(end) for end in (earlier, own, later)] == [False, True, False]
+
+
+def test_while_a_group_is_being_made_whatever_is_new_belongs_to_it(pair: Pair) -> None:
+    group = opened(_group._sockets())
+    _, own = pair()
+    group.release()
+    assert is_broken(own)
+
+
+def test_a_descriptor_that_is_something_else_by_now_is_left_alone(pair: Pair) -> None:
+    group = opened({})
+    here, there = pair()
+    group._made = {here.fileno(): "socket:[1]"}
+    group.release()
+    assert not is_broken(there)
+
+
+def test_a_listening_socket_is_left_alone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        group = opened({})
+        group.release()
+        with socket.create_connection(server.getsockname(), timeout=5.0):
+            pass
+
+
+class Stuck:
+    """A group whose end waits for a thread that sleeps."""
+
+    end = threading.Event()
+
+    def __del__(self) -> None:
+        self.end.wait(5.0)
+
+
+class Distributed:
+    """What of torch.distributed the end of a group needs."""
+
+    def __init__(self) -> None:
+        self.group: Any = self
+        self.WORLD: Any = Stuck()
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def destroy_process_group(self) -> None:
+        self.WORLD = None
+
+
+def test_a_group_that_does_not_end_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_group, "dist", Distributed())
+    group = opened(_group._sockets())
+    group._made = {}
+    began = time.monotonic()
+    try:
+        assert not group.close()
+        assert time.monotonic() - began < 2.0
+        assert group.close(), "it is forgotten"
+    finally:
+        Stuck.end.set()
+
+
+def test_after_such_a_group_gradients_go_to_other_memory() -> None:
+    model = nn.Linear(3, 2)
+    reducer = Reducer(list(model.parameters()), tail=2)
+    before = [bucket.flat for bucket in reducer._buckets]
+    before_tail = reducer.tail
+    reducer.renew()
+    before[0].fill_(7)
+    assert [bucket.flat.sum().item() for bucket in reducer._buckets] == [0]
+    assert reducer.tail.data_ptr() != before_tail.data_ptr()
+    assert torch.equal(reducer.tail, reducer._buckets[-1].flat[-2:])
+    assert sum(view.numel() for view in reducer._buckets[0].views) == 8
