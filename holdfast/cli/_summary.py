@@ -28,6 +28,7 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
         *(_job(job) for job in told.jobs),
         *(_incident(incident) for incident in told.incidents),
         *_comparison(told, names or {}),
+        *_plan_against_actual(events, names or {}),
         _next_steps(view, told.jobs),
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
@@ -88,6 +89,30 @@ def _comparison(told: Timeline, names: Mapping[str, str]) -> list[RenderableType
             "" if job.goodput is None else f"{job.goodput:.0%}",
         )
     return [table]
+
+
+def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
+    """What the planner expects of a real cluster beside what was just measured, and where each job's time went."""
+    from holdfast.catalog._recovery_stages import recovery_stages
+    from holdfast.planner import calibrate, ledgers, strategy_at
+
+    seen = calibrate(events).stages
+    plan = strategy_at(recovery_stages()["checkpoints"], instances=1)
+    planned = {"detect": plan.detect_s, "replace": plan.replace_s, "resume": plan.resume_s}
+    if not seen.keys() & planned.keys():
+        return []
+    stages = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="plan against actual")
+    for column in ("stage", "planned, as on HyperPod", "just now"):
+        stages.add_column(column, justify="left" if column == "stage" else "right")
+    for stage, seconds in planned.items():
+        if stage in seen:
+            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].typical_s:.1f} s")
+    spent = Table.grid(padding=(0, 2))
+    for book in ledgers(events):
+        accounts = {name: ns / 1e9 for name, ns in book.totals_ns.items() if ns}
+        where = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in accounts.items())
+        spent.add_row(Text(f"{book.job} {names.get(book.job, '')}".strip(), style="bold"), where)
+    return [stages, spent]
 
 
 def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:

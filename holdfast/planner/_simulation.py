@@ -224,7 +224,9 @@ def _finish(scenario: Scenario, gaps: Floats, *, work_h: float, rng: np.random.G
     kept = _kept_h(scenario, training) * speed
     left = np.clip(work_h - (np.cumsum(kept, axis=1) - kept), 0.0, None)
     if scenario.strategy.redo == "step":
-        needed = left / checkpoints.useful_share / speed
+        # A cycle in which nobody trains finishes nothing.
+        endless = np.full_like(left, np.inf)
+        needed = np.divide(left / checkpoints.useful_share, speed, out=endless, where=speed > 0)
     else:
         needed = left + np.ceil(left / interval_h - 1e-9) * write_h
     # A hair of slack: whole periods add up to the work but for rounding.

@@ -3,55 +3,16 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from event_logs import HOUR_NS, REPLACE_S, RESUME_S, log_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.planner import ACCOUNTS, calibrate, estimate_time, ledgers
 from holdfast_common import Event, kinds
 
-HOUR_NS = 3_600_000_000_000
 SECOND_NS = 1_000_000_000
 LOGS = 200
-DETECT_S, REPLACE_S, RESUME_S = 85.0, 920.0, 1300.0
-
-
-def log_of(*, rate: float, instances: int, hours: float, seed: int) -> list[Event]:
-    """
-    What a cluster writes whose instances fail at a rate, and whose stages take log-normal times around a median.
-
-    Each failure is noticed after ``DETECT_S``, the instance is replaced after another ``REPLACE_S``, and its job trains
-    again after another ``RESUME_S``.
-    """
-    rng = np.random.default_rng(seed)
-    events = [
-        Event(time_ns=0, source="control-plane", kind=kinds.NODE_IN_SERVICE, node=f"i-{number}")
-        for number in range(instances)
-    ]
-    nodes = [f"i-{number}" for number in range(instances)]
-    events.append(job_event(kinds.JOB_STARTED, 0, step=0, nodes=nodes))
-    now, count = 0.0, 0
-    while (now := now + float(rng.exponential(1 / (rate * instances)))) < hours:
-        count += 1
-        place = int(rng.integers(instances))
-        old, nodes[place] = nodes[place], f"i-{instances + count}"
-        lost_ns = int(now * HOUR_NS)
-        replaced_ns = lost_ns + int(1e9 * REPLACE_S * rng.lognormal(0, 0.3))
-        resumed_ns = replaced_ns + int(1e9 * RESUME_S * rng.lognormal(0, 0.3))
-        events.append(Event(time_ns=lost_ns, source="control-plane", kind=kinds.NODE_LOST, node=old))
-        detail = {"replaces": old}
-        events.append(
-            Event(time_ns=replaced_ns, source="control-plane", kind=kinds.NODE_REPLACED, node=nodes[place], detail=detail)
-        )
-        events.append(job_event(kinds.JOB_RESUMED, resumed_ns, step=count, nodes=nodes))
-        now = resumed_ns / HOUR_NS
-    end_ns = max(int(hours * HOUR_NS), events[-1].time_ns)
-    return [*events, job_event(kinds.JOB_PROGRESS, end_ns, step=count + 1, nodes=nodes)]
-
-
-def job_event(kind: str, time_ns: int, *, step: int, nodes: list[str]) -> Event:
-    return Event(time_ns=time_ns, source="job", kind=kind, job="1", detail={"step": step, "nodes": ",".join(nodes)})
 
 
 @pytest.mark.parametrize(("rate", "hours"), [(0.002, 200.0), (0.0005, 100.0)], ids=["many failures", "few failures"])

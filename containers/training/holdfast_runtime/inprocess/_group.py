@@ -8,6 +8,7 @@ but silent, so the group's sockets are known: those that opening it made. NCCL h
 import contextlib
 import os
 import socket
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import Store
 
 DESCRIPTORS = Path("/proc/self/fd")
+END_S = 0.25
+"""For the end of a group; it takes a few milliseconds."""
 
 
 class Group:
@@ -62,13 +65,29 @@ class Group:
     def _since(self) -> dict[int, str]:
         return {number: target for number, target in _sockets().items() if self._before.get(number) != target}
 
-    def close(self) -> None:
-        """Break and forget the group."""
-        if self._open:
-            self.release()
-            self._open = False
-            if dist.is_initialized():
-                dist.destroy_process_group()
+    def close(self) -> bool:
+        """
+        Break and forget the group.
+
+        Rarely, a thread of gloo sleeps until the timeout of the group, although all of its connections are broken; and
+        the group's end waits for its threads. A survivor must not: nobody else may have the state. So such a group is
+        left to a thread of its own.
+
+        Returns:
+            False when the group could not be ended: what its collectives work on may still be written to.
+        """
+        if not self._open:
+            return True
+        self.release()
+        self._open = False
+        if not dist.is_initialized():
+            return True
+        last = [dist.group.WORLD]
+        dist.destroy_process_group()
+        ending = threading.Thread(target=last.clear, name="holdfast-group-end", daemon=True)
+        ending.start()
+        ending.join(END_S)
+        return not ending.is_alive()
 
 
 def _sockets() -> dict[int, str]:

@@ -69,6 +69,8 @@ class Member:
         self.committed_step = 0
         self.validity: State = "none"
         self.lost_steps = 0
+        self.left_cleanly = True
+        """Whether nothing of an earlier group is at work any more."""
         self._state = state
         self._tier = tier
         self._group = Group(backend=backend)
@@ -118,7 +120,7 @@ class Member:
             DivergenceError: this state is not that of the others.
         """
         while True:
-            self._group.close()
+            self.left_cleanly = self._group.close() and self.left_cleanly
             self._left.set()
             if reason and not self.must_leave:
                 self._control.send(Fault(reason=reason.splitlines()[0][:300]))

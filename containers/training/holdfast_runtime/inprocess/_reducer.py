@@ -23,8 +23,8 @@ class Bucket:
     """Gradients that are reduced together."""
 
     parameters: list[nn.Parameter]
-    flat: Tensor
-    views: list[Tensor]
+    flat: Tensor = field(default_factory=lambda: torch.empty(0))
+    views: list[Tensor] = field(default_factory=list)
     missing: int = 0
     """Gradients of this backward that are still to come."""
     work: Any = None
@@ -52,17 +52,13 @@ class Reducer:
     ) -> None:
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         self._on_bucket = on_bucket
-        self._buckets = [_bucket(group) for group in layout(trained, bucket_bytes=bucket_bytes)]
-        device = trained[0].device if trained else torch.device("cpu")
+        self._layout = layout(trained, bucket_bytes=bucket_bytes)
+        self._device = trained[0].device if trained else torch.device("cpu")
         # The tail goes in the memory of the last bucket where that is of its type, so it costs no collective.
-        last = self._buckets[-1] if self._buckets else None
-        self._own_tail = last is None or last.flat.dtype != torch.float32
-        if last is not None and not self._own_tail:
-            last.flat = torch.zeros(last.flat.numel() + tail, dtype=torch.float32, device=device)
-            last.views = _views(last.flat, last.parameters)
-            self.tail = last.flat[-tail:]
-        else:
-            self.tail = torch.zeros(tail, dtype=torch.float32, device=device)
+        self._own_tail = not trained or self._layout[-1][0].dtype != torch.float32
+        self._tail_length = tail
+        self._buckets: list[Bucket] = []
+        self.renew()
         self._works: list[Any] = []
         self._next = 0
         self._scale = 1.0
@@ -72,6 +68,20 @@ class Reducer:
             for index, parameter in enumerate(bucket.parameters):
                 register: Any = parameter.register_post_accumulate_grad_hook
                 register(self._hook(number, index))
+
+    def renew(self) -> None:
+        """Take new memory: a collective that could not be ended may still write to what there was."""
+        length = self._tail_length
+        spare = [0] * (len(self._layout) - 1) + [0 if self._own_tail else length]
+        flats = [_flat(group, more=more) for group, more in zip(self._layout, spare, strict=False)]
+        if self._own_tail:
+            self.tail = torch.zeros(length, dtype=torch.float32, device=self._device)
+        else:
+            self.tail = flats[-1][-length:]
+        if not self._buckets:
+            self._buckets = [Bucket(parameters=group) for group in self._layout]
+        for bucket, flat in zip(self._buckets, flats, strict=True):
+            bucket.flat, bucket.views = flat, _views(flat, bucket.parameters)
 
     @property
     def buckets(self) -> int:
@@ -182,10 +192,9 @@ def layout(parameters: Sequence[nn.Parameter], *, bucket_bytes: int) -> list[lis
     return groups
 
 
-def _bucket(parameters: list[nn.Parameter]) -> Bucket:
-    count = sum(parameter.numel() for parameter in parameters)
-    flat = torch.zeros(count, dtype=parameters[0].dtype, device=parameters[0].device)
-    return Bucket(parameters=parameters, flat=flat, views=_views(flat, parameters))
+def _flat(parameters: Sequence[nn.Parameter], *, more: int) -> Tensor:
+    count = sum(parameter.numel() for parameter in parameters) + more
+    return torch.zeros(count, dtype=parameters[0].dtype, device=parameters[0].device)
 
 
 def _views(flat: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor]:

@@ -155,6 +155,9 @@ class Run:
         return True
 
     def _begin(self, number: int) -> None:
+        if self._member is not None and not self._member.left_cleanly:
+            self._reducer.renew()
+            self._member.left_cleanly = True
         self._reducer.begin(world_size=self.world_size)
         self._state.seed_step(step=number, rank=self.rank)
         if self._member is not None:

@@ -166,6 +166,7 @@ class TrainingState:
             if tensor.data_ptr() != tree["model"][name].data_ptr():
                 tensor.copy_(tree["model"][name])
         self.optimizer.load_state_dict(tree["optimizer"])
+        _keep_types(self.optimizer, tree["optimizer"]["state"])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(tree["scheduler"])
         for name, item in self.added.items():
@@ -187,6 +188,16 @@ class TrainingState:
         scheduler = {"scheduler": self.scheduler} if self.scheduler is not None else {}
         for name, item in (*scheduler.items(), *self.added.items()):
             _check_sendable(name, item)
+
+
+def _keep_types(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str, Any]]) -> None:
+    """Torch gives an optimizer's state the type of the parameter when it is loaded; with fewer bits it is another."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for number, values in sent.items():
+        own = optimizer.state[parameters[number]]
+        for name, value in values.items():
+            if isinstance(value, Tensor) and own[name].dtype != value.dtype:
+                own[name] = value.to(own[name].device)
 
 
 def _is_statistic(module: nn.Module) -> bool:

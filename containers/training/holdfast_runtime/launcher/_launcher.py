@@ -31,6 +31,8 @@ SHARE_AFTER_S = 0.002
 """Entries of ranks that come within this time go to the others in one message."""
 REFILL_AFTER_S = 0.5
 """A spare's place is filled again when the recovery that took it is over."""
+VOTE_AFTER_S = 0.3
+"""Time for a launcher that is back to meet all the others."""
 GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
@@ -45,7 +47,7 @@ class Launcher:
             node=options.node_rank, as_json=options.log_json, events=EventLog.from_environment(source="job")
         )
         identity = Identity(node=options.node_rank, run_id=options.run_id, token=options.token)
-        handlers = Handlers(up=self._peer_up, down=self._peer_down, message=self._peer_says)
+        handlers = Handlers(up=self._peer_up, down=self._peer_down, message=self._peer_says, taken=self._give_up)
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
         self.keys = SharedKeys(_Outlet(self), node=options.node_rank)
         self._loop = asyncio.get_running_loop()
@@ -260,7 +262,10 @@ class Launcher:
     def _back(self) -> None:
         """This launcher took the place of one that was lost, and its processes are warm."""
         self.journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self.slots))
-        if self._vote_is_needed():
+
+    def _ask_for_a_vote(self) -> None:
+        """This launcher is back: where every vote counts it does not wait for its processes to be warm."""
+        if not self._belongs_to(self.view) and self._vote_is_needed():
             self._trouble(f"node {self.slots.node} is back, and without its vote the next loss could not be survived")
 
     def _vote_is_needed(self) -> bool:
@@ -379,6 +384,8 @@ class Launcher:
         for slot in self.slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
         self._tell(view, before)
+        if not self._belongs_to(view):
+            self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
         if not self.slots.in_process:
             self._port = _free_port() if self.options.nodes == 1 else master_port(self.options.run_id, view.epoch)
             for slot in self.slots.in_view:

@@ -24,10 +24,6 @@ PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
 
 
-class TakenError(RuntimeError):
-    """Another launcher has this node's place."""
-
-
 @dataclass
 class _Link:
     peer: Hello
@@ -53,6 +49,8 @@ class Handlers:
     up: Callable[[Hello], None]
     down: Callable[[int, str], None]
     message: Callable[[int, LinkMessage], None]
+    taken: Callable[[str], None]
+    """Another launcher has this one's place."""
 
 
 class Links:
@@ -202,8 +200,9 @@ class Links:
             self._own.add(address)
         elif answer.incarnation > self.incarnation:
             if self._links:
-                raise TakenError(f"another launcher has the place of node {self._me.node}")
-            self.incarnation = answer.incarnation
+                self._handlers.taken(f"another launcher has the place of node {self._me.node}")
+            else:
+                self.incarnation = answer.incarnation
 
     def _hello(self, *, answering: str) -> Hello:
         return Hello(
