@@ -233,7 +233,7 @@ class Launcher:
             reason = f"rank {slot.rank} of node {self.slots.node}: {message.reason}"
             if message.fatal:
                 self._end(1, reason)
-            elif any(other.finished for other in self.slots):
+            elif self.slots.some_finished:
                 # A rank that passed the last barrier has closed its connections before this one had passed it.
                 slot.finished = True
                 slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
@@ -285,6 +285,7 @@ class Launcher:
         elif finished and code == 0:
             slot.finished = True
             self._finish_if_all_have()
+            self._left()
         elif not self.slots.in_process and self.wanted:
             self._left()
         else:
@@ -296,7 +297,7 @@ class Launcher:
         self.journal.say(reason)
         self.journal.died(how.removeprefix("it "))
         self.journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
-        if self._done or any(other.finished for other in self.slots):
+        if self.slots.in_process and (self._done or self.slots.some_finished):
             self._end(1, f"{reason}; others have finished already")
             return
         if rank >= 0 and in_training and not self.wanted:  # all that die of one fault count once
@@ -337,7 +338,7 @@ class Launcher:
 
     def _trouble(self, reason: str) -> None:
         """Another view is wanted, and everybody should know at once."""
-        if self._ending or self.wanted or any(slot.finished for slot in self.slots):
+        if self._ending or self.wanted or (self.slots.in_process and self.slots.some_finished):
             return
         self._note_trouble()
         self.links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
@@ -387,6 +388,10 @@ class Launcher:
         if not self._belongs_to(view):
             self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
         if not self.slots.in_process:
+            # All begin again, those that had finished too.
+            self._done.clear()
+            for slot in self.slots:
+                slot.finished = False
             self._port = _free_port() if self.options.nodes == 1 else master_port(self.options.run_id, view.epoch)
             for slot in self.slots.in_view:
                 self._fill(slot)

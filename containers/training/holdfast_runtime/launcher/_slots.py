@@ -116,6 +116,10 @@ class LocalSlots:
         return [slot for slot in self._slots if slot.rank >= 0]
 
     @property
+    def some_finished(self) -> bool:
+        return any(slot.finished for slot in self._slots)
+
+    @property
     def sharded(self) -> bool:
         return any(slot.ready is not None and slot.ready.sharded for slot in self._slots)
 

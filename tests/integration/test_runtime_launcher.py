@@ -1,0 +1,231 @@
+"""``holdfast-run`` with real processes: what ends, what is started again, what is told, and what is left behind."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from killing import QUICK, ROOT, Job, run_job
+
+PLAIN = """
+import os, signal, sys, time
+out, kind = sys.argv[1:3]
+with open(os.path.join(out, "started"), "a") as file:
+    about = [os.environ[name] for name in ("RANK", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")]
+    file.write(" ".join([*about, str(os.getpid())]) + chr(10))
+if kind == "die-once" and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    os.kill(os.getpid(), signal.SIGKILL)
+if kind == "die":
+    sys.exit(3)
+if kind == "wait":
+    time.sleep(60)
+print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])
+"""
+
+
+class Launchers:
+    """Launchers of one test; all are gone when it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.script = folder / "plain.py"
+        self.script.write_text(PLAIN)
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *options: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
+        path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
+        number = len(self._started)
+        command = [sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", "--deadlines", QUICK]
+        command += ["--socket", str(self.folder / f"{number}.sock"), *options, *program]
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "PYTHONPATH": path}
+        launcher = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+        self._started.append(launcher)
+        return launcher
+
+    def plain(self, kind: str, *options: str) -> subprocess.Popen[str]:
+        """The script above, which says nothing to its launcher."""
+        return self.start(*options, program=(str(self.script), str(self.folder), kind))
+
+    def started(self) -> list[list[str]]:
+        """Rank, port, attempt and pid of every process that has run."""
+        path = self.folder / "started"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def close(self) -> None:
+        for launcher in self._started:
+            launcher.kill()
+            launcher.communicate()
+
+
+@pytest.fixture
+def launchers(tmp_path: Path) -> Iterator[Launchers]:
+    found = Launchers(tmp_path)
+    yield found
+    found.close()
+
+
+def until(condition: Callable[[], bool], *, within_s: float = 20.0) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def free_ports(count: int) -> list[int]:
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [server.getsockname()[1] for server in servers]
+    for server in servers:
+        server.close()
+    return ports
+
+
+def test_a_script_that_says_nothing_is_started_again_as_a_whole_on_another_port(launchers: Launchers) -> None:
+    launcher = launchers.plain("die-once", "--nproc-per-node", "3")
+
+    out, said = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 0, said
+    assert set(out.splitlines()) == {"rank 0 of 3", "rank 1 of 3", "rank 2 of 3"}
+    first, second = (
+        {port for _, port, attempt, _ in launchers.started() if attempt == number} for number in ("0", "1")
+    )
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert "rank 1 of node 0 is lost: it was killed by SIGKILL" in said
+
+
+def test_three_launchers_start_all_ranks_again_when_one_dies(launchers: Launchers) -> None:
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(3))
+
+    started = [launchers.plain("die-once", "--peers", peers, "--node-rank", str(node)) for node in range(3)]
+    said = [launcher.communicate(timeout=40) for launcher in started]
+
+    assert [launcher.returncode for launcher in started] == [0, 0, 0], said
+    assert set("".join(out for out, _ in said).splitlines()) == {"rank 0 of 3", "rank 1 of 3", "rank 2 of 3"}
+
+
+def test_a_script_that_always_fails_ends_the_job_after_the_allowed_restarts(launchers: Launchers) -> None:
+    launcher = launchers.plain("die", "--max-restarts", "2")
+
+    _, said = launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 1
+    assert len(launchers.started()) == 3
+    assert "it ended with exit code 3; --max-restarts allows 2 without progress in between" in said
+
+
+def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) -> None:
+    launcher = launchers.plain("wait", "--nproc-per-node", "2")
+    until(lambda: len(launchers.started()) == 2)
+
+    launcher.send_signal(signal.SIGTERM)
+    launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 128 + signal.SIGTERM
+    assert not any(alive(int(pid)) for *_, pid in launchers.started())
+
+
+def test_nothing_outlives_a_launcher_that_is_killed(launchers: Launchers) -> None:
+    launcher = launchers.plain("wait", "--nproc-per-node", "2")
+    until(lambda: len(launchers.started()) == 2)
+    pids = [int(pid) for *_, pid in launchers.started()]
+    assert all(alive(pid) for pid in pids)
+
+    launcher.kill()
+
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
+    (port,) = free_ports(1)
+    launchers.plain("wait", "--nproc-per-node", "2", "--metrics-port", str(port))
+    until(lambda: len(launchers.started()) == 2)
+    ask = [sys.executable, "-m", "holdfast_runtime.launcher", "status", "--socket", str(launchers.folder / "0.sock")]
+    path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
+    environment = {**os.environ, "PYTHONPATH": path}
+
+    told = json.loads(subprocess.check_output([*ask, "--json"], env=environment, text=True))
+    text = subprocess.check_output(ask, env=environment, text=True)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        metrics = answer.read().decode()
+
+    assert (told["epoch"], told["world_size"], told["nodes"]) == (1, 2, [0])
+    assert {(process["rank"], process["role"]) for process in told["processes"]} == {(0, "rank"), (1, "rank")}
+    assert {process["pid"] for process in told["processes"]} == {int(pid) for *_, pid in launchers.started()}
+    assert "rank 1" in text
+    assert 'holdfast_epoch{node="0"} 1' in metrics
+    assert 'holdfast_local_ranks{node="0"} 2' in metrics
+    assert all(line.startswith("#") or len(line.split()) == 2 for line in metrics.splitlines())
+
+
+def test_a_launcher_that_does_not_know_the_token_is_not_let_in(
+    launchers: Launchers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
+    start = QUICK.replace("start=60", "start=26")
+    monkeypatch.setenv("HOLDFAST_TOKEN", "ours")
+    one = launchers.plain("wait", "--peers", peers, "--node-rank", "0", "--deadlines", start)
+    monkeypatch.setenv("HOLDFAST_TOKEN", "another")
+    other = launchers.plain("wait", "--peers", peers, "--node-rank", "1", "--deadlines", start)
+
+    time.sleep(2.0)
+
+    assert (one.poll(), other.poll()) == (None, None)
+    assert launchers.started() == []
+
+
+def test_a_program_that_is_not_python_is_run_too(launchers: Launchers) -> None:
+    launcher = launchers.start("--nproc-per-node", "2", "--no-python", program=("/bin/sh", "-c", "echo rank $RANK"))
+
+    out, said = launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 0, said
+    assert sorted(out.splitlines()) == ["rank 0", "rank 1"]
+
+
+def test_a_rank_that_hangs_is_replaced_after_the_progress_deadline(tmp_path: Path) -> None:
+    fault = {"kind": "SIGSTOP", "phase": "forward", "rank": 1, "step": 3}
+
+    outcome = run_job(tmp_path, Job(steps=6, ranks=2, faults=(fault,)))
+
+    assert outcome.fired == {0: 1}
+    assert outcome.finished, outcome.text[-2000:]
+    assert "has made no progress for" in outcome.text
+    assert "has not left within 1.2 s and is killed" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--nproc-per-node", "0"], "--nproc-per-node is 0; allowed: 1 or more"),
+        (["--nnodes", "2"], "give --rdzv-endpoint HOST:PORT or --peers"),
+        (["--peers", "here"], "address is 'here'; allowed: HOST:PORT"),
+        (["--deadlines", "leave=1,ready=0.5"], "deadlines must be positive and grow in the order"),
+        (["--deadlines", "lunch=1"], "--deadlines names lunch; allowed: beat"),
+        (["--spare-nodes", "1"], "--spare-nodes is 1; allowed: 0 to 0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_mistake_ends_with_one_message(launchers: Launchers, options: list[str], said: str) -> None:
+    launcher = launchers.plain("wait", *options)
+
+    _, errors = launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 2
+    assert said in errors
+    assert "Traceback" not in errors
