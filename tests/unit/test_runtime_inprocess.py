@@ -523,7 +523,10 @@ def test_state_of_torchs_schedulers_can_be_sent(make: Callable[[torch.optim.Opti
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     state = TrainingState(model, optimizer, scheduler=make(optimizer), added={})
     flat = state.flat()
+
     state.load(Flat(skeleton=read_skeleton(flat.skeleton_bytes()), tensors=flat.tensors))
+
+    assert state.flat().skeleton["scheduler"] == flat.skeleton["scheduler"]
 
 
 # Digests.

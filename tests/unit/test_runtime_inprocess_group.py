@@ -78,8 +78,8 @@ def test_a_listening_socket_is_left_alone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         group = opened({})
         group.release()
-        with socket.create_connection(server.getsockname(), timeout=5.0):
-            pass
+        with socket.create_connection(server.getsockname(), timeout=5.0) as caller:
+            assert not is_broken(caller)
 
 
 class Stuck:
