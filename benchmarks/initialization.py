@@ -77,9 +77,17 @@ def ours(ranks: int) -> float:
         script.write_text(PROGRAM)
         launchers = []
         for node in range(nodes):
-            command = [sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", "--rdzv-id", name]
+            command = [
+                sys.executable,
+                "-m",
+                "holdfast_runtime.launcher",
+                "--preload",
+                "holdfast_runtime.control",
+                "--rdzv-id",
+                name,
+            ]
             command += ["--nproc-per-node", str(ranks // nodes), "--socket", str(folder / f"{node}.sock")]
-            command += ["--deadlines", "heartbeat=60,leave=70,ready=80,minority=90,view=300"]
+            command += ["--deadlines", "beat=5,heartbeat=60,leave=70,ready=80,minority=90"]
             if nodes > 1:
                 command += ["--peers", peers, "--node-rank", str(node)]
             variables = {**os.environ, "PYTHONPATH": path}
