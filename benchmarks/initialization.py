@@ -47,7 +47,7 @@ client.send(Finished(committed_step=0))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
-    parser.add_argument("--ranks", default="16,64,128")
+    parser.add_argument("--ranks", default="16,64,256")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print("ranks   ours          TCPStore      ratio   ours, per rank and log2(ranks)")
@@ -92,7 +92,7 @@ def ours(ranks: int) -> float:
                 command += ["--peers", peers, "--node-rank", str(node)]
             variables = {**os.environ, "PYTHONPATH": path}
             quiet = subprocess.DEVNULL
-            launchers.append(subprocess.Popen([*command, str(script), str(times)], env=variables, stderr=quiet))
+            launchers.append(subprocess.Popen([*command, str(script), str(times)], env=variables, stderr=open("/tmp/hf/l%d.err" % node, "w")))
         try:
             for launcher in launchers:
                 launcher.wait(timeout=300)

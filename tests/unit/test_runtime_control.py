@@ -41,9 +41,9 @@ FROM = [
 ]
 TO = [
     Leave(epoch=2, reason="rank 1 is lost"),
-    View(2, 0, 0, 4, 7, Plan(source="peer", donors=(1, 2)), members=(("host", 1), ("host", 2))),
+    View(2, 0, 0, 4, 7, Plan(source="peer", donors=(1, 2)), hosts=("host", "host"), ports=(1, 2)),
     Stop(reason="the end", exit_code=1),
-    Keys(epoch=1, items=(("a", "Yg=="), ("b", None))),
+    Keys.of(1, {"a": "Yg==", "b": None}),
     Changed(request=2, value="Mw=="),
 ]
 
@@ -100,7 +100,7 @@ def test_an_entry_of_an_older_epoch_does_not_exist() -> None:
     box = KeyBox(lambda _message: None)
     box.put("address", b"old", epoch=1)
 
-    box.take(Keys(epoch=2, items=(("other", base64.b64encode(b"new").decode()),)))
+    box.take(Keys.of(2, {"other": base64.b64encode(b"new").decode()}))
 
     assert not box.has(["address"], epoch=2)
     with pytest.raises(ConnectionError, match="epoch 1 is over"):
@@ -137,12 +137,12 @@ class _Outlet:
         self._net, self._node = net, node
 
     def to_ranks(self, keys: Keys) -> None:
-        self._net.seen[self._node] |= dict(keys.items)
+        self._net.seen[self._node] |= dict(keys.entries)
 
     def to_launchers(self, keys: Keys) -> None:
         for other, node in enumerate(self._net.nodes):
-            if other != self._node:
-                node.take(keys)
+            if other != self._node and node.take(keys):
+                node.share()
 
     def to_launcher(self, node: int, message: ChangeAt | ChangedAt) -> None:
         target = self._net.nodes[node]
@@ -174,9 +174,10 @@ def test_a_counter_is_the_same_for_all_and_loses_nothing() -> None:
 def test_entries_that_come_before_their_view_wait_for_it() -> None:
     net = Net(2)
 
-    net.nodes[0].take(Keys(epoch=2, items=(("early", "Yg=="),)))
+    net.nodes[0].take(Keys.of(2, {"early": "Yg=="}))
     assert "early" not in net.seen[0]
     net.nodes[0].begin(2, nodes=[0, 1])
+    net.nodes[0].share()
 
     assert net.seen[0]["early"] == "Yg=="
 

@@ -21,7 +21,7 @@ def box(said: list[FromRank]) -> KeyBox:
 
 
 def entry(epoch: int, key: str, value: bytes | None) -> Keys:
-    return Keys(epoch=epoch, items=((key, None if value is None else base64.b64encode(value).decode()),))
+    return Keys.of(epoch, {key: None if value is None else base64.b64encode(value).decode()})
 
 
 def test_an_entry_of_an_earlier_epoch_is_not_found_in_a_later_one(box: KeyBox) -> None:

@@ -192,9 +192,8 @@ ODD = st.sampled_from([None, "", "x", -1, 0, 10**9, True, 1.5, [], ["a"], {}, {"
 def test_no_broken_file_makes_the_check_fail(data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(sorted(GOOD)))
     place = data.draw(st.sampled_from(places(GOOD[name])))
-    other = data.draw(st.sampled_from(sorted(places(GOOD[name]), reverse=True)))
-    value = data.draw(ODD)
-    damaged = changed(GOOD[name], {place: value})
+    damaged = changed(GOOD[name], {place: data.draw(ODD)})
+    other = data.draw(st.sampled_from(sorted(places(damaged), reverse=True)))
     if not other.startswith(place) and not place.startswith(other):
         damaged = changed(damaged, {other: data.draw(ODD.filter(lambda odd: odd is not None))})
     path = tmp_path / name

@@ -1,7 +1,7 @@
 """What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
 
 from holdfast_runtime.control._client import ControlClient, LauncherLostError
-from holdfast_runtime.control._codec import Codec, MessageError, from_plain, to_plain
+from holdfast_runtime.control._codec import Codec, MessageError
 from holdfast_runtime.control._deadlines import Deadlines
 from holdfast_runtime.control._keys import KeyBox
 from holdfast_runtime.control._messages import (
@@ -50,6 +50,4 @@ __all__ = [
     "Stop",
     "ToRank",
     "View",
-    "from_plain",
-    "to_plain",
 ]

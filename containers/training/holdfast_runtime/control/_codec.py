@@ -16,6 +16,8 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=vars).encode
+
 
 class MessageError(ValueError):
     """A message is not of the form that both sides agreed on."""
@@ -30,8 +32,7 @@ class Codec(Generic[T]):
 
     def encode(self, message: T) -> bytes:
         """One JSON object without line ends."""
-        name = self._names[type(message)]
-        return json.dumps({"type": name} | to_plain(message), separators=(",", ":")).encode()
+        return _to_json({"type": self._names[type(message)]} | vars(message)).encode()
 
     def decode(self, data: bytes) -> T:
         """The message. Raises MessageError."""
@@ -47,23 +48,6 @@ class Codec(Generic[T]):
         return message
 
 
-def to_plain(value: Any) -> Any:
-    """What json.dumps takes."""
-    if dataclasses.is_dataclass(value):
-        kind: Any = type(value)
-        return {name: to_plain(getattr(value, name)) for name in _field_names(kind)}
-    if isinstance(value, tuple):
-        return [to_plain(item) for item in value]
-    return value
-
-
-def from_plain(kind: type[T], value: Any) -> T:
-    """A value of an annotated type from what json.loads gave. Raises MessageError."""
-    annotated: Any = kind
-    read: T = _reader(annotated)(value, getattr(kind, "__name__", str(kind)))
-    return read
-
-
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(item.name for item in dataclasses.fields(kind))
@@ -73,23 +57,36 @@ def _field_names(kind: type) -> tuple[str, ...]:
 def _reader(kind: Any) -> Reader:
     """The function that checks and converts a value of an annotated type."""
     origin, arguments = get_origin(kind), get_args(kind)
+    scalars = _scalars(kind)
+    if scalars is not None:
+        return _scalar(scalars)
     if origin is Literal:
         return _one_of(arguments)
     if origin is tuple:
         return _sequence(arguments[0]) if arguments[-1] is Ellipsis else _fixed(arguments)
     if origin in (Union, types.UnionType):
         return _union(arguments)
-    if dataclasses.is_dataclass(kind):
-        return _object(kind)
+    return _object(kind)
+
+
+def _scalars(kind: Any) -> frozenset[type] | None:
+    """What JSON may hold for an annotation that has nothing inside; None for one that has."""
+    if get_origin(kind) in (Union, types.UnionType):
+        parts = [_scalars(member) for member in get_args(kind)]
+        return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
     if kind is float:
-        return _scalar((float, int), "a number")
-    return _scalar((kind,), "null" if kind is type(None) else kind.__name__)
+        return frozenset((float, int))
+    return frozenset((kind,)) if kind in (int, str, bool, type(None)) else None
 
 
-def _scalar(kinds: tuple[type, ...], wanted: str) -> Reader:
+def _wanted(kinds: frozenset[type]) -> str:
+    return " or ".join(sorted("null" if kind is type(None) else kind.__name__ for kind in kinds))
+
+
+def _scalar(kinds: frozenset[type]) -> Reader:
     def read(value: Any, path: str) -> Any:
         if type(value) not in kinds:
-            raise MessageError(f"{path} must be {wanted}, got {value!r}")
+            raise MessageError(f"{path} must be {_wanted(kinds)}, got {value!r}")
         return value
 
     return read
@@ -105,11 +102,13 @@ def _one_of(allowed: tuple[Any, ...]) -> Reader:
 
 
 def _sequence(item: Any) -> Reader:
-    inner = _reader(item)
+    inner, scalars = _reader(item), _scalars(item)
 
     def read(value: Any, path: str) -> tuple[Any, ...]:
         if type(value) is not list:
             raise MessageError(f"{path} must be a list, got {value!r}")
+        if scalars is not None and scalars.issuperset(map(type, value)):
+            return tuple(value)
         return tuple([inner(each, path) for each in value])
 
     return read

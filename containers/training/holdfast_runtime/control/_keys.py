@@ -21,40 +21,46 @@ class KeyBox:
         self._send = send
         self._changed = threading.Condition()
         self._epoch = 0
-        self._items: dict[str, bytes] = {}
+        self._items: dict[str, str] = {}
+        """Base64: most of them are never read."""
         self._answers: dict[int, bytes] = {}
         self._requests = itertools.count(1)
         self._closed = ""
 
     def put(self, key: str, value: bytes, *, epoch: int) -> None:
         """Set an entry, for all ranks."""
+        text = base64.b64encode(value).decode()
         with self._changed:
             self._move_to(epoch)
             if epoch == self._epoch:
-                self._items[key] = value
+                self._items[key] = text
                 self._changed.notify_all()
-        self._send(Put(epoch=epoch, key=key, value=base64.b64encode(value).decode()))
+        self._send(Put(epoch=epoch, key=key, value=text))
 
     def get(self, key: str, *, epoch: int, deadline_s: float) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
-        self.wait([key], epoch=epoch, deadline_s=deadline_s)
         with self._changed:
-            return self._items[key]
+            self._wait([key], epoch=epoch, deadline_s=deadline_s)
+            return base64.b64decode(self._items[key])
 
     def wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
         """Until all entries are there. Raises TimeoutError, ConnectionError when the epoch is over."""
-        end = time.monotonic() + deadline_s
         with self._changed:
-            self._move_to(epoch)
-            while True:
-                self._check(epoch)
-                missing = [key for key in keys if key not in self._items]
-                if not missing:
-                    return
-                left = end - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError(f"no rank has set {', '.join(missing[:3])} of epoch {epoch} for {deadline_s} s")
-                self._changed.wait(left)
+            self._wait(keys, epoch=epoch, deadline_s=deadline_s)
+
+    def _wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
+        self._move_to(epoch)
+        end = 0.0
+        while True:
+            self._check(epoch)
+            missing = [key for key in keys if key not in self._items]
+            if not missing:
+                return
+            now = time.monotonic()
+            end = end or now + deadline_s
+            if now >= end:
+                raise TimeoutError(f"no rank has set {', '.join(missing[:3])} of epoch {epoch} for {deadline_s} s")
+            self._changed.wait(end - now)
 
     def has(self, keys: Sequence[str], *, epoch: int) -> bool:
         """Whether all entries are there now."""
@@ -91,11 +97,11 @@ class KeyBox:
             self._move_to(keys.epoch)
             if keys.epoch != self._epoch:
                 return
-            for key, value in keys.items:
+            for key, value in keys.entries:
                 if value is None:
                     self._items.pop(key, None)
                 else:
-                    self._items[key] = base64.b64decode(value)
+                    self._items[key] = value
             self._changed.notify_all()
 
     def changed(self, answer: Changed) -> None:

@@ -5,6 +5,7 @@ A rank that says ``hello`` stays alive through faults of others: it is told to `
 next ``view``. A script that says nothing is restarted as a whole.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,8 +101,10 @@ class View:
     resume_step: int
     """Updates that count: training goes on with the one that follows."""
     plan: Plan
-    members: tuple[tuple[str, int], ...] = ()
-    """Host and port of each rank's process, by rank."""
+    hosts: tuple[str, ...] = ()
+    """Of each rank's process, by rank."""
+    ports: tuple[int, ...] = ()
+    """Where each rank's process sends and receives state, by rank."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Keys:
-    """Entries of the epoch's store, of some or of all ranks. None: the entry was deleted."""
+    """Entries of the epoch's store, of some or of all ranks, as two columns."""
 
     epoch: int
-    items: tuple[tuple[str, str | None], ...]
+    keys: tuple[str, ...]
+    values: tuple[str | None, ...]
+    """Base64; None where the entry was deleted."""
+
+    @staticmethod
+    def of(epoch: int, entries: Mapping[str, str | None]) -> "Keys":
+        """A message with these entries."""
+        return Keys(epoch, tuple(entries), tuple(entries.values()))
+
+    @property
+    def entries(self) -> Iterator[tuple[str, str | None]]:
+        """Key and value of each."""
+        return zip(self.keys, self.values, strict=True)
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ class Member:
             return own if own is not None and own.dtype == dtype and tuple(own.shape) == shape else None
 
         flat = receive(
-            [view.members[donor] for donor in view.plan.donors],
+            [(view.hosts[donor], view.ports[donor]) for donor in view.plan.donors],
             epoch=view.epoch,
             step=view.resume_step,
             into=place,

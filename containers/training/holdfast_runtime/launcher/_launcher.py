@@ -7,6 +7,7 @@ running while others are replaced under it.
 """
 
 import asyncio
+import contextlib
 import signal
 import socket
 import time
@@ -28,7 +29,9 @@ from holdfast_runtime.launcher._wire import Hello as PeerHello
 from holdfast_runtime.membership import Policy, Slot, View
 
 SHARE_AFTER_S = 0.002
-"""Entries of ranks that come within this time go to the others in one message."""
+"""Entries of the store that come within this time go on in one message."""
+LAST_WORDS_S = 0.02
+"""For what a process said before its end to be read."""
 REFILL_AFTER_S = 0.5
 """A spare's place is filled again when the recovery that took it is over."""
 VOTE_AFTER_S = 0.3
@@ -59,7 +62,7 @@ class Launcher:
                 preload=options.preload,
                 log_dir=options.log_dir,
             ),
-            on_exit=self._process_ended,
+            on_exit=lambda *how: self._spawn(self._process_ended(*how)),
         )
         self._agreement: Agreement | None = None
         self._prepared = asyncio.Event()
@@ -146,6 +149,7 @@ class Launcher:
         self._prepared.set()
         if not self.view.epoch:
             self.agreement.trouble("the job begins")
+            self._left()
 
     def _peer_up(self, peer: PeerHello) -> None:
         self._done.pop(peer.node, None)
@@ -174,7 +178,8 @@ class Launcher:
         elif isinstance(message, Warm):
             self._warm()
         elif isinstance(message, Keys):
-            self.keys.take(message)
+            if self.keys.take(message):
+                self._share_soon()
         elif isinstance(message, ChangeAt):
             self.keys.change_here(message)
         elif isinstance(message, ChangedAt):
@@ -217,8 +222,8 @@ class Launcher:
 
     def _rank_says(self, slot: LocalSlot, message: FromRank) -> None:
         if isinstance(message, Put):
-            if self.keys.put(message) and self._sharing is None:
-                self._sharing = self._loop.call_later(SHARE_AFTER_S, self._share)
+            if self.keys.put(message):
+                self._share_soon()
         elif isinstance(message, Change):
             self.keys.change(slot.index, message)
         elif isinstance(message, Progress):
@@ -273,10 +278,13 @@ class Launcher:
         voters = sum(incarnation >= 0 for incarnation in self.view.nodes)
         return voters <= self.options.nodes // 2 + 1
 
-    def _process_ended(self, process: Process, code: int, how: str) -> None:
+    async def _process_ended(self, process: Process, code: int, how: str) -> None:
         slot = self.slots.of(process)
         if slot is None:
             return
+        # A process that has finished says so just before it ends; a child of it may keep the socket open.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(slot.silent.wait(), LAST_WORDS_S)
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self.slots.in_process, self.slots.known_step
         slot.vacate()
@@ -371,7 +379,8 @@ class Launcher:
 
     def _left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
-        if self.wanted and not self._ending and self.slots.all_left(first=self._first):
+        met = self._prepared.is_set() or self.view.epoch
+        if met and self.wanted and not self._ending and self.slots.all_left(first=self._first):
             host = self.options.peers.host
             self.agreement.ready(self.slots.status(incarnation=self.links.incarnation, host=host))
 
@@ -400,6 +409,7 @@ class Launcher:
             self._first = self.agreement.patient = False
         for item in mine:
             self._give(view, item.rank, item.slot)
+        self.keys.share()
         for slot in self.slots:
             if slot.rank < 0:
                 self._loop.call_later(REFILL_AFTER_S, self._fill, slot)
@@ -427,7 +437,8 @@ class Launcher:
                 world_size=len(view.ranks),
                 resume_step=view.resume_step,
                 plan=plan,
-                members=tuple((item.host, item.port) for item in view.ranks),
+                hosts=tuple(item.host for item in view.ranks),
+                ports=tuple(item.port for item in view.ranks),
             )
         )
 
@@ -458,7 +469,8 @@ class Launcher:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _finish_if_all_have(self) -> None:
-        if self.slots.in_view and all(slot.finished for slot in self.slots.in_view):
+        said = self.slots.node in self._done
+        if not said and self.slots.in_view and all(slot.finished for slot in self.slots.in_view):
             mine = Done(exit_code=0, reason="all ranks have finished")
             self._done[self.slots.node] = mine
             self.links.broadcast(mine)
@@ -512,6 +524,10 @@ class Launcher:
     def _end_if_empty(self) -> None:
         if not any(slot.alive for slot in self.slots) and not self._ended.done():
             self._ended.set_result(self._code)
+
+    def _share_soon(self) -> None:
+        if self._sharing is None:
+            self._sharing = self._loop.call_later(SHARE_AFTER_S, self._share)
 
     def _share(self) -> None:
         self._sharing = None

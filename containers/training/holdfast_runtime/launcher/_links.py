@@ -1,8 +1,9 @@
 """
 One TCP connection to every other launcher: a closed one is a death, a silent one too.
 
-Launchers tell each other the addresses they know, so one that answers is enough to find all. Both sides prove that
-they know the job's token before anything else is read.
+Launchers tell each other the addresses they know, so one that answers is enough to find all. Of two, the one of the
+higher node makes the connection; the other only shows where it is, so that there are never two with a message lost in
+one of them. Both sides prove that they know the job's token before anything else is read.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import contextlib
 import hmac
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,15 +22,21 @@ from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, He
 LINE_BYTES = 1 << 26
 RETRY_S = 0.2
 SLOW_RETRY_S = 1.0
+JUDGE_AFTER_S = 0.02
 PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
+
+
+BEAT = LINK.encode(Beat()) + b"\n"
 
 
 @dataclass
 class _Link:
     peer: Hello
-    dialled_by: int
     writer: asyncio.StreamWriter
+    heard_s: float = 0.0
+    silent: bool = False
+    replaced: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -71,6 +79,7 @@ class Links:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
     @property
     def port(self) -> int:
@@ -97,13 +106,18 @@ class Links:
         """Send to a launcher; one that is not in reach gets nothing."""
         link = self._links.get(node)
         if link is not None and not self._closing:
-            link.writer.write(LINK.encode(message) + b"\n")
+            link.writer.write(self._written(message))
 
     def broadcast(self, message: LinkMessage) -> None:
         """Send to all in reach."""
-        line = LINK.encode(message) + b"\n"
-        for link in self._links.values() if not self._closing else ():
-            link.writer.write(line)
+        for node in [*self._links]:
+            self.send(node, message)
+
+    def _written(self, message: LinkMessage) -> bytes:
+        """A message that goes to many is written once."""
+        if self._last[0] is not message:
+            self._last = (message, LINK.encode(message) + b"\n")
+        return self._last[1]
 
     async def close(self) -> None:
         """Close all, after what was sent has gone out."""
@@ -132,7 +146,7 @@ class Links:
     async def _keep_dialling(self, address: Address) -> None:
         """Until this address is that of somebody in reach, or of nobody else than this launcher."""
         tries = 0
-        while address not in self._own:
+        while address not in self._own and not self._closing:  # a wait that just ended does not see its cancellation
             if not any((link.peer.host, link.peer.port) == address for link in self._links.values()):
                 if any(book == address and node in self._links for node, book in self._book.items()):
                     return
@@ -156,7 +170,8 @@ class Links:
                 return
             if not isinstance(answer, Hello) or not self._proves(answer, own.nonce):
                 raise MessageError("the other side does not know the job's token")
-            await self._serve(_Link(peer=answer, dialled_by=self._me.node, writer=writer), reader)
+            if self._objection(answer) is None:
+                await self._serve(_Link(peer=answer, writer=writer), reader)
         finally:
             writer.close()
 
@@ -172,13 +187,17 @@ class Links:
             if not isinstance(caller, Hello) or not self._proves(caller, challenge.nonce):
                 refusal: Refused | None = Refused("the token or the name of the run is another")
             else:
+                self._learn(caller)
                 refusal = self._objection(caller)
+                if refusal is None and caller.node < self._me.node:
+                    self._dial((caller.host, caller.port))
+                    refusal = Refused("the higher node calls")
             if refusal is not None or not isinstance(caller, Hello):
                 writer.write(HANDSHAKE.encode(refusal or Refused("no hello")) + b"\n")
                 await writer.drain()
                 return
             writer.write(HANDSHAKE.encode(self._hello(answering=caller.nonce)) + b"\n")
-            await self._serve(_Link(peer=caller, dialled_by=caller.node, writer=writer), reader)
+            await self._serve(_Link(peer=caller, writer=writer), reader)
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
             pass
         except asyncio.CancelledError:
@@ -198,11 +217,21 @@ class Links:
     def _refused(self, answer: Refused, address: Address) -> None:
         if answer.reason == "this is you":
             self._own.add(address)
-        elif answer.incarnation > self.incarnation:
+        else:
+            self._replace(answer.incarnation)
+
+    def _learn(self, caller: Hello) -> None:
+        """The caller has met a launcher of this node that is not this one: votes of that one must not count as its own."""
+        for node, uid, incarnation in caller.met:
+            if node == self._me.node and uid != self._me.uid:
+                self._replace(incarnation + 1)
+
+    def _replace(self, incarnation: int) -> None:
+        if incarnation > self.incarnation:
             if self._links:
                 self._handlers.taken(f"another launcher has the place of node {self._me.node}")
             else:
-                self.incarnation = answer.incarnation
+                self.incarnation = incarnation
 
     def _hello(self, *, answering: str) -> Hello:
         return Hello(
@@ -213,6 +242,7 @@ class Links:
             host=self._host,
             port=self._port,
             known=tuple((node, *address) for node, address in self._book.items()),
+            met=tuple((node, peer.uid, peer.incarnation) for node, peer in self._met.items()),
             nonce=secrets.token_hex(16),
             proof=self._proof(answering),
         )
@@ -232,24 +262,24 @@ class Links:
     async def _serve(self, link: _Link, reader: asyncio.StreamReader) -> None:
         """From the handshake to the end of a link."""
         node = link.peer.node
-        if not self._take(link):
-            return
+        self._take(link)
         connection = link.writer.get_extra_info("socket")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.heard_s = time.monotonic()
         beating = asyncio.get_running_loop().create_task(self._beat(link))
         why = "its connection was closed"
         try:
-            while True:
-                message = LINK.decode(await self._line(reader))
-                if not isinstance(message, Beat):
-                    self._handlers.message(node, message)
-        except asyncio.TimeoutError:
-            why = f"it was silent for {self._deadlines.heartbeat:g} s"
-        except (OSError, asyncio.IncompleteReadError):
+            while (line := await reader.readline()).endswith(b"\n"):
+                link.heard_s = time.monotonic()
+                if line != BEAT:
+                    self._handlers.message(node, LINK.decode(line))
+        except OSError:
             pass
         except (MessageError, ValueError) as error:
             why = f"it said something else than agreed: {error}"
         finally:
+            if link.silent:
+                why = f"it was silent for {self._deadlines.heartbeat:g} s"
             beating.cancel()
             link.ended.set()
             if self._links.get(node) is link:
@@ -258,21 +288,19 @@ class Links:
                     self._handlers.down(node, why)
                     self._dial((link.peer.host, link.peer.port))
 
-    def _take(self, link: _Link) -> bool:
-        """Whether this link stays: of two between the same launchers, the one that the higher node dialled."""
+    def _take(self, link: _Link) -> None:
+        """The newest link to a node counts; what is still on its way on an older one to the same launcher is read."""
         peer = link.peer
-        before = self._links.get(peer.node)
-        if before is not None and before.peer.uid == peer.uid:
-            if link.dialled_by != max(peer.node, self._me.node):
-                return False
-            self._links[peer.node] = link
-            before.writer.close()
-            return True
+        before = self._links.pop(peer.node, None)
         if before is not None:
-            del self._links[peer.node]
-            before.writer.close()
-            self._handlers.down(peer.node, "another launcher took its place")
+            before.replaced = True
+            with contextlib.suppress(OSError):
+                before.writer.write_eof()
+            if before.peer.uid != peer.uid:
+                self._handlers.down(peer.node, "another launcher took its place")
         self._links[peer.node] = link
+        if before is not None and before.peer.uid == peer.uid:
+            return
         self._met[peer.node] = peer
         self._book[peer.node] = (peer.host, peer.port)
         for node, host, port in peer.known:
@@ -280,10 +308,18 @@ class Links:
                 self._book[node] = (host, port)
                 self._dial((host, port))
         self._handlers.up(peer)
-        return True
 
     async def _beat(self, link: _Link) -> None:
-        line = LINK.encode(Beat()) + b"\n"
+        """Give signs of life, and end a link that gives none."""
+        suspected = False
         while not self._closing:
-            link.writer.write(line)
-            await asyncio.sleep(self._deadlines.beat)
+            if not link.replaced:
+                link.writer.write(BEAT)
+            left_s = link.heard_s + self._deadlines.heartbeat - time.monotonic()
+            if left_s <= 0 and suspected:
+                link.silent = True
+                link.writer.transport.abort()
+                return
+            suspected = left_s <= 0
+            # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
+            await asyncio.sleep(JUDGE_AFTER_S if suspected else min(self._deadlines.beat, left_s))

@@ -42,46 +42,51 @@ class SharedKeys:
         self._owners: tuple[int, ...] = (node,)
         self._items: dict[str, str] = {}
         self._own: dict[str, str] = {}
-        self._fresh: list[tuple[str, str | None]] = []
+        self._fresh: dict[str, str | None] = {}
+        """Not yet sent to other launchers: what local ranks have put."""
+        self._pending: dict[str, str | None] = {}
+        """Not yet sent to local ranks."""
         self._early: list[Keys] = []
 
     def begin(self, epoch: int, *, nodes: Sequence[int]) -> None:
-        """A view is committed, with ranks on these nodes."""
+        """A view is committed, with ranks on these nodes; ``share`` once it was given to the local ranks."""
         self._epoch = epoch
         self._owners = tuple(nodes) or (self._node,)
-        self._items, self._own, self._fresh = {}, {}, []
+        self._items, self._own, self._fresh, self._pending = {}, {}, {}, {}
         early, self._early = self._early, []
         for keys in early:
             self.take(keys)
 
     def put(self, put: Put) -> bool:
-        """An entry of a local rank. Whether it waits to be shared."""
+        """An entry of a local rank. Whether there is something to ``share``."""
         if put.epoch != self._epoch:
             return False
         self._items[put.key] = self._own[put.key] = put.value
-        self._fresh.append((put.key, put.value))
+        self._fresh[put.key] = self._pending[put.key] = put.value
+        return True
+
+    def take(self, keys: Keys) -> bool:
+        """Entries of another launcher's ranks. Whether there is something to ``share``."""
+        if keys.epoch > self._epoch:
+            self._early.append(keys)
+        if keys.epoch != self._epoch:
+            return False
+        for key, value in keys.entries:
+            self._set(Entry(key, value))
+            self._pending[key] = value
         return True
 
     def share(self) -> None:
-        """Send what local ranks have put since the last time."""
+        """Send what has come since the last time, each way in one message."""
         if self._fresh:
-            keys = Keys(epoch=self._epoch, items=tuple(self._fresh))
-            self._fresh = []
-            self._outlet.to_launchers(keys)
-            self._outlet.to_ranks(keys)
-
-    def take(self, keys: Keys) -> None:
-        """Entries of another launcher's ranks."""
-        if keys.epoch > self._epoch:
-            self._early.append(keys)
-        elif keys.epoch == self._epoch:
-            for key, value in keys.items:
-                self._set(Entry(key, value))
-            self._outlet.to_ranks(keys)
+            self._outlet.to_launchers(Keys.of(self._epoch, self._fresh))
+        if self._pending:
+            self._outlet.to_ranks(Keys.of(self._epoch, self._pending))
+        self._fresh, self._pending = {}, {}
 
     def own(self) -> Keys:
         """All entries of local ranks, for a launcher that may have missed some."""
-        return Keys(epoch=self._epoch, items=tuple(self._own.items()))
+        return Keys(self._epoch, tuple(self._own), tuple(self._own.values()))
 
     def change(self, slot: int, change: Change) -> None:
         """A local rank asks for a change."""
@@ -101,9 +106,8 @@ class SharedKeys:
         self._set(entry)
         if entry.value is not None:
             self._own[entry.key] = entry.value
-        keys = Keys(epoch=self._epoch, items=((entry.key, entry.value),))
-        self._outlet.to_launchers(keys)
-        self._outlet.to_ranks(keys)
+        self._fresh[entry.key] = self._pending[entry.key] = entry.value
+        self.share()
         self.answer(ChangedAt(node=asked.node, slot=asked.slot, answer=Changed(change.request, answer)))
 
     def _set(self, entry: Entry) -> None:

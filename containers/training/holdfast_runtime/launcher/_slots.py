@@ -45,6 +45,8 @@ class LocalSlot:
     progress: Progress | None = None
     heard_s: float = field(default_factory=time.monotonic)
     finished: bool = False
+    silent: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether all that the process has said is read."""
     deaths: int = 0
     """Deaths in this place before any view was reached, one after the other."""
 
@@ -68,6 +70,7 @@ class LocalSlot:
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
         """Read what a process says until its end of the line is closed."""
+        self.silent = silent = asyncio.Event()
         reader, self.writer = await asyncio.open_unix_connection(sock=process.control, limit=LINE_BYTES)
         with contextlib.suppress(OSError, MessageError, ValueError):
             while line := await reader.readline():
@@ -76,6 +79,7 @@ class LocalSlot:
                 message = FROM_RANK.decode(line)
                 self._note(message)
                 on_message(self, message)
+        silent.set()
 
     def _note(self, message: FromRank) -> None:
         self.heard_s = time.monotonic()

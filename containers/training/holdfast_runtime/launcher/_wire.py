@@ -26,6 +26,8 @@ class Hello:
     port: int
     known: tuple[tuple[int, str, int], ...]
     """Node, host and port of others."""
+    met: tuple[tuple[int, str, int], ...]
+    """Node, uid and incarnation of others that this launcher has had a link with."""
     nonce: str
     proof: str
     """HMAC of the other side's nonce with the job's token."""

@@ -253,9 +253,9 @@ def _accepted(node: Node, sender: int) -> tuple[Node, list[Action]]:
     if node.proposal is None or len(node.accepts) < node.majority:
         return node, []
     view = node.proposal
-    others = sorted(node.up)
+    others, commit = sorted(node.up), Commit(view)
     node, actions = _commit(node, view)
-    return node, [*(Send(other, Commit(view)) for other in others), *actions]
+    return node, [*(Send(other, commit) for other in others), *actions]
 
 
 def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
