@@ -1,29 +1,35 @@
 """
 From "all processes are there" to "every rank has every address": our membership and store beside torch's TCPStore.
 
-    python benchmarks/initialization.py [--ranks 16,64,128]
+    python benchmarks/initialization.py [--ranks 16,64,256] [--rounds 5]
 
 Each rank sets one address and reads those of all others, as gloo does when it connects a full mesh. Ours are launchers
-of 8 ranks each on loopback, and the time has the agreement on the view in it; the ranks import no torch. TCPStore's
-clients are forked from a process that has imported torch and are connected to the server before its time begins (where
-names cannot be resolved, connecting takes seconds); nothing of torchrun's rendezvous is in it. All is wall time on the
-same cores.
+of 8 ranks each on loopback; the ranks import no torch. The other path is that of torchrun: its agents, one for 8 ranks,
+meet by the c10d rendezvous, then the ranks connect to a TCPStore, wait until all have, and exchange the same addresses;
+they are forked from a process that has imported torch. Importing, starting and assigning ranks is in neither. TCPStore
+looks up a name for each connection: that is kept from asking name servers where this program may mount (as root), since
+a slow one adds seconds. All is wall time on the same cores, one after the other in each round.
 """
 
 import argparse
+import ctypes
 import math
 import multiprocessing
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 PER_NODE = 8
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 
 PROGRAM = """
 import os, sys, time
@@ -39,6 +45,7 @@ others = [f"rank_{rank}" for rank in range(view.world_size)]
 for key in others:
     assert len(client.keys.get(key, epoch=view.epoch, deadline_s=300)) == 120
 done = time.time()
+time.sleep(2.0)  # the end of the first ones must not cost the last ones their time
 with open(os.path.join(sys.argv[1], str(view.rank)), "w") as file:
     file.write(f"{ready} {done}")
 client.send(Finished(committed_step=0))
@@ -48,23 +55,26 @@ client.send(Finished(committed_step=0))
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
     parser.add_argument("--ranks", default="16,64,256")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    print("ranks   ours          TCPStore      ratio   ours, per rank and log2(ranks)")
+    print("ranks      ours   c10d rendezvous + TCPStore   ratio (without rendezvous)   ours per rank and log2(ranks)")
     for ranks in map(int, options.ranks.split(",")):
-        rounds = [(ours(ranks), tcp_store(ranks)) for _ in range(options.rounds)]
-        own = statistics.median(one for one, _ in rounds)
-        other = statistics.median(two for _, two in rounds)
-        ratio = statistics.median(two / one for one, two in rounds)
+        rounds = [(ours(ranks), rendezvous(nodes_of(ranks)), tcp_store(ranks)) for _ in range(options.rounds)]
+        own, met, stored = (statistics.median(column) for column in zip(*rounds, strict=True))
+        ratio = statistics.median((two + three) / one for one, two, three in rounds)
+        alone = statistics.median(three / one for one, _, three in rounds)
         per_rank_us = 1e6 * own / ranks / math.log2(ranks)
-        print(f"{ranks:5}   {own:8.3f} s    {other:8.3f} s    {ratio:5.1f}   {per_rank_us:8.0f} us", flush=True)
+        times = f"{ranks:5}   {own:5.3f} s     {met:8.3f} s + {stored:8.3f} s"
+        print(f"{times}   {ratio:5.1f} ({alone:.1f}) {per_rank_us:24.0f} us", flush=True)
+
+
+def nodes_of(ranks: int) -> int:
+    return max(1, ranks // PER_NODE)
 
 
 def ours(ranks: int) -> float:
     """Seconds."""
-    import socket
-
-    nodes = max(1, ranks // PER_NODE)
+    nodes = nodes_of(ranks)
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(nodes)]
     peers = ",".join(f"127.0.0.1:{server.getsockname()[1]}" for server in servers)
     for server in servers:
@@ -92,7 +102,7 @@ def ours(ranks: int) -> float:
                 command += ["--peers", peers, "--node-rank", str(node)]
             variables = {**os.environ, "PYTHONPATH": path}
             quiet = subprocess.DEVNULL
-            launchers.append(subprocess.Popen([*command, str(script), str(times)], env=variables, stderr=open("/tmp/hf/l%d.err" % node, "w")))
+            launchers.append(subprocess.Popen([*command, str(script), str(times)], env=variables, stderr=quiet))
         try:
             for launcher in launchers:
                 launcher.wait(timeout=300)
@@ -106,53 +116,123 @@ def ours(ranks: int) -> float:
     return max(done for _, done in found) - max(ready for ready, _ in found)
 
 
-def tcp_store(ranks: int) -> float:
-    """Seconds."""
-    context = multiprocessing.get_context("fork")
-    import torch.distributed  # noqa: F401 - the children are forked with it
+class Crowd:
+    """What processes that begin together share."""
 
-    results = context.SimpleQueue()
-    start = context.Event()
-    there = context.Semaphore(0)
-    port = context.Value("i", 0)
-    about = (ranks, port, there, start, results)
-    processes = [context.Process(target=client, args=(rank, *about)) for rank in range(ranks)]
+    def __init__(self, size: int) -> None:
+        context = multiprocessing.get_context("fork")
+        self.size = size
+        self.start = context.Event()
+        self.there = context.Semaphore(0)
+        self.done = context.Barrier(size)
+        self.port = context.Value("i", 0)
+        self.ended = context.SimpleQueue()
+
+
+def together(member: Callable[[int, Crowd], None], size: int) -> float:
+    """Seconds from the moment that all processes are there until the last of them has done its part."""
+    import torch.distributed.elastic.rendezvous.c10d_rendezvous_backend  # noqa: F401 - the children are forked with it
+
+    context = multiprocessing.get_context("fork")
+    result = context.SimpleQueue()
+    process = context.Process(target=crowd, args=(member, size, result))
+    process.start()
+    seconds = float(result.get())
+    process.join()
+    return seconds
+
+
+def crowd(member: Callable[[int, Crowd], None], size: int, result: Any) -> None:
+    """In a process of its own, so that nothing it mounts is seen by others."""
+    keep_names_local()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a warning for each connection that has no name
+    shared = Crowd(size)
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=member, args=(number, shared)) for number in range(size)]
     for process in processes:
         process.start()
     for _ in processes:
-        there.acquire()
+        shared.there.acquire()
     began = time.time()
-    start.set()
-    ended = max(results.get() for _ in processes)
+    shared.start.set()
+    result.put(max(shared.ended.get() for _ in processes) - began)
     for process in processes:
         process.join()
-    return ended - began
 
 
-def client(rank: int, ranks: int, port: Any, there: Any, start: Any, results: Any) -> None:
-    """One rank of the TCPStore."""
-    from datetime import timedelta
+def keep_names_local() -> None:
+    """Names come from files only; without the right to mount nothing is changed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None):
+        return
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write("hosts: files\n")
+    libc.mount(file.name.encode(), b"/etc/nsswitch.conf", None, MS_BIND, None)
+    Path(file.name).unlink()
 
-    from torch.distributed import TCPStore
 
-    limit = timedelta(seconds=300)
+def rendezvous(nodes: int) -> float:
+    """Seconds for torchrun's agents to agree on who is there."""
+    return together(agent, nodes)
+
+
+def agent(number: int, crowd: Crowd) -> None:
+    """One agent of torchrun."""
+    from torch.distributed.elastic.rendezvous import RendezvousParameters
+    from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
+
+    if number == 0:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            crowd.port.value = free.getsockname()[1]
+    crowd.there.release()
+    crowd.start.wait()
+    parameters = RendezvousParameters(
+        backend="c10d",
+        endpoint=f"127.0.0.1:{crowd.port.value}",
+        run_id="benchmark",
+        min_nodes=crowd.size,
+        max_nodes=crowd.size,
+        local_addr="127.0.0.1",
+        is_host=number == 0,
+    )
+    handler = get_rendezvous_handler(parameters)
+    assert handler.next_rendezvous().world_size == crowd.size
+    end(crowd)
+
+
+def tcp_store(ranks: int) -> float:
+    """Seconds for the ranks to connect, to know that all have, and to exchange their addresses."""
+    return together(rank_with_tcp_store, ranks)
+
+
+def rank_with_tcp_store(rank: int, crowd: Crowd) -> None:
+    """One rank."""
+    from torch._C._distributed_c10d import TCPStore
+
+    def connected(port: int) -> Any:
+        limit = timedelta(seconds=300)
+        return TCPStore("127.0.0.1", port, crowd.size, is_master=rank == 0, wait_for_workers=False, timeout=limit)
+
     if rank == 0:
-        store = TCPStore("127.0.0.1", 0, ranks, is_master=True, wait_for_workers=False, timeout=limit)
-        port.value = store.port
-    else:
-        while not port.value:
-            time.sleep(0.001)
-        store = TCPStore("127.0.0.1", port.value, ranks, is_master=False, wait_for_workers=False, timeout=limit)
-    there.release()
-    start.wait()
+        store = connected(0)
+        crowd.port.value = store.port
+    crowd.there.release()
+    crowd.start.wait()
+    if rank:
+        store = connected(crowd.port.value)
+    if store.add("joined", 1) == crowd.size:
+        store.set("all", "1")
+    store.get("all")
     store.set(f"rank_{rank}", b"127.0.0.1:12345" * 8)
-    for other in range(ranks):
+    for other in range(crowd.size):
         assert len(store.get(f"rank_{other}")) == 120
-    results.put(time.time())
-    # The server's process stays until all have read.
-    store.add("done", 1)
-    while rank == 0 and int(store.add("done", 0)) < ranks:
-        time.sleep(0.01)
+    end(crowd)
+
+
+def end(crowd: Crowd) -> NoReturn:
+    """Without taking apart what others still use."""
+    crowd.ended.put(time.time())
+    crowd.done.wait()
     os._exit(0)
 
 

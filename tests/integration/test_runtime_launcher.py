@@ -229,3 +229,42 @@ def test_a_mistake_ends_with_one_message(launchers: Launchers, options: list[str
     assert launcher.returncode == 2
     assert said in errors
     assert "Traceback" not in errors
+
+
+SAYS_AND_ENDS = """
+import os
+from holdfast_runtime.control import ControlClient, Finished, Ready, Stop
+client = ControlClient.from_environment()
+client.send(Ready(committed_step=0, state="none", port=1))
+view = client.receive_view(deadline_s=60)
+if not isinstance(view, Stop):
+    client.send(Finished(committed_step=0))
+os._exit(0)
+"""
+
+
+def test_a_rank_that_ends_right_after_it_has_finished_is_not_called_lost(launchers: Launchers, tmp_path: Path) -> None:
+    script = tmp_path / "ends.py"
+    script.write_text(SAYS_AND_ENDS)
+
+    launcher = launchers.start("--nproc-per-node", "8", program=(str(script),))
+    _, said = launcher.communicate(timeout=60)
+
+    assert launcher.returncode == 0
+    assert "is lost" not in said
+
+
+def test_many_launchers_end_together(launchers: Launchers, tmp_path: Path) -> None:
+    script = tmp_path / "ends.py"
+    script.write_text(SAYS_AND_ENDS)
+    ports = free_ports(16)
+    peers = ",".join(f"127.0.0.1:{port}" for port in ports)
+
+    started = [
+        launchers.start("--peers", peers, "--node-rank", str(node), program=(str(script),))
+        for node in range(len(ports))
+    ]
+    said = [launcher.communicate(timeout=100)[1] for launcher in started]
+
+    assert [launcher.returncode for launcher in started] == [0] * len(ports)
+    assert not [line for lines in said for line in lines.splitlines() if "is lost" in line]

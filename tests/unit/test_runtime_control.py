@@ -144,9 +144,15 @@ class _Outlet:
             if other != self._node and node.take(keys):
                 node.share()
 
-    def to_launcher(self, node: int, message: ChangeAt | ChangedAt) -> None:
+    def to_launcher(self, node: int, message: Keys | ChangeAt | ChangedAt) -> None:
         target = self._net.nodes[node]
-        target.change_here(message) if isinstance(message, ChangeAt) else target.answer(message)
+        if isinstance(message, Keys):
+            target.take(message)
+            target.share()
+        elif isinstance(message, ChangeAt):
+            target.change_here(message)
+        else:
+            target.answer(message)
 
     def to_slot(self, slot: int, message: Changed) -> None:
         self._net.answers.append((self._node, slot, base64.b64decode(message.value).decode()))

@@ -1,7 +1,6 @@
 """The rank's end of the control socket."""
 
 import os
-import select
 import socket
 import threading
 import time
@@ -22,6 +21,7 @@ from holdfast_runtime.control._messages import (
     ToRank,
     View,
 )
+from holdfast_runtime.control._warm_up import warm_up
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
 WAIT_S = 3600.0
@@ -40,18 +40,31 @@ class ControlClient:
     ``on_leave`` is called there, at once. Entries of the store go to ``keys``; views and stops wait for ``receive``.
     """
 
-    def __init__(self, connection: socket.socket, *, on_leave: Callable[[Leave], None] | None = None) -> None:
-        """Say hello and begin to listen. ``on_leave`` must not raise. Default: leaves wait for ``receive`` too."""
+    def __init__(
+        self, connection: socket.socket, *, world_size: int = 1, on_leave: Callable[[Leave], None] | None = None
+    ) -> None:
+        """
+        Say hello and begin to listen.
+
+        Args:
+            world_size: The job's, so that its messages find memory that is warm. Default: 1.
+            on_leave: Must not raise. Default: leaves wait for ``receive`` too.
+        """
         self.keys = KeyBox(self.send)
         self._connection = connection
+        connection.settimeout(None)
         self._on_leave = on_leave
         self._sending = threading.Lock()
         self._arrived = threading.Condition()
         self._inbox: deque[ToRank] = deque()
         self._lost = ""
-        self.send(Hello(pid=os.getpid()))
-        self._thread = threading.Thread(target=self._listen, name="holdfast-control", daemon=True)
+        warm = threading.Event()
+        self._thread = threading.Thread(
+            target=self._listen, args=(world_size, warm), name="holdfast-control", daemon=True
+        )
         self._thread.start()
+        warm.wait()
+        self.send(Hello(pid=os.getpid()))
 
     @staticmethod
     def from_environment(
@@ -59,7 +72,10 @@ class ControlClient:
     ) -> "ControlClient | None":
         """The client of this process, or None where there is no launcher."""
         number = environment.get(VARIABLE)
-        return ControlClient(socket.socket(fileno=int(number)), on_leave=on_leave) if number else None
+        if not number:
+            return None
+        world_size = int(environment.get("WORLD_SIZE") or 1)
+        return ControlClient(socket.socket(fileno=int(number)), world_size=world_size, on_leave=on_leave)
 
     def send(self, message: FromRank) -> None:
         """Send a message. Raises LauncherLostError."""
@@ -94,12 +110,13 @@ class ControlClient:
         """Stop listening."""
         self._connection.close()
 
-    def _listen(self) -> None:
+    def _listen(self, world_size: int, warm: threading.Event) -> None:
+        warm_up(world_size=world_size)
+        warm.set()
         pending = b""
         why = "the launcher has closed the control socket"
         try:
             while True:
-                select.select([self._connection], [], [])
                 data = self._connection.recv(1 << 16)
                 if not data:
                     break

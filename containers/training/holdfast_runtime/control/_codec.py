@@ -49,11 +49,6 @@ class Codec(Generic[T]):
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(item.name for item in dataclasses.fields(kind))
-
-
-@cache
 def _reader(kind: Any) -> Reader:
     """The function that checks and converts a value of an annotated type."""
     origin, arguments = get_origin(kind), get_args(kind)
@@ -141,21 +136,30 @@ def _union(members: tuple[Any, ...]) -> Reader:
 
 
 def _object(kind: Any) -> Reader:
+    if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
+        raise TypeError(f"{kind.__name__} cannot be a message: its fields are set without its __init__")
     hints = get_type_hints(kind)
-    readers = [(name, _reader(hints[name])) for name in _field_names(kind)]
-    required = {
-        item.name
-        for item in dataclasses.fields(kind)
-        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-    }
-    names = frozenset(hints)
+    items = dataclasses.fields(kind)
+    plain = [(item.name, scalars) for item in items if (scalars := _scalars(hints[item.name])) is not None]
+    nested = [(item.name, _reader(hints[item.name])) for item in items if _scalars(hints[item.name]) is None]
+    defaults = {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
+    names = frozenset(item.name for item in items)
 
     def read(value: Any, path: str) -> Any:
         if type(value) is not dict:
             raise MessageError(f"{path} must be an object, got {value!r}")
-        if not (required <= value.keys() <= names):
-            unknown, missing = sorted(value.keys() - names), sorted(required - value.keys())
+        if value.keys() != names:
+            value = defaults | value
+        if value.keys() != names:
+            unknown, missing = sorted(value.keys() - names), sorted(names - value.keys())
             raise MessageError(f"fields of {path} are wrong: unknown {unknown}, missing {missing}")
-        return kind(**{name: reader(value[name], f"{path}.{name}") for name, reader in readers if name in value})
+        for name, kinds in plain:
+            if type(value[name]) not in kinds:
+                raise MessageError(f"{path}.{name} must be {_wanted(kinds)}, got {value[name]!r}")
+        for name, reader in nested:
+            value[name] = reader(value[name], f"{path}.{name}")
+        result = object.__new__(kind)
+        vars(result).update(value)
+        return result
 
     return read

@@ -9,7 +9,7 @@ import base64
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from holdfast_runtime.control._messages import Change, Changed, FromRank, Keys, Put
 
@@ -20,6 +20,8 @@ class KeyBox:
     def __init__(self, send: Callable[[FromRank], None]) -> None:
         self._send = send
         self._changed = threading.Condition()
+        self._awaited: list[set[str]] = []
+        """For each thread that waits, the entries that it still lacks."""
         self._epoch = 0
         self._items: dict[str, str] = {}
         """Base64: most of them are never read."""
@@ -34,14 +36,18 @@ class KeyBox:
             self._move_to(epoch)
             if epoch == self._epoch:
                 self._items[key] = text
-                self._changed.notify_all()
+                self._found([key])
         self._send(Put(epoch=epoch, key=key, value=text))
 
     def get(self, key: str, *, epoch: int, deadline_s: float) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
-        with self._changed:
-            self._wait([key], epoch=epoch, deadline_s=deadline_s)
-            return base64.b64decode(self._items[key])
+        # Most are there already: without the lock, the thread that takes entries is not held up by one that reads all.
+        text = self._items.get(key)
+        if text is None or self._closed or epoch != self._epoch:
+            with self._changed:
+                self._wait([key], epoch=epoch, deadline_s=deadline_s)
+                text = self._items[key]
+        return base64.b64decode(text)
 
     def wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
         """Until all entries are there. Raises TimeoutError, ConnectionError when the epoch is over."""
@@ -50,17 +56,19 @@ class KeyBox:
 
     def _wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
         self._move_to(epoch)
-        end = 0.0
+        end = time.monotonic() + deadline_s
         while True:
             self._check(epoch)
-            missing = [key for key in keys if key not in self._items]
+            missing = {key for key in keys if key not in self._items}
             if not missing:
                 return
-            now = time.monotonic()
-            end = end or now + deadline_s
-            if now >= end:
-                raise TimeoutError(f"no rank has set {', '.join(missing[:3])} of epoch {epoch} for {deadline_s} s")
-            self._changed.wait(end - now)
+            left = end - time.monotonic()
+            if left <= 0:
+                some = ", ".join(sorted(missing)[:3])
+                raise TimeoutError(f"no rank has set {some} of epoch {epoch} for {deadline_s} s")
+            self._awaited.append(missing)
+            self._changed.wait(left)
+            self._awaited = [other for other in self._awaited if other is not missing]
 
     def has(self, keys: Sequence[str], *, epoch: int) -> bool:
         """Whether all entries are there now."""
@@ -102,7 +110,7 @@ class KeyBox:
                     self._items.pop(key, None)
                 else:
                     self._items[key] = value
-            self._changed.notify_all()
+            self._found(self._items)
 
     def changed(self, answer: Changed) -> None:
         """The launcher has changed an entry."""
@@ -122,10 +130,17 @@ class KeyBox:
             self._closed = why
             self._changed.notify_all()
 
+    def _found(self, keys: Collection[str]) -> None:
+        """Wake those who wait, if somebody lacks nothing more."""
+        for missing in self._awaited:
+            missing.difference_update(keys)
+        if not all(self._awaited):
+            self._changed.notify_all()
+
     def _move_to(self, epoch: int) -> None:
         if epoch > self._epoch:
-            self._epoch = epoch
             self._items = {}
+            self._epoch = epoch
 
     def _check(self, epoch: int) -> None:
         if self._closed:

@@ -21,6 +21,7 @@ from holdfast_runtime.launcher._journal import Journal
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
 from holdfast_runtime.launcher._options import Options
 from holdfast_runtime.launcher._processes import Process, Processes, Program
+from holdfast_runtime.launcher._rank_views import rank_views
 from holdfast_runtime.launcher._shared_keys import SharedKeys
 from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
@@ -29,7 +30,9 @@ from holdfast_runtime.launcher._wire import Hello as PeerHello
 from holdfast_runtime.membership import Policy, Slot, View
 
 SHARE_AFTER_S = 0.002
-"""Entries of the store that come within this time go on in one message."""
+"""Entries of the store go on in one message, once no other has come for this time."""
+SHARE_AT_LATEST_S = 0.1
+"""However many keep coming."""
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
 REFILL_AFTER_S = 0.5
@@ -69,6 +72,7 @@ class Launcher:
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._ending = False
         self._sharing: asyncio.TimerHandle | None = None
+        self._share_by = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._done: dict[int, Done] = {}
         self._troubled_s = 0.0
@@ -156,8 +160,6 @@ class Launcher:
         self.agreement.found(peer.node)
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
-        if self.view.epoch:
-            self.links.send(peer.node, self.keys.own())
 
     def _peer_down(self, node: int, why: str) -> None:
         if node in self._done or self._ending:
@@ -407,8 +409,8 @@ class Launcher:
             return
         if any(item.port for item in view.ranks):
             self._first = self.agreement.patient = False
-        for item in mine:
-            self._give(view, item.rank, item.slot)
+        for place, told in rank_views(view, node=me) if mine else ():
+            self._give(told, place)
         self.keys.share()
         for slot in self.slots:
             if slot.rank < 0:
@@ -417,30 +419,15 @@ class Launcher:
     def _belongs_to(self, view: View) -> bool:
         return view.nodes[self.slots.node] == self.links.incarnation
 
-    def _give(self, view: View, rank: int, place: Slot) -> None:
+    def _give(self, view: control.View, place: Slot) -> None:
         """Tell a rank its place; one that died meanwhile is the reason for the next view."""
-        slot = next(slot for slot in self.slots if slot.rank == rank)
+        rank, slot = view.rank, self.slots[place.index]
         if not slot.alive or self.slots.place_of(slot, launcher=self.links.incarnation) != place:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self.slots.node} died while it was chosen")
             self._fill(slot)
             return
-        receivers = tuple(other for other, donors in enumerate(view.donors) if donors and donors[0] == rank)
-        plan = control.Plan(
-            source=view.sources[rank], donors=view.donors[rank], receivers=receivers, lost_steps=view.lost_steps
-        )
         slot.ready, slot.epoch, slot.progress, slot.heard_s = None, view.epoch, None, time.monotonic()
-        slot.send(
-            control.View(
-                epoch=view.epoch,
-                rank=rank,
-                local_rank=slot.index,
-                world_size=len(view.ranks),
-                resume_step=view.resume_step,
-                plan=plan,
-                hosts=tuple(item.host for item in view.ranks),
-                ports=tuple(item.port for item in view.ranks),
-            )
-        )
+        slot.send(view)
 
     def _tell(self, view: View, before: list[int]) -> None:
         """Log what the view changes."""
@@ -526,8 +513,12 @@ class Launcher:
             self._ended.set_result(self._code)
 
     def _share_soon(self) -> None:
+        now = self._loop.time()
         if self._sharing is None:
-            self._sharing = self._loop.call_later(SHARE_AFTER_S, self._share)
+            self._share_by = now + SHARE_AT_LATEST_S
+        else:
+            self._sharing.cancel()
+        self._sharing = self._loop.call_at(min(now + SHARE_AFTER_S, self._share_by), self._share)
 
     def _share(self) -> None:
         self._sharing = None
@@ -559,7 +550,7 @@ class _Outlet:
     def to_launchers(self, keys: Keys) -> None:
         self._launcher.links.broadcast(keys)
 
-    def to_launcher(self, node: int, message: ChangeAt | ChangedAt) -> None:
+    def to_launcher(self, node: int, message: Keys | ChangeAt | ChangedAt) -> None:
         self._launcher.links.send(node, message)
 
     def to_slot(self, slot: int, message: Changed) -> None:

@@ -1,6 +1,7 @@
 """The command ``holdfast-run``."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _launch(options: Options) -> int:
+    gc.freeze()  # what is there now stays: a recovery is not held up by looking through it
     launcher = Launcher(options)
     try:
         async with Reports(launcher):

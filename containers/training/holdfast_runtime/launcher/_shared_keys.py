@@ -1,14 +1,13 @@
 """
-The launcher's side of the store: entries of its ranks go to all launchers at once, and from each to its own ranks.
+The launcher's side of the store: entries of its ranks go to one launcher of the view, and from there to all at once.
 
-A change that must not race (``add``, ``compare_set``, ``delete``) is made by one launcher per key, which the key itself
-determines among those of the view. Pure but for what it hands to ``Outlet``.
+Which one that is changes with each epoch, and it needs no replacement: when a launcher of a view is lost, so is the
+epoch. It puts all changes in one order, so that ``add``, ``compare_set`` and ``delete`` cannot race. Among n launchers
+2n messages suffice where all to all would take n squared. Pure but for what it hands to ``Outlet``.
 """
 
 import base64
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast_runtime.control import Change, Changed, Keys, Put
@@ -20,16 +19,8 @@ class Outlet(Protocol):
 
     def to_ranks(self, keys: Keys) -> None: ...
     def to_launchers(self, keys: Keys) -> None: ...
-    def to_launcher(self, node: int, message: ChangeAt | ChangedAt) -> None: ...
+    def to_launcher(self, node: int, message: Keys | ChangeAt | ChangedAt) -> None: ...
     def to_slot(self, slot: int, message: Changed) -> None: ...
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One key with its base64 value; None when it was deleted."""
-
-    key: str
-    value: str | None
 
 
 class SharedKeys:
@@ -39,83 +30,73 @@ class SharedKeys:
         self._outlet = outlet
         self._node = node
         self._epoch = 0
-        self._owners: tuple[int, ...] = (node,)
+        self._collector = node
         self._items: dict[str, str] = {}
-        self._own: dict[str, str] = {}
+        """All entries, where they are collected."""
         self._fresh: dict[str, str | None] = {}
-        """Not yet sent to other launchers: what local ranks have put."""
-        self._pending: dict[str, str | None] = {}
-        """Not yet sent to local ranks."""
-        self._early: list[Keys] = []
+        """Not yet sent on."""
+        self._early: list[Keys | ChangeAt] = []
 
     def begin(self, epoch: int, *, nodes: Sequence[int]) -> None:
         """A view is committed, with ranks on these nodes; ``share`` once it was given to the local ranks."""
         self._epoch = epoch
-        self._owners = tuple(nodes) or (self._node,)
-        self._items, self._own, self._fresh, self._pending = {}, {}, {}, {}
+        self._collector = nodes[epoch % len(nodes)] if nodes else self._node
+        self._items, self._fresh = {}, {}
         early, self._early = self._early, []
-        for keys in early:
-            self.take(keys)
+        for message in early:
+            if isinstance(message, Keys):
+                self.take(message)
+            else:
+                self.change_here(message)
 
     def put(self, put: Put) -> bool:
         """An entry of a local rank. Whether there is something to ``share``."""
-        if put.epoch != self._epoch:
-            return False
-        self._items[put.key] = self._own[put.key] = put.value
-        self._fresh[put.key] = self._pending[put.key] = put.value
-        return True
+        return put.epoch == self._epoch and self._add({put.key: put.value})
 
     def take(self, keys: Keys) -> bool:
-        """Entries of another launcher's ranks. Whether there is something to ``share``."""
+        """Entries from another launcher. Whether there is something to ``share``."""
         if keys.epoch > self._epoch:
             self._early.append(keys)
         if keys.epoch != self._epoch:
             return False
-        for key, value in keys.entries:
-            self._set(Entry(key, value))
-            self._pending[key] = value
-        return True
+        if self._collector == self._node:
+            return self._add(dict(keys.entries))
+        self._outlet.to_ranks(keys)
+        return False
 
     def share(self) -> None:
-        """Send what has come since the last time, each way in one message."""
-        if self._fresh:
-            self._outlet.to_launchers(Keys.of(self._epoch, self._fresh))
-        if self._pending:
-            self._outlet.to_ranks(Keys.of(self._epoch, self._pending))
-        self._fresh, self._pending = {}, {}
-
-    def own(self) -> Keys:
-        """All entries of local ranks, for a launcher that may have missed some."""
-        return Keys(self._epoch, tuple(self._own), tuple(self._own.values()))
+        """Send on, in one message, what has come since the last time."""
+        if not self._fresh:
+            return
+        keys = Keys.of(self._epoch, self._fresh)
+        self._fresh = {}
+        if self._collector == self._node:
+            self._outlet.to_launchers(keys)
+            self._outlet.to_ranks(keys)
+        else:
+            self._outlet.to_launcher(self._collector, keys)
 
     def change(self, slot: int, change: Change) -> None:
         """A local rank asks for a change."""
-        owner = self._owners[zlib.crc32(change.key.encode()) % len(self._owners)]
-        request = ChangeAt(node=self._node, slot=slot, change=change)
-        if owner == self._node:
-            self.change_here(request)
+        asked = ChangeAt(node=self._node, slot=slot, change=change)
+        if self._collector == self._node:
+            self.change_here(asked)
         else:
-            self._outlet.to_launcher(owner, request)
+            # What ranks here have put before comes before it.
+            self.share()
+            self._outlet.to_launcher(self._collector, asked)
 
     def change_here(self, asked: ChangeAt) -> None:
-        """A change of an entry that this launcher owns."""
+        """A change, where entries are collected: all ranks have it before the one that asked has its answer."""
         change = asked.change
+        if change.epoch > self._epoch:
+            self._early.append(asked)
         if change.epoch != self._epoch:
             return
-        answer, entry = _changed(self._items.get(change.key), change)
-        self._set(entry)
-        if entry.value is not None:
-            self._own[entry.key] = entry.value
-        self._fresh[entry.key] = self._pending[entry.key] = entry.value
+        answer, after = _changed(self._items.get(change.key), change)
+        self._add({change.key: after})
         self.share()
         self.answer(ChangedAt(node=asked.node, slot=asked.slot, answer=Changed(change.request, answer)))
-
-    def _set(self, entry: Entry) -> None:
-        if entry.value is None:
-            self._items.pop(entry.key, None)
-            self._own.pop(entry.key, None)
-        else:
-            self._items[entry.key] = entry.value
 
     def answer(self, changed: ChangedAt) -> None:
         """The answer to a change, on its way to the rank that asked."""
@@ -124,17 +105,27 @@ class SharedKeys:
         else:
             self._outlet.to_launcher(changed.node, changed)
 
+    def _add(self, entries: dict[str, str | None]) -> bool:
+        self._fresh |= entries
+        if self._collector == self._node:
+            for key, value in entries.items():
+                if value is None:
+                    self._items.pop(key, None)
+                else:
+                    self._items[key] = value
+        return True
 
-def _changed(before: str | None, change: Change) -> tuple[str, Entry]:
-    """The answer, and the entry after a change."""
+
+def _changed(before: str | None, change: Change) -> tuple[str, str | None]:
+    """The answer, and the entry after a change; None when it is deleted."""
     if change.operation == "delete":
-        return _encoded(b"0" if before is None else b"1"), Entry(change.key, None)
+        return _encoded(b"0" if before is None else b"1"), None
     if change.operation == "add":
         total = int(base64.b64decode(before or "") or b"0") + change.amount
         after = _encoded(str(total).encode())
-        return after, Entry(change.key, after)
+        return after, after
     after = change.desired if (before or "") == change.expected else (before or change.expected)
-    return after, Entry(change.key, after)
+    return after, after
 
 
 def _encoded(value: bytes) -> str:

@@ -1,0 +1,34 @@
+"""What each local rank is told of a committed view: its own place, and where all others are. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast_runtime import control
+from holdfast_runtime.membership import Slot, View
+
+
+def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
+    """For each rank of a node, the process that has it and what it is told."""
+    receivers: dict[int, list[int]] = {}
+    for receiver, donors in enumerate(view.donors):
+        if donors:
+            receivers.setdefault(donors[0], []).append(receiver)
+    common = control.View(
+        epoch=view.epoch,
+        rank=-1,
+        local_rank=-1,
+        world_size=len(view.ranks),
+        resume_step=view.resume_step,
+        plan=control.Plan(source="fresh", lost_steps=view.lost_steps),
+        hosts=tuple(item.host for item in view.ranks),
+        ports=tuple(item.port for item in view.ranks),
+    )
+    for rank, item in enumerate(view.ranks):
+        if item.slot.node == node:
+            plan = replace(
+                common.plan,
+                source=view.sources[rank],
+                donors=view.donors[rank],
+                receivers=tuple(receivers.get(rank, ())),
+            )
+            yield item.slot, replace(common, rank=rank, local_rank=item.slot.index, plan=plan)
