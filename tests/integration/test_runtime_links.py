@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
 from holdfast_runtime.launcher._wire import Hello, LinkMessage, Trouble
