@@ -221,7 +221,7 @@ class Links:
             self._replace(answer.incarnation)
 
     def _learn(self, caller: Hello) -> None:
-        """The caller may have met another launcher of this node, whose votes must not be taken for those of this one."""
+        """The caller may have met another launcher of this node: its votes must not be taken for this one's."""
         for node, uid, incarnation in caller.met:
             if node == self._me.node and uid != self._me.uid:
                 self._replace(incarnation + 1)
