@@ -25,9 +25,9 @@ $(VENV)/.installed: requirements-dev.txt pyproject.toml
 	@touch $@
 
 # pip and not uv: pip finds a build of torch that the machine's administrator provides, such as a CPU-only one.
-$(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt
+$(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt tests/requirements-torch.txt
 	@echo "installing PyTorch"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r examples/bytelm/requirements.txt
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r examples/bytelm/requirements.txt -r tests/requirements-torch.txt
 	@touch $@
 
 node_modules/.package-lock.json: package-lock.json $(VENV)/.installed

@@ -110,6 +110,11 @@ class Run:
         return self._member.committed_step if self._member else self._alone_step
 
     @property
+    def seed(self) -> int:
+        """Of all random numbers, the same on all ranks; 63 bits."""
+        return self._state.seed
+
+    @property
     def is_logger(self) -> bool:
         """Whether this rank is the one that prints."""
         return self.rank == 0
@@ -123,12 +128,28 @@ class Run:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
         while True:
             while self.step < total:
-                if self._is_next():
-                    yield Step(self, self.step)
-            if self._member is None or self._member.finish():
+                yield from self.attempts(self.step)
+            if self.finish():
                 break
+
+    def attempts(self, number: int) -> Iterator[Step]:
+        """The step that follows ``number`` updates, as often as it takes; for loops that count steps themselves."""
+        while self.step == number:
+            if self._is_next():
+                yield Step(self, number)
+
+    def finish(self) -> bool:
+        """
+        After the last step of a loop that uses ``attempts``: wait for the others.
+
+        Returns:
+            Whether all have finished. Else somebody was lost and ``step`` says where training goes on.
+        """
+        if self._member is not None and not self._member.finish():
+            return False
         if self._checkpoint is not None and self._checkpoint_every:
             self._save(last=True)
+        return True
 
     def all_reduce_mean(self, value: Tensor) -> Tensor:
         """The mean of a tensor over all ranks, inside a step."""

@@ -1,0 +1,9 @@
+"""
+PyTorch Lightning on top of ``Run``: ``Trainer(strategy=HoldfastStrategy())`` under ``holdfast-run``, and nothing else.
+
+``_strategy`` makes each optimizer step one of ``Run``; ``_data`` gives each rank its part of the data, from any batch.
+"""
+
+from holdfast_runtime.lightning._strategy import HoldfastStrategy
+
+__all__ = ["HoldfastStrategy"]

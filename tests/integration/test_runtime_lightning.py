@@ -1,0 +1,45 @@
+"""A training with Lightning goes on bit for bit when ranks die: parameters, batches, clipping and schedule."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killing import Job, Outcome, differences, run_job
+
+pytest.importorskip("pytorch_lightning")
+
+STEPS = 18
+"""Each rank has 7 batches in an epoch, so that there are two and a half."""
+SHAPE: dict[str, Any] = {"program": Path(__file__).with_name("lightning_program.py"), "ranks": 2, "steps": STEPS}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return run_job(tmp_path_factory.mktemp("calm"), Job(**SHAPE))
+
+
+def test_each_rank_has_its_own_part_of_the_data_and_the_same_parameters(calm: Outcome) -> None:
+    assert calm.finished, calm.text[-3000:]
+    assert sorted(calm.steps) == list(range(1, STEPS + 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "rank", "step"),
+    [
+        ("SIGKILL", "bucket:0", 1, 3),
+        ("SIGKILL", "bucket:0", 0, 7),
+        ("SIGKILL", "data", 1, 13),
+        ("SIGKILL", "commit", 0, 9),
+        ("exception", "update", 1, 5),
+    ],
+)
+def test_a_fault_in_the_midst_of_fit_costs_no_bit(
+    calm: Outcome, tmp_path: Path, kind: str, phase: str, rank: int, step: int
+) -> None:
+    fault = {"kind": kind, "phase": phase, "rank": rank, "step": step}
+
+    outcome = run_job(tmp_path, Job(faults=(fault,), **SHAPE))
+
+    assert outcome.finished, outcome.text[-3000:]
+    assert outcome.fired == {0: 1}
+    assert differences(outcome, calm) == []
