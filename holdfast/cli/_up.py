@@ -84,7 +84,7 @@ def _load_environment(path: Path) -> "Environment":
         definition = load_environment(path)
     except EnvironmentFileError as error:
         raise CommandError(str(error)) from None
-    errors = [str(finding) for finding in check(path).findings if finding.severity == "error"]
+    errors = [str(finding) for finding in check(path, errors_only=True).findings]
     if errors:
         raise CommandError("\n".join(errors))
     return definition

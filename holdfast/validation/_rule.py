@@ -121,12 +121,17 @@ def _add(new: Rule) -> None:
     _RULES[new.code] = new
 
 
-def judge(deployment: Deployment) -> list[Finding]:
-    """Everything that the rules find in a deployment, worst first."""
+def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]:
+    """
+    Everything that the rules find in a deployment, worst first.
+
+    Args:
+        errors_only: Leave out what forbids nothing. Default: False.
+    """
     parts = list(deployment.walk())
     found: list[Finding] = []
     for each in _RULES.values():
-        if each.judge is None or each.kind is None:
+        if each.judge is None or each.kind is None or (errors_only and each.severity != "error"):
             continue
         for part in parts:
             if isinstance(part, Missing):
@@ -134,6 +139,8 @@ def judge(deployment: Deployment) -> list[Finding]:
                     found.append(not_checked(each.code, part.path))
             elif isinstance(part, each.kind):
                 found += _judge_one(each, part, deployment)
+    if errors_only:
+        found = [finding for finding in found if finding.severity == "error"]
     return worst_first(dict.fromkeys(found))
 
 

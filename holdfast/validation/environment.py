@@ -36,11 +36,12 @@ class Report:
     suppressed: list[Finding]
 
 
-def check(path: Path, *, facts: Facts | None = None) -> Report:
+def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None) -> Report:
     """
     Judge an environment file.
 
     Args:
+        errors_only: Leave out what forbids nothing. Default: False, all findings.
         facts: Asks the account. Default: nobody does, and rules about it say "not checked".
     """
     try:
@@ -53,8 +54,10 @@ def check(path: Path, *, facts: Facts | None = None) -> Report:
     deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=path.parent)
     if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
-    judged = [finding for finding in judge(deployment) if not _follows(finding, broken)]
+    judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]
     kept, hidden = suppressed([*map(_shape, problems), *judged], document.data, broken)
+    if errors_only:
+        kept = [finding for finding in kept if finding.severity == "error"]
     lines = {dotted(location): line for location, line in document.lines.items()}
     return Report(
         file=document.file,

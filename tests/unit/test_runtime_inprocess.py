@@ -4,6 +4,7 @@ import copy
 import random
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault, Finished, Put, Ready
 from holdfast_runtime.inprocess import _member
 from holdfast_runtime.inprocess._digest import digest_of, weighted_sum
+from holdfast_runtime.inprocess._errors import BrokenError
 from holdfast_runtime.inprocess._state import TrainingState
 from holdfast_runtime.transfer import Flat, read_skeleton
 
@@ -264,6 +266,59 @@ def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> No
     assert launcher.wait(Ready, count=2).committed_step == 2
     assert program.run.epoch == 2
     assert program.digest() == calm(4)
+
+
+class SleepingWork:
+    """A collective of gloo whose thread sleeps on, whatever happens to its connections."""
+
+    ends_after = 1 << 30
+    error = ""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> None:
+        if self.is_completed():
+            if self.error:
+                raise RuntimeError(self.error)
+            return
+        self.looks += 1
+        threading.Event().wait(timeout.total_seconds() / 10)
+        raise RuntimeError("Operation timed out!")
+
+    def is_completed(self) -> bool:
+        return self.looks >= self.ends_after
+
+
+def test_a_collective_that_never_ends_is_left_all_the_same(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    member, work = program.run._member, SleepingWork()
+    assert member is not None
+    threading.Timer(0.1, launcher.leave, [2]).start()
+
+    with pytest.raises(BrokenError, match="epoch 1 is over"):
+        member.wait(work)
+
+    assert work.looks >= 1
+    launcher.view(2, source="fresh")
+    program.train(2)
+
+
+def test_a_collective_that_takes_long_is_waited_for_and_its_error_is_its_own(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    member, work = program.run._member, SleepingWork()
+    assert member is not None
+    work.ends_after = 3
+
+    member.wait(work)
+
+    assert work.looks == 3
+    work.error = "connection reset by peer"
+    with pytest.raises(RuntimeError, match="reset by peer"):
+        member.wait(work)
+    program.train(1)
 
 
 def test_a_leave_during_an_evaluation_between_steps_does_not_break_the_evaluation(launcher: FakeLauncher) -> None:

@@ -176,6 +176,13 @@ def test_no_error_and_no_warning_is_found_in_the_environments(path: Path) -> Non
     assert [finding for finding in check(path).findings if finding.severity != "not-checked"] == []
 
 
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("HF*.yaml"))[::9], ids=lambda path: path.stem)
+def test_errors_only_leaves_out_what_forbids_nothing_and_nothing_else(path: Path) -> None:
+    everything = [finding for finding in check(path).findings if finding.severity == "error"]
+
+    assert check(path, errors_only=True).findings == everything
+
+
 GOOD = {name: yaml.safe_load((EXAMPLES / name).read_text()) for name in ("slurm.yaml", "eks.yaml")}
 
 

@@ -9,6 +9,8 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -39,6 +41,7 @@ from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 RELEASE_EVERY_S = 0.02
 NOTICE_S = 0.1
 """How long after an error of a collective the launcher may take to say that somebody is gone."""
+LOOK_UP = timedelta(seconds=0.2)
 REPLICA = "replica"
 EXPECTED = (RuntimeError, OSError, TransferError)
 """What a peer that dies during recovery can cause."""
@@ -101,6 +104,21 @@ class Member:
         if self.must_leave:
             raise BrokenError(f"epoch {self.epoch} is over")
 
+    def wait(self, work: Any) -> None:
+        """
+        Until a collective is done.
+
+        Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
+
+        Raises:
+            RuntimeError: it failed, or the epoch is over.
+        """
+        if self._group.backend == "nccl":
+            work.wait()
+            return
+        while not _ended(work):
+            self.check()
+
     def progress(self, phase: Phase) -> None:
         """Tell the launcher that this process is alive."""
         self._control.send(Progress(step=self.committed_step, phase=phase))
@@ -146,7 +164,7 @@ class Member:
             self.check()
             if self.world_size > 1:
                 self.progress("vote")
-                dist.all_reduce(torch.ones(1, device=self._device))
+                self.wait(dist.all_reduce(torch.ones(1, device=self._device), async_op=True))
         except RuntimeError as error:
             if self.join(str(error)):
                 return False
@@ -244,7 +262,7 @@ class Member:
         if fresh:
             seed = torch.tensor(self._state.seed, device=self._device)
             for tensor in (seed, *self._state.places()):
-                dist.broadcast(tensor, src=0)
+                self.wait(dist.broadcast(tensor, src=0, async_op=True))
             self._state.seed = int(seed)
 
     def _confirm(self) -> None:
@@ -253,7 +271,7 @@ class Member:
             return
         tail = torch.zeros(_vote.LENGTH, device=self._device)
         _vote.cast(tail, step=self.committed_step, digest=self._state.digest(), loss=0.0)
-        dist.all_reduce(tail)
+        self.wait(dist.all_reduce(tail, async_op=True))
         self.judge(_vote.count(tail, world_size=self.world_size))
 
     def judge(self, outcome: _vote.Outcome) -> None:
@@ -281,3 +299,14 @@ class Member:
     @property
     def _device(self) -> torch.device:
         return torch.device("cuda") if self._group.backend == "nccl" else torch.device("cpu")
+
+
+def _ended(work: Any) -> bool:
+    """Whether a collective has ended, after a while. Raises its error."""
+    try:
+        work.wait(LOOK_UP)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # its own error, or none
+    return True

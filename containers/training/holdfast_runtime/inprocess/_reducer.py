@@ -40,6 +40,7 @@ class Reducer:
         parameters: In the order of the model, the same on all ranks.
         tail: Numbers of 32 bits that go with the last bucket.
         on_bucket: Called with a bucket's number before its collective begins. May raise.
+        wait: For a collective to end. Default: for as long as it takes.
     """
 
     def __init__(
@@ -49,9 +50,11 @@ class Reducer:
         tail: int,
         bucket_bytes: int = BUCKET_BYTES,
         on_bucket: Callable[[int], None] = lambda _number: None,
+        wait: Callable[[Any], object] = lambda work: work.wait(),
     ) -> None:
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         self._on_bucket = on_bucket
+        self._wait = wait
         self._layout = layout(trained, bucket_bytes=bucket_bytes)
         self._device = trained[0].device if trained else torch.device("cpu")
         # The tail goes in the memory of the last bucket where that is of its type, so it costs no collective.
@@ -131,7 +134,7 @@ class Reducer:
         if from_first is not None:
             self._works.append(dist.broadcast(from_first, src=0, async_op=True))
         for work in self._works:
-            work.wait()
+            self._wait(work)
         self._active = False
 
     def _hook(self, number: int, index: int) -> Callable[[Tensor], None]:

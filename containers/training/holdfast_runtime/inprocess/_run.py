@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -75,7 +76,11 @@ class Run:
             else None
         )
         self._reducer = Reducer(
-            list(model.parameters()), tail=_vote.LENGTH, bucket_bytes=bucket_bytes, on_bucket=self._bucket
+            list(model.parameters()),
+            tail=_vote.LENGTH,
+            bucket_bytes=bucket_bytes,
+            on_bucket=self._bucket,
+            wait=self._wait_for,
         )
         self._in_step = False
         """Between a step's beginning and its update: where the end of the epoch is an error that the step takes."""
@@ -155,7 +160,7 @@ class Run:
         """The mean of a tensor over all ranks, inside a step."""
         if self.world_size > 1:
             value = value.detach().clone()
-            dist.all_reduce(value)
+            self._wait_for(dist.all_reduce(value, async_op=True))
             value /= self.world_size
         return value
 
@@ -252,6 +257,10 @@ class Run:
     def _bucket(self, number: int) -> None:
         if self._member is not None:
             self._point(f"bucket:{number}")
+
+    def _wait_for(self, work: Any) -> None:
+        if self._member is not None:
+            self._member.wait(work)
 
     def _point(self, phase: str) -> None:
         if self._member is not None and self._in_step:

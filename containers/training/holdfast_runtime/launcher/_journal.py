@@ -5,7 +5,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from holdfast_common import EventLog
+from holdfast_common import EventLog, kinds
+from holdfast_runtime.membership import View
 
 
 @dataclass
@@ -42,6 +43,35 @@ class Journal:
     def died(self, how: str) -> None:
         """Count a process's death by its kind."""
         self.deaths[how] = self.deaths.get(how, 0) + 1
+
+    def view(self, view: View, *, seconds: float, taken: list[int], recovered: bool) -> None:
+        """
+        A view is committed.
+
+        Args:
+            seconds: Since the trouble that it follows.
+            taken: Ranks that spares of this node got.
+            recovered: Whether it follows a fault.
+        """
+        nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
+        what = f"epoch {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
+        what += f", step {view.resume_step}"
+        if view.lost_steps:
+            what += f", {view.lost_steps} committed steps are done again"
+        if view.epoch > 1:
+            what += f"; agreed in {1000 * seconds:.0f} ms"
+        self.say(what + (f"; here spares take ranks {taken}" if taken else ""))
+        if recovered:
+            self.recovered(seconds=seconds, steps_lost=view.lost_steps)
+        self.event(
+            kinds.VIEW_COMMITTED,
+            duration_s=seconds,
+            epoch=view.epoch,
+            step=view.resume_step,
+            lost_steps=view.lost_steps,
+            spares=len(view.spares),
+            nodes=",".join(map(str, nodes)),
+        )
 
     def recovered(self, *, seconds: float, steps_lost: int) -> None:
         """Count a view that followed trouble."""

@@ -15,24 +15,20 @@ from collections.abc import Coroutine
 
 from holdfast_common import EventLog, kinds
 from holdfast_runtime import control
-from holdfast_runtime.control import Change, Changed, Fault, FromRank, Hello, Keys, Progress, Put, Ready
+from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Ready
 from holdfast_runtime.launcher._agreement import Agreement, Effects
 from holdfast_runtime.launcher._journal import Journal
+from holdfast_runtime.launcher._key_post import KeyPost
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
 from holdfast_runtime.launcher._options import Options
 from holdfast_runtime.launcher._processes import Process, Processes, Program
 from holdfast_runtime.launcher._rank_views import rank_views
-from holdfast_runtime.launcher._shared_keys import SharedKeys
 from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
 from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
 from holdfast_runtime.membership import Policy, Slot, View
 
-SHARE_AFTER_S = 0.002
-"""Entries of the store go on in one message, once no other has come for this time."""
-SHARE_AT_LATEST_S = 0.1
-"""However many keep coming."""
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
 REFILL_AFTER_S = 0.5
@@ -55,7 +51,7 @@ class Launcher:
         identity = Identity(node=options.node_rank, run_id=options.run_id, token=options.token)
         handlers = Handlers(up=self._peer_up, down=self._peer_down, message=self._peer_says, taken=self._give_up)
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
-        self.keys = SharedKeys(_Outlet(self), node=options.node_rank)
+        self._keys = KeyPost(slots=self.slots, links=self.links)
         self._loop = asyncio.get_running_loop()
         self._processes = Processes(
             Program(
@@ -71,8 +67,6 @@ class Launcher:
         self._prepared = asyncio.Event()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._ending = False
-        self._sharing: asyncio.TimerHandle | None = None
-        self._share_by = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._done: dict[int, Done] = {}
         self._troubled_s = 0.0
@@ -179,13 +173,8 @@ class Launcher:
                 self.agreement.trouble(message.reason)
         elif isinstance(message, Warm):
             self._warm()
-        elif isinstance(message, Keys):
-            if self.keys.take(message):
-                self._share_soon()
-        elif isinstance(message, ChangeAt):
-            self.keys.change_here(message)
-        elif isinstance(message, ChangedAt):
-            self.keys.answer(message)
+        elif isinstance(message, Keys | ChangeAt | ChangedAt):
+            self._keys.from_launcher(message)
         elif isinstance(message, Done):
             self._peer_done(node, message)
         else:
@@ -223,11 +212,8 @@ class Launcher:
         await slot.listen(process, self._rank_says)
 
     def _rank_says(self, slot: LocalSlot, message: FromRank) -> None:
-        if isinstance(message, Put):
-            if self.keys.put(message):
-                self._share_soon()
-        elif isinstance(message, Change):
-            self.keys.change(slot.index, message)
+        if isinstance(message, Put | Change):
+            self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
             self.slots.learn(message.step)
         elif isinstance(message, Hello):
@@ -389,7 +375,7 @@ class Launcher:
     def _install(self, view: View) -> None:
         """Give the view to the local processes."""
         me = self.slots.node
-        self.keys.begin(view.epoch, nodes=sorted({item.slot.node for item in view.ranks}))
+        self._keys.begin(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self._belongs_to(view) else []
         before = [slot.rank for slot in self.slots]
@@ -411,7 +397,7 @@ class Launcher:
             self._first = self.agreement.patient = False
         for place, told in rank_views(view, node=me) if mine else ():
             self._give(told, place)
-        self.keys.share()
+        self._keys.share()
         for slot in self.slots:
             if slot.rank < 0:
                 self._loop.call_later(REFILL_AFTER_S, self._fill, slot)
@@ -431,26 +417,12 @@ class Launcher:
 
     def _tell(self, view: View, before: list[int]) -> None:
         """Log what the view changes."""
-        nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
-        seconds = time.monotonic() - self._troubled_s if self._troubled_s else 0.0
         taken = [slot.rank for slot, rank in zip(self.slots, before, strict=True) if rank < 0 <= slot.rank]
-        what = f"epoch {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
-        what += f", step {view.resume_step}"
-        if view.lost_steps:
-            what += f", {view.lost_steps} committed steps are done again"
-        if view.epoch > 1:
-            what += f"; agreed in {1000 * seconds:.0f} ms"
-        self.journal.say(what + (f"; here spares take ranks {taken}" if taken and not self._first else ""))
-        if view.epoch > 1 and not self._first:
-            self.journal.recovered(seconds=seconds, steps_lost=view.lost_steps)
-        self.journal.event(
-            kinds.VIEW_COMMITTED,
-            duration_s=seconds,
-            epoch=view.epoch,
-            step=view.resume_step,
-            lost_steps=view.lost_steps,
-            spares=len(view.spares),
-            nodes=",".join(map(str, nodes)),
+        self.journal.view(
+            view,
+            seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
+            taken=[] if self._first else taken,
+            recovered=view.epoch > 1 and not self._first,
         )
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -512,18 +484,6 @@ class Launcher:
         if not any(slot.alive for slot in self.slots) and not self._ended.done():
             self._ended.set_result(self._code)
 
-    def _share_soon(self) -> None:
-        now = self._loop.time()
-        if self._sharing is None:
-            self._share_by = now + SHARE_AT_LATEST_S
-        else:
-            self._sharing.cancel()
-        self._sharing = self._loop.call_at(min(now + SHARE_AFTER_S, self._share_by), self._share)
-
-    def _share(self) -> None:
-        self._sharing = None
-        self.keys.share()
-
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -533,25 +493,3 @@ class Launcher:
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
-
-
-class _Outlet:
-    """Where the store's messages go."""
-
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
-
-    def to_ranks(self, keys: Keys) -> None:
-        line = control.TO_RANK.encode(keys) + b"\n"
-        for slot in self._launcher.slots.in_view:
-            if slot.writer is not None:
-                slot.writer.write(line)
-
-    def to_launchers(self, keys: Keys) -> None:
-        self._launcher.links.broadcast(keys)
-
-    def to_launcher(self, node: int, message: Keys | ChangeAt | ChangedAt) -> None:
-        self._launcher.links.send(node, message)
-
-    def to_slot(self, slot: int, message: Changed) -> None:
-        self._launcher.slots[slot].send(message)
