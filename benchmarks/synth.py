@@ -3,8 +3,9 @@ What the constructs cost: synthesis of an environment beside the same resources 
 
 Both are whole programs: Python starts, imports the CDK, builds the tree, writes template and assets. The L1 program is
 generated from the template that the constructs made, checked to give the same resources again, and timed in turns with
-it. It is written as anybody writes one; ``app.py`` also switches Python's garbage collector off, and ``--collector-off``
-does so in both. Run with nothing else on the machine: ``python benchmarks/synth.py [ENVIRONMENT] [--rounds N]``.
+it. It is written as anybody writes one; ``app.py`` also switches Python's garbage collector off, which is not due to
+the constructs: ``--collector-off`` does so in both. Run with nothing else on the machine:
+``python benchmarks/synth.py [ENVIRONMENT] [--rounds N]``.
 """
 
 import argparse
