@@ -1,5 +1,14 @@
 """What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
 
+from holdfast_runtime.control._cache_folder import ROOT as CACHE_ROOT
+from holdfast_runtime.control._cache_folder import VARIABLE as CACHE_VARIABLE
+from holdfast_runtime.control._cache_folder import (
+    cache_folder,
+    open_unbuffered,
+    own_cache,
+    remove_abandoned,
+    use_folder,
+)
 from holdfast_runtime.control._client import ControlClient, LauncherLostError
 from holdfast_runtime.control._codec import Codec, MessageError
 from holdfast_runtime.control._deadlines import Deadlines
@@ -26,6 +35,8 @@ from holdfast_runtime.control._messages import (
 )
 
 __all__ = [
+    "CACHE_ROOT",
+    "CACHE_VARIABLE",
     "FROM_RANK",
     "TO_RANK",
     "Change",
@@ -50,4 +61,9 @@ __all__ = [
     "Stop",
     "ToRank",
     "View",
+    "cache_folder",
+    "open_unbuffered",
+    "own_cache",
+    "remove_abandoned",
+    "use_folder",
 ]

@@ -4,8 +4,8 @@ Data that needs no loader: token files mapped into memory, batches computed from
 It needs numpy, and torch only in ``Batch.torch``. ``python -m holdfast_runtime.data`` builds the files.
 """
 
-from holdfast_runtime.data._cache import DecodedCache, cache_folder
-from holdfast_runtime.data._cache_owner import own_cache, remove_abandoned
+from holdfast_runtime.control import cache_folder, own_cache, remove_abandoned
+from holdfast_runtime.data._cache import DecodedCache
 from holdfast_runtime.data._dataset import Batch, Dataset, Source
 from holdfast_runtime.data._format import NO_END, DataError, Header
 from holdfast_runtime.data._packing import IGNORED

@@ -19,7 +19,6 @@ import fcntl
 import hashlib
 import io
 import os
-import re
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -30,10 +29,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from holdfast_runtime.control import CACHE_ROOT as ROOT
+from holdfast_runtime.control import CACHE_VARIABLE as VARIABLE
+from holdfast_runtime.control import cache_folder, open_unbuffered, use_folder
 from holdfast_runtime.data._format import DataError
-
-ROOT = Path("/dev/shm")  # noqa: S108 - shared memory is the point
-PREFIX = "holdfast-cache-"
 
 _KEEP = 0.9
 _WAIT_S = 0.002
@@ -42,32 +41,31 @@ _BOOKS = struct.Struct("<Q")
 Array = npt.NDArray[Any]
 
 
-def cache_folder(job: str, *, root: Path = ROOT) -> Path:
-    """Where the cache of a job is on every node."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", job):
-        raise DataError(f"a job's name is 1 to 100 of A-Z a-z 0-9 . _ -, and starts with none of . _ -; got {job!r}")
-    return root / f"{PREFIX}{job}"
-
-
 class DecodedCache(AbstractContextManager["DecodedCache"]):
     """
     A cache of arrays, one per node and job.
 
     Args:
-        job: names the cache; the same on all ranks of a node.
+        job: names the cache; the same on all ranks of a node. Default: the one that this process's launcher owns, and
+            removes at the end.
         limit_bytes: that entries and unfinished ones may take. Entries that were not used for long go first; memory
             of one that a process has mapped is free when it lets go.
         wait_s: how long to wait for another process that decodes the same, before decoding it here. Default: 60
         root: a folder in memory. Default: /dev/shm
     """
 
-    def __init__(self, job: str, *, limit_bytes: int, wait_s: float = 60.0, root: Path = ROOT) -> None:
+    def __init__(self, job: str | None = None, *, limit_bytes: int, wait_s: float = 60.0, root: Path = ROOT) -> None:
         if limit_bytes < 1:
             raise DataError(f"limit_bytes must be positive, got {limit_bytes}")
-        self.folder = cache_folder(job, root=root)
+        if job is None and VARIABLE not in os.environ:
+            raise DataError("no launcher owns a cache here; start the script with holdfast-run, or name the job")
         self.limit_bytes = limit_bytes
         self._wait_s = wait_s
-        self._used = use_folder(self.folder)
+        try:
+            self.folder = cache_folder(os.environ[VARIABLE] if job is None else job, root=root)
+            self._used = use_folder(self.folder)
+        except (ValueError, OSError) as error:
+            raise DataError(f"{error}") from None
         with self._books() as books:
             _record(books, self._make_room(0))
 
@@ -113,7 +111,7 @@ class DecodedCache(AbstractContextManager["DecodedCache"]):
         path = entry.with_suffix(".partial")
         with contextlib.ExitStack() as stack:
             with self._books():
-                file = stack.enter_context(_open(path))
+                file = stack.enter_context(open_unbuffered(path))
                 if entry.exists() or not _lock(file):
                     yield None
                     return
@@ -184,22 +182,9 @@ class DecodedCache(AbstractContextManager["DecodedCache"]):
 
     @contextmanager
     def _books(self) -> Iterator[BinaryIO]:
-        with _open(self.folder / "books") as file:
+        with open_unbuffered(self.folder / "books") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file
-
-
-def use_folder(folder: Path) -> BinaryIO:
-    """Make a cache folder if there is none, and hold it until the file that is given back is closed."""
-    for _ in range(100):
-        with contextlib.suppress(FileNotFoundError):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            file = _open(folder / "used")
-            fcntl.flock(file, fcntl.LOCK_SH)
-            if os.fstat(file.fileno()).st_nlink:
-                return file
-            file.close()
-    raise DataError(f"{folder} is removed again and again; give the jobs of this node different names")
 
 
 def _mapped(entry: Path) -> Array | None:
@@ -211,11 +196,6 @@ def _mapped(entry: Path) -> Array | None:
     with contextlib.suppress(FileNotFoundError):
         os.utime(entry)
     return array
-
-
-def _open(path: Path) -> BinaryIO:
-    """For reading and writing at any place, made when it is not there, unbuffered."""
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b", buffering=0)
 
 
 def _write(file: BinaryIO, data: memoryview) -> None:

@@ -1,13 +1,16 @@
 """The command ``holdfast-run``."""
 
 import asyncio
+import contextlib
 import gc
 import sys
 from collections.abc import Sequence
 
+from holdfast_runtime.control import own_cache
 from holdfast_runtime.launcher._launcher import Launcher
 from holdfast_runtime.launcher._options import Options, parse_options
 from holdfast_runtime.launcher._report import Reports, print_status
+from holdfast_runtime.launcher._variables import cache_job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,8 +25,13 @@ async def _launch(options: Options) -> int:
     gc.freeze()  # what is there now stays: a recovery is not held up by looking through it
     launcher = Launcher(options)
     try:
-        async with Reports(launcher):
-            return await launcher.run()
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(own_cache(cache_job(options)))
+            except OSError as error:
+                launcher.journal.say(f"no memory for decoded data: {error}")
+            async with Reports(launcher):
+                return await launcher.run()
     except OSError as error:
         launcher.journal.say(f"{error}")
         return 2

@@ -4,6 +4,7 @@ import os
 import zlib
 from collections.abc import Mapping
 
+from holdfast_runtime.control import CACHE_VARIABLE
 from holdfast_runtime.launcher._options import Options
 
 PORTS = range(20_000, 30_000)
@@ -47,9 +48,15 @@ def variables(
         "HOLDFAST_SLOT": str(slot),
         "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
         "HOLDFAST_DEADLINES": options.deadlines.to_json(),
+        CACHE_VARIABLE: cache_job(options),
     }
     threads = {} if "OMP_NUM_THREADS" in base or options.processes == 1 else {"OMP_NUM_THREADS": "1"}
     return {**base, **threads, **own}
+
+
+def cache_job(options: Options) -> str:
+    """Names the cache of decoded data: one for each node of a run, also where nodes share a machine."""
+    return f"{zlib.crc32(options.run_id.encode()):08x}-{options.node_rank}"
 
 
 def master_port(run_id: str, epoch: int) -> int:
