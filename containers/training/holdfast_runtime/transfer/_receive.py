@@ -5,7 +5,6 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import torch
@@ -109,22 +108,18 @@ class _Receiver:
         if (header.epoch, header.step) != (request.epoch, request.step):
             raise WireError(f"offered is epoch {header.epoch}, step {header.step}")
         checksums: list[int] = []
-        checks: list[Future[None]] = []
         done = 0
-        with ThreadPoolExecutor(1) as behind:
-            for chunk in chunks_of(self._memory(header)):
-                size, checksum = CHUNK.unpack(line.read(CHUNK.size))
-                due = sum(map(len, chunk))
-                if size != due:
-                    raise WireError(f"a chunk has {size} bytes, {due} were due")
-                line.read_into(chunk)
-                self._faults.point("copy-in")
-                checksums.append(checksum)
-                checks.append(behind.submit(_check, chunk, checksum, len(checksums)))
-                done += size
-                self._unstage(done)
-            for check in checks:
-                check.result()
+        for chunk in chunks_of(self._memory(header)):
+            size, checksum = CHUNK.unpack(line.read(CHUNK.size))
+            due = sum(map(len, chunk))
+            if size != due:
+                raise WireError(f"a chunk has {size} bytes, {due} were due")
+            line.read_into(chunk)
+            self._faults.point("copy-in")
+            checksums.append(checksum)
+            _check(chunk, checksum, len(checksums))
+            done += size
+            self._unstage(done)
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
             raise WireError("the digest of the whole is not the donor's")

@@ -6,8 +6,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from holdfast_runtime.faults import Injector
@@ -115,10 +114,9 @@ class Server:
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
         line.send_object(header)
         checksums: list[int] = []
-        with ThreadPoolExecutor(1) as ahead:
-            for chunk, checksum in _with_checksums(chunks_of(_memory(skeleton, flat)), ahead):
-                checksums.append(checksum)
-                self._send_chunk(line, chunk, checksum)
+        for chunk in chunks_of(_memory(skeleton, flat)):
+            checksums.append(checksum_of(chunk))
+            self._send_chunk(line, chunk, checksums[-1])
         # What was sent before this is of one step only if the offer still holds now.
         line.check()
         line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
@@ -149,17 +147,3 @@ def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:
     yield memoryview(skeleton)
     for tensor in flat.tensors:
         yield tensor_bytes(tensor)
-
-
-def _with_checksums(
-    chunks: Iterable[list[memoryview]], ahead: ThreadPoolExecutor
-) -> Iterator[tuple[list[memoryview], int]]:
-    """Each chunk with its checksum, while that of the next one is worked out."""
-    before: tuple[list[memoryview], Future[int]] | None = None
-    for chunk in chunks:
-        this = chunk, ahead.submit(checksum_of, chunk)
-        if before is not None:
-            yield before[0], before[1].result()
-        before = this
-    if before is not None:
-        yield before[0], before[1].result()

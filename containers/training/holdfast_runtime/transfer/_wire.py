@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 1 << 19
+"""Little enough to be in the cache of the core still when its checksum is worked out."""
 CHUNK = struct.Struct("!II")
 """Length and CRC-32 of a chunk."""
 PIECES = 512
