@@ -114,7 +114,8 @@ def main() -> int:
         checked.append(size / _seconds(lambda: _checked(ports[1], places)) / 1e9)
         print(f"plain {plain[-1]:.2f} GB/s, checked {checked[-1]:.2f} GB/s")
     ratio = statistics.median(checked) / statistics.median(plain)
-    print(f"{len(places)} tensors, {size / 2**20:.0f} MiB, {os.cpu_count()} cores: ratio {ratio:.2f} (wanted: 0.70 or more)")
+    about = f"{len(places)} tensors, {size / 2**20:.0f} MiB, {os.cpu_count()} cores"
+    print(f"{about}: ratio {ratio:.2f} (wanted: 0.70 or more)")
     for donor, _ in donors:
         donor.kill()
     return 0
