@@ -4,13 +4,13 @@ import copy
 import random
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from fake_launcher import FakeLauncher
+from sleeping_work import SleepingWork
 from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
@@ -268,28 +268,6 @@ def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> No
     assert program.digest() == calm(4)
 
 
-class SleepingWork:
-    """A collective of gloo whose thread sleeps on, whatever happens to its connections."""
-
-    ends_after = 1 << 30
-    error = ""
-
-    def __init__(self) -> None:
-        self.looks = 0
-
-    def wait(self, timeout: timedelta = timedelta(0)) -> None:
-        if self.is_completed():
-            if self.error:
-                raise RuntimeError(self.error)
-            return
-        self.looks += 1
-        threading.Event().wait(timeout.total_seconds() / 10)
-        raise RuntimeError("Operation timed out!")
-
-    def is_completed(self) -> bool:
-        return self.looks >= self.ends_after
-
-
 def test_a_collective_that_never_ends_is_left_all_the_same(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     program = Program()
@@ -303,22 +281,6 @@ def test_a_collective_that_never_ends_is_left_all_the_same(launcher: FakeLaunche
     assert work.looks >= 1
     launcher.view(2, source="fresh")
     program.train(2)
-
-
-def test_a_collective_that_takes_long_is_waited_for_and_its_error_is_its_own(launcher: FakeLauncher) -> None:
-    launcher.view(1, source="fresh")
-    program = Program()
-    member, work = program.run._member, SleepingWork()
-    assert member is not None
-    work.ends_after = 3
-
-    member.wait(work)
-
-    assert work.looks == 3
-    work.error = "connection reset by peer"
-    with pytest.raises(RuntimeError, match="reset by peer"):
-        member.wait(work)
-    program.train(1)
 
 
 def test_a_leave_during_an_evaluation_between_steps_does_not_break_the_evaluation(launcher: FakeLauncher) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from sleeping_work import SleepingWork
 from torch import nn
 
 from holdfast_runtime.inprocess import _group
 from holdfast_runtime.inprocess._group import Group
+from holdfast_runtime.inprocess._member import _ended
 from holdfast_runtime.inprocess._reducer import Reducer
 
 Pair = Callable[[], tuple[socket.socket, socket.socket]]
@@ -129,3 +131,14 @@ def test_after_such_a_group_gradients_go_to_other_memory() -> None:
     assert reducer.tail.data_ptr() != before_tail.data_ptr()
     assert torch.equal(reducer.tail, reducer._buckets[-1].flat[-2:])
     assert sum(view.numel() for view in reducer._buckets[0].views) == 8
+
+
+def test_a_collective_that_takes_long_is_looked_at_until_it_ends_and_its_error_is_its_own() -> None:
+    work = SleepingWork()
+    work.ends_after = 3
+
+    assert [_ended(work) for _ in range(3)] == [False, False, True]
+
+    work.error = "connection reset by peer"
+    with pytest.raises(RuntimeError, match="reset by peer"):
+        _ended(work)
