@@ -17,6 +17,7 @@ from holdfast_common import EventLog, kinds
 from holdfast_runtime import control
 from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Ready
 from holdfast_runtime.launcher._agreement import Agreement, Effects
+from holdfast_runtime.launcher._ending import Ending
 from holdfast_runtime.launcher._journal import Journal
 from holdfast_runtime.launcher._key_post import KeyPost
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
@@ -49,8 +50,14 @@ class Launcher:
             node=options.node_rank, as_json=options.log_json, events=EventLog.from_environment(source="job")
         )
         identity = Identity(node=options.node_rank, run_id=options.run_id, token=options.token)
-        handlers = Handlers(up=self._peer_up, down=self._peer_down, message=self._peer_says, taken=self._give_up)
+        handlers = Handlers(
+            up=self._peer_up,
+            down=self._peer_down,
+            message=self._peer_says,
+            taken=lambda reason: self._ending.give_up(reason),
+        )
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
+        self._ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
         self._keys = KeyPost(slots=self.slots, links=self.links)
         self._loop = asyncio.get_running_loop()
         self._processes = Processes(
@@ -65,14 +72,10 @@ class Launcher:
         )
         self._agreement: Agreement | None = None
         self._prepared = asyncio.Event()
-        self._ended: asyncio.Future[int] = self._loop.create_future()
-        self._ending = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._done: dict[int, Done] = {}
         self._troubled_s = 0.0
         self._deaths = 0
         self._deaths_step = -1
-        self._code = 0
         self._port = 0
         """Where ranks of a script that makes its own groups meet in this epoch."""
         self._first = True
@@ -103,7 +106,7 @@ class Launcher:
                     send=self.links.send,
                     leave=self._leave,
                     install=self._install,
-                    stop=self._give_up,
+                    stop=self._ending.give_up,
                     policy=self._policy,
                 ),
             )
@@ -112,12 +115,12 @@ class Launcher:
     async def run(self) -> int:
         """Until the job has ended; its exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self._signalled, number)
+            self._loop.add_signal_handler(number, self._ending.signalled, number)
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
             self._spawn(self._begin())
             self._spawn(self._watch_progress())
-            return await self._ended
+            return await self._ending.exit_code
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -137,7 +140,7 @@ class Launcher:
             waited = time.monotonic() - began
             if waited > self.options.deadlines.start:
                 missing = sorted(set(range(self.options.nodes)) - self.links.up - {self.options.node_rank})
-                self._give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
+                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
                 return
             enough = len(self.links.up) + 1 >= self.options.nodes - self.options.spare_nodes
             enough_s = enough_s or (waited if enough else 0.0)
@@ -150,13 +153,13 @@ class Launcher:
             self._left()
 
     def _peer_up(self, peer: PeerHello) -> None:
-        self._done.pop(peer.node, None)
+        self._ending.forget(peer.node)
         self.agreement.found(peer.node)
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
 
     def _peer_down(self, node: int, why: str) -> None:
-        if node in self._done or self._ending:
+        if self._ending.has_finished(node) or self._ending.begun:
             return
         in_view = self.view.nodes[node] >= 0 and self.view.epoch > 0
         self.journal.say(f"node {node} is lost: {why}")
@@ -168,7 +171,7 @@ class Launcher:
 
     def _peer_says(self, node: int, message: LinkMessage) -> None:
         if isinstance(message, Trouble):
-            if message.epoch == self.view.epoch and not self._ending:
+            if message.epoch == self.view.epoch and not self._ending.begun:
                 self._note_trouble()
                 self.agreement.trouble(message.reason)
         elif isinstance(message, Warm):
@@ -176,14 +179,14 @@ class Launcher:
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
             self._keys.from_launcher(message)
         elif isinstance(message, Done):
-            self._peer_done(node, message)
+            self._ending.peer_done(node, message, view=self.view)
         else:
             self.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
     def _fill(self, slot: LocalSlot) -> None:
-        if not (slot.alive or slot.starting or self._ending or slot.finished):
+        if not (slot.alive or slot.starting or self._ending.begun or slot.finished):
             slot.starting = True
             self._spawn(self._start(slot))
 
@@ -202,12 +205,12 @@ class Launcher:
             process = await self._processes.start(environment, name=f"node{self.options.node_rank}-slot{slot.index}")
         except (RuntimeError, OSError) as error:
             slot.starting = False
-            self._give_up(str(error))
+            self._ending.give_up(str(error))
             return
         slot.starting = False
         slot.process = process
         slot.heard_s = time.monotonic()
-        if self._ending:
+        if self._ending.begun:
             process.kill()
         await slot.listen(process, self._rank_says)
 
@@ -225,7 +228,7 @@ class Launcher:
         elif isinstance(message, Fault):
             reason = f"rank {slot.rank} of node {self.slots.node}: {message.reason}"
             if message.fatal:
-                self._end(1, reason)
+                self._ending.end(1, reason)
             elif self.slots.some_finished:
                 # A rank that passed the last barrier has closed its connections before this one had passed it.
                 slot.finished = True
@@ -276,11 +279,11 @@ class Launcher:
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self.slots.in_process, self.slots.known_step
         slot.vacate()
-        if self._ending:
-            self._end_if_empty()
+        if self._ending.begun:
+            self._ending.end_if_empty()
         elif finished and code == 0:
             slot.finished = True
-            self._finish_if_all_have()
+            self._ending.finish_if_all_have(self.view)
             self._left()
         elif not self.slots.in_process and self.wanted:
             self._left()
@@ -293,15 +296,15 @@ class Launcher:
         self.journal.say(reason)
         self.journal.died(how.removeprefix("it "))
         self.journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
-        if self.slots.in_process and (self._done or self.slots.some_finished):
-            self._end(1, f"{reason}; others have finished already")
+        if self.slots.in_process and (self._ending.some_finished or self.slots.some_finished):
+            self._ending.end(1, f"{reason}; others have finished already")
             return
         if rank >= 0 and in_training and not self.wanted:  # all that die of one fault count once
             self._deaths = self._deaths + 1 if step <= self._deaths_step else 1
             self._deaths_step = step if self.slots.in_process else 1 << 62
         if self._deaths > self.options.max_restarts or slot.deaths > self.options.max_restarts:
             limit = f"--max-restarts allows {self.options.max_restarts} without progress in between"
-            self._end(1, f"{reason}; {limit}")
+            self._ending.end(1, f"{reason}; {limit}")
             return
         if rank >= 0:
             self._trouble(reason)
@@ -334,7 +337,7 @@ class Launcher:
 
     def _trouble(self, reason: str) -> None:
         """Another view is wanted, and everybody should know at once."""
-        if self._ending or self.wanted or (self.slots.in_process and self.slots.some_finished):
+        if self._ending.begun or self.wanted or (self.slots.in_process and self.slots.some_finished):
             return
         self._note_trouble()
         self.links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
@@ -357,7 +360,7 @@ class Launcher:
         self._loop.call_soon(self._left)
 
     def _kill_those_that_stay(self, epoch: int) -> None:
-        if self.view.epoch >= epoch or self._ending:
+        if self.view.epoch >= epoch or self._ending.begun:
             return
         for slot in self.slots.unresponsive() if self.slots.in_process else self.slots:
             if slot.process is not None:
@@ -368,7 +371,7 @@ class Launcher:
     def _left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
         met = self._prepared.is_set() or self.view.epoch
-        if met and self.wanted and not self._ending and self.slots.all_left(first=self._first):
+        if met and self.wanted and not self._ending.begun and self.slots.all_left(first=self._first):
             host = self.options.peers.host
             self.agreement.ready(self.slots.status(incarnation=self.links.incarnation, host=host))
 
@@ -386,7 +389,7 @@ class Launcher:
             self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
         if not self.slots.in_process:
             # All begin again, those that had finished too.
-            self._done.clear()
+            self._ending.forget_all()
             for slot in self.slots:
                 slot.finished = False
             self._port = _free_port() if self.options.nodes == 1 else master_port(self.options.run_id, view.epoch)
@@ -424,65 +427,6 @@ class Launcher:
             taken=[] if self._first else taken,
             recovered=view.epoch > 1 and not self._first,
         )
-
-    # -- the end ------------------------------------------------------------------------------------------------------
-
-    def _finish_if_all_have(self) -> None:
-        said = self.slots.node in self._done
-        if not said and self.slots.in_view and all(slot.finished for slot in self.slots.in_view):
-            mine = Done(exit_code=0, reason="all ranks have finished")
-            self._done[self.slots.node] = mine
-            self.links.broadcast(mine)
-        nodes = {item.slot.node for item in self.view.ranks}
-        if nodes and nodes <= self._done.keys():
-            self._end(0, "")
-
-    def _peer_done(self, node: int, done: Done) -> None:
-        if done.exit_code:
-            self._end(done.exit_code, done.reason, tell=False)
-            return
-        self._done[node] = done
-        self._finish_if_all_have()
-
-    def _give_up(self, reason: str) -> None:
-        self._end(1, reason)
-
-    def _signalled(self, number: int) -> None:
-        name = signal.Signals(number).name
-        if self._ending:
-            return
-        self.journal.say(f"{name}: ending")
-        for slot in self.slots:
-            if slot.process is not None:
-                slot.process.kill(number)
-        self._end(128 + number, f"node {self.slots.node} got {name}")
-
-    def _end(self, code: int, reason: str, *, tell: bool = True) -> None:
-        """Stop the processes, then this launcher."""
-        if self._ending:
-            return
-        self._ending = True
-        if code:
-            self.journal.say(f"the job ends: {reason}")
-            self.journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)
-            if tell:
-                self.links.broadcast(Done(exit_code=code, reason=reason))
-        self._code = code
-        for slot in self.slots:
-            slot.send(control.Stop(reason=reason, exit_code=code))
-            if not self.slots.in_process and slot.process is not None:
-                slot.process.kill(signal.SIGTERM)
-        self._loop.call_later(self.options.deadlines.stop, self._kill_all)
-        self._end_if_empty()
-
-    def _kill_all(self) -> None:
-        for slot in self.slots:
-            if slot.process is not None:
-                slot.process.kill()
-
-    def _end_if_empty(self) -> None:
-        if not any(slot.alive for slot in self.slots) and not self._ended.done():
-            self._ended.set_result(self._code)
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
