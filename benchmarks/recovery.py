@@ -17,10 +17,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,9 +110,21 @@ def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
     command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket")]
     program = str(Path(__file__).with_name("recovery_program.py"))
     command += [program, str(folder), str(total)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"the job failed:\n{done.stderr[-3000:]}")
+    said = folder / "said"
+    with said.open("w") as log, subprocess.Popen(command, env=variables, stdout=log, stderr=log) as job:
+        follow(job, folder / "steps", total=total, what=f"{len(faults)} faults" if faults else "calm")
+    if job.returncode:
+        raise SystemExit(f"the job failed:\n{said.read_text()[-3000:]}")
+
+
+def follow(job: "subprocess.Popen[bytes]", steps: Path, *, total: int, what: str) -> None:
+    """Show how far a job is until it ends."""
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total * WORLD)
+        while job.poll() is None:
+            if steps.exists():
+                progress.update(task, completed=steps.read_bytes().count(b"\n"))
+            time.sleep(0.5)
 
 
 def measured(folder: Path, faults: list[dict[str, object]]) -> tuple[list[float], list[int]]:
@@ -152,7 +166,8 @@ def peer(name: str, python: Path | str, script: str, *arguments: str) -> Result:
     with tempfile.TemporaryDirectory(prefix="holdfast-peer-") as folder:
         command = [str(python), str(PEERS / script), *arguments]
         variables = {**os.environ, "RESULTS": folder, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
+        with Console(stderr=True).status(name):
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
         written = list(Path(folder).glob("*.json"))
         if not written:
             raise SystemExit(f"{name} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
