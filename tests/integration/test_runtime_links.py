@@ -1,16 +1,25 @@
 """Links between launchers, over loopback: who makes them, who takes whose place, and that no message is lost."""
 
 import asyncio
+import os
+import socket
+import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
+from killing import FOLDERS, ROOT, free_ports
 
-from holdfast_runtime.control import Deadlines
+from holdfast_runtime.control import Deadlines, listen
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
-from holdfast_runtime.launcher._wire import Hello, LinkMessage, Trouble
+from holdfast_runtime.launcher._wire import Hello, LinkMessage, Trouble, Warm
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
+
+
+opened: list["End"] = []
+"""What the end of a test closes."""
 
 
 class End:
@@ -27,6 +36,7 @@ class End:
         self.links = Links(identity, host="127.0.0.1", deadlines=DEADLINES, handlers=handlers)
 
     async def open(self, *others: "End", port: int = 0) -> "End":
+        opened.append(self)
         await self.links.open(port=port, known=tuple(("127.0.0.1", other.links.port) for other in others))
         return self
 
@@ -47,7 +57,30 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 30.0))
+    async def and_close() -> None:
+        try:
+            await asyncio.wait_for(test, 30.0)
+        finally:
+            while opened:
+                await opened.pop().links.close()
+
+    asyncio.run(and_close())
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_launcher_is_found_at_its_port_with_either_family(family: socket.AddressFamily) -> None:
+    async def test() -> None:
+        end = await End(0).open()
+        loop = asyncio.get_running_loop()
+        with socket.socket(family, socket.SOCK_STREAM) as caller:
+            caller.setblocking(False)
+            await loop.sock_connect(caller, ("127.0.0.1" if family == socket.AF_INET else "::1", end.links.port))
+            assert await loop.sock_recv(caller, 1)
+
+    with listen() as door:
+        if family == socket.AF_INET6 != door.family:
+            pytest.skip("this machine has no IPv6")
+    run(test())
 
 
 def crash(end: End) -> None:
@@ -80,8 +113,6 @@ def test_two_launchers_make_one_link_whoever_knows_the_other_and_lose_nothing(kn
 
         assert (low.up, high.up) == ([(1, 0)], [(0, 0)])
         assert low.down == high.down == []
-        await low.links.close()
-        await high.links.close()
 
     run(test())
 
@@ -106,8 +137,6 @@ def test_a_launcher_that_is_called_at_the_address_of_one_that_was_lost_learns_th
         assert survivor.up == [(node, 0), (node, 1)]
         assert survivor.down[0][0] == node
         assert second.taken == []
-        await second.links.close()
-        await survivor.links.close()
 
     run(test())
 
@@ -124,7 +153,44 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
         await until(lambda: bool(low.down))
 
         assert low.down[0] == (1, "it was silent for 0.4 s")
-        await low.links.close()
-        await high.links.close()
+
+    run(test())
+
+
+@pytest.mark.parametrize("met", ["before", "after"])
+def test_a_launcher_that_hears_that_processes_live_through_faults_tells_all_the_others(
+    met: str, tmp_path: Path
+) -> None:
+    """Else one that another asked for a view could still end its processes for it, where the first was not heard."""
+
+    async def test() -> None:
+        (port,) = free_ports(1)
+        # The fourth launcher never comes, so that no view is asked for.
+        peers = f"127.0.0.1:{port},127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
+        options = ("--peers", peers, "--node-rank", "0", "--rdzv-id", "run", "--socket", str(tmp_path / "0.sock"))
+        path = os.pathsep.join(str(ROOT / folder) for folder in FOLDERS)
+        launcher = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", *options, "never.py"),
+            env={**os.environ, "PYTHONPATH": path, "HOLDFAST_TOKEN": "secret"},
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            first, second = await End(1).open(), await End(2).open()
+            first.links._dial(("127.0.0.1", port))
+            await until(lambda: bool(first.up))
+            if met == "before":
+                second.links._dial(("127.0.0.1", port))
+                await until(lambda: bool(second.up))
+            first.links.send(0, Warm())
+            if met == "after":
+                await until(lambda: bool(first.messages))  # it was told on, to the one that said it too
+                second.links._dial(("127.0.0.1", port))
+
+            await until(lambda: bool(second.messages))
+
+            assert second.messages[0] == (0, Warm())
+        finally:
+            launcher.kill()
+            await launcher.wait()
 
     run(test())

@@ -72,7 +72,7 @@ def run_job(folder: Path, job: Job) -> Outcome:
     """Run a job to its end; a job that takes too long is killed, and its exit codes are negative."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fired").mkdir(exist_ok=True)
-    ports = _free_ports(job.nodes)
+    ports = free_ports(job.nodes)
     peers = ",".join(f"127.0.0.1:{port}" for port in ports)
     with (folder / "launchers.log").open("ab") as log:
 
@@ -156,7 +156,8 @@ def _outcome(folder: Path, codes: Sequence[int]) -> Outcome:
     return Outcome(codes=tuple(codes), steps=steps, differing=tuple(differing), fired=fired, text=text, folder=folder)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has now."""
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [server.getsockname()[1] for server in servers]
     for server in servers:

@@ -13,6 +13,7 @@ from holdfast_runtime.control._client import ControlClient, LauncherLostError
 from holdfast_runtime.control._codec import Codec, MessageError
 from holdfast_runtime.control._deadlines import Deadlines
 from holdfast_runtime.control._keys import KeyBox
+from holdfast_runtime.control._listen import listen
 from holdfast_runtime.control._messages import (
     FROM_RANK,
     TO_RANK,
@@ -62,6 +63,7 @@ __all__ = [
     "ToRank",
     "View",
     "cache_folder",
+    "listen",
     "open_unbuffered",
     "own_cache",
     "remove_abandoned",

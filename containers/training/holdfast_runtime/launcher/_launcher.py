@@ -154,9 +154,9 @@ class Launcher:
 
     def _peer_up(self, peer: PeerHello) -> None:
         self._ending.forget(peer.node)
-        self.agreement.found(peer.node)
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
+        self.agreement.found(peer.node)
 
     def _peer_down(self, node: int, why: str) -> None:
         if self._ending.has_finished(node) or self._ending.begun:
@@ -220,9 +220,7 @@ class Launcher:
         elif isinstance(message, Progress):
             self.slots.learn(message.step)
         elif isinstance(message, Hello):
-            if not self.slots.in_process:
-                self.links.broadcast(Warm())
-                self._warm()
+            self._warm()
         elif isinstance(message, Ready):
             self._rank_ready(slot, message)
         elif isinstance(message, Fault):
@@ -237,8 +235,15 @@ class Launcher:
                 self._trouble(reason)
 
     def _warm(self) -> None:
-        """Processes here live through faults: spares are of use."""
+        """
+        Processes live through faults: spares are of use.
+
+        Each launcher tells it on before it says anything of views, so that nobody ends its processes to get one.
+        """
+        if self.slots.in_process:
+            return
         self.slots.in_process = True
+        self.links.broadcast(Warm())
         for slot in self.slots:
             if slot.rank < 0:
                 self._fill(slot)

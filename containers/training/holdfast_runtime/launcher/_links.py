@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast_runtime.control import Deadlines, MessageError
+from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher._peers import Address
 from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, Hello, LinkMessage, Refused
 
@@ -96,8 +96,9 @@ class Links:
 
     async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
-        self._server = await asyncio.start_server(self._accept, None, port, limit=LINE_BYTES)
-        self._port = self._server.sockets[0].getsockname()[1]
+        door = listen(port=port)
+        self._port = door.getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, sock=door, limit=LINE_BYTES)
         self._own.add((self._host, self._port))
         for address in known:
             self._dial(address)

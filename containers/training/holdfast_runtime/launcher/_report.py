@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from holdfast_runtime.control import listen
 from holdfast_runtime.launcher._launcher import Launcher
 from holdfast_runtime.launcher._options import default_socket
 
@@ -27,7 +28,7 @@ class Reports:
         self._servers.append(await asyncio.start_unix_server(self._status, str(path)))
         path.chmod(0o600)
         if port is not None:
-            self._servers.append(await asyncio.start_server(self._metrics, None, port))
+            self._servers.append(await asyncio.start_server(self._metrics, sock=listen(port=port)))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

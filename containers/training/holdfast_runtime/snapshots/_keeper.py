@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from holdfast_runtime.control import listen
 from holdfast_runtime.snapshots._layout import Block, Label, Pair, SnapshotError
 from holdfast_runtime.snapshots._wire import Link, label_from_json, label_to_json
 
@@ -39,7 +40,7 @@ class Keeper:
         self._busy: set[int] = set()
         self._wards: frozenset[int] = frozenset()
         self._links: set[Link] = set()
-        self._door = socket.create_server((host, port), backlog=128)
+        self._door = listen(host, port=port)
         self.port: int = self._door.getsockname()[1]
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
 

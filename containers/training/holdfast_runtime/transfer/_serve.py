@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.transfer._state import Flat, tensor_bytes
 from holdfast_runtime.transfer._wire import (
@@ -52,7 +53,7 @@ class Server:
         self._deadline_s = deadline_s
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()
-        self._listener = _listen(host)
+        self._listener = listen(host)
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, name="holdfast-transfer", daemon=True)
         self._thread.start()
@@ -133,13 +134,6 @@ class Server:
             damaged[len(damaged) // 2] ^= 1
             chunk = [memoryview(damaged)]
         line.send([CHUNK.pack(sum(map(len, chunk)), checksum), *chunk])
-
-
-def _listen(host: str) -> socket.socket:
-    if not host and socket.has_dualstack_ipv6():
-        with contextlib.suppress(OSError):
-            return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-    return socket.create_server((host, 0))
 
 
 def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:
