@@ -54,6 +54,7 @@ lint: $(VENV)/.torch
 	@lint-imports --no-cache
 	@shellcheck scripts/*.sh lifecycle/on_create.sh examples/*/*.sbatch .ci/run
 	@mypy
+	@mypy benchmarks/*.py benchmarks/peers/*.py
 
 unit: setup ## the tests that need nothing but Python
 	@$(PYTHON) -m pytest -q tests/unit

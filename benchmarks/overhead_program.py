@@ -5,28 +5,25 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-
-import common
 import torch
 import torch.distributed as dist
 
+import workload
 from holdfast_runtime.inprocess import _vote
 from holdfast_runtime.inprocess._reducer import BUCKET_BYTES, layout
 
 
 def main() -> None:
     folder, total, kind = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    common.worker_setup()
     dist.init_process_group("gloo")
     rank = dist.get_rank()
-    model = common.build_model()
-    optimizer = common.build_optim(model)
+    model = workload.build_model()
+    optimizer = workload.build_optimizer(model)
     trained = torch.nn.parallel.DistributedDataParallel(model) if kind == "DDP" else model
     log = os.open(folder / "steps", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     for step in range(total):
         optimizer.zero_grad()
-        loss = trained(common.batch_for(step, rank))
+        loss = trained(workload.batch_for(step, rank))
         loss.backward()
         if kind == "buckets":
             buckets = layout(list(model.parameters()), bucket_bytes=BUCKET_BYTES)
@@ -36,7 +33,7 @@ def main() -> None:
         optimizer.step()
         facts = (f"{time.time():.6f}", rank, step, 0, loss.item().hex(), time.process_time())
         os.write(log, (" ".join(map(str, facts)) + "\n").encode())
-    (folder / f"digest{rank}").write_text(common.digest(model))
+    (folder / f"digest{rank}").write_text(workload.digest(model))
     dist.destroy_process_group()
 
 

@@ -57,13 +57,12 @@ def main() -> None:
     options = parser.parse_args()
     results = [ours(options.trials)]
     if not options.no_peers:
-        count = str(options.peer_trials)
-        results.append(peer("torchrun, disk every 20", sys.executable, "run_torchrun.py", "--trials", count))
+        count = options.peer_trials
+        results.append(peer("torchrun, disk every 20", sys.executable, "run_torchrun.py", count=count))
         if options.torchft_python:
-            results.append(peer("torchft", options.torchft_python, "run_torchft.py", "--trials", count))
+            results.append(peer("torchft", options.torchft_python, "run_torchft.py", count=count))
         if options.nvrx_python:
-            disk = ("--state", "disk", "--trials", count)
-            results.append(peer("NVRx, disk", options.nvrx_python, "run_nvrx.py", *disk))
+            results.append(peer("NVRx, disk every 20", options.nvrx_python, "run_nvrx.py", count=count))
     if options.json:
         print(json.dumps([result.__dict__ for result in results], indent=2))
     Console(width=120).print(table(results))
@@ -161,24 +160,23 @@ def losses(folder: Path) -> dict[int, set[str]]:
     return found
 
 
-def peer(name: str, python: Path | str, script: str, *arguments: str) -> Result:
-    """A peer's own script, which prints its trials as JSON."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-peer-") as folder:
-        command = [str(python), str(PEERS / script), *arguments]
-        variables = {**os.environ, "RESULTS": folder, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
-        with Console(stderr=True).status(name):
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
-        written = list(Path(folder).glob("*.json"))
-        if not written:
-            raise SystemExit(f"{name} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
-        trials = json.loads(written[0].read_text())["trials"]
-    kept = [trial for trial in trials if trial.get("recovery_s") is not None and trial.get("state_kept")]
+def peer(name: str, python: Path | str, script: str, *, count: int) -> Result:
+    """A peer's program, which prints its trials as JSON."""
+    paths = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PYTHONPATH": str(PEERS.parent), "PATH": paths}
+    command = [str(python), str(PEERS / script), "--trials", str(count)]
+    with Console(stderr=True).status(name):
+        done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
+    trials = json.loads(done.stdout.splitlines()[-1])
+    kept = [trial for trial in trials if trial["kept"]]
     return Result(
         name=name,
         trials=len(trials),
         kept=len(kept),
-        seconds=tuple(trial["full_strength_s"] for trial in kept if trial.get("full_strength_s")),
-        redone=statistics.median(trial["steps_lost"] for trial in kept) if kept else float("nan"),
+        seconds=tuple(trial["full_strength_s"] for trial in kept if trial["full_strength_s"] is not None),
+        redone=statistics.median(trial["steps_redone"] for trial in kept) if kept else float("nan"),
         bitwise="-",
     )
 

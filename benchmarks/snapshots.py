@@ -25,6 +25,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import FileStore  # type: ignore[attr-defined]
 from torch.distributed.fsdp import fully_shard
 from torch.multiprocessing.spawn import spawn
 
@@ -91,7 +92,7 @@ class Trainer:
             generator = torch.Generator().manual_seed(1_000_003 * self.step + self.rank)
             tokens = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1), generator=generator)
             logits = self.model(tokens[:, :-1])
-            nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()).backward()
+            nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()).backward()  # type: ignore[no-untyped-call]
             self.snapshots.before_update()
             self.optimizer.step()
             self.optimizer.zero_grad()
@@ -144,7 +145,7 @@ def work(rank: int, options: argparse.Namespace, folder: str) -> None:
     """One rank's process; writes its figures to a file."""
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module")  # in-place changes of outputs; there are none
-    store = dist.FileStore(f"{folder}/rendezvous", options.ranks)
+    store = FileStore(f"{folder}/rendezvous", options.ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=options.ranks)
     trainer = Trainer(rank, options)
     trainer.measure(snapshot=True)
@@ -172,7 +173,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=6, help="pairs of measurements (default: 6)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        spawn(work, args=(options, folder), nprocs=options.ranks)
+        spawn(work, args=(options, folder), nprocs=options.ranks)  # type: ignore[no-untyped-call]
         ranks = [json.loads(Path(folder, f"{rank}.json").read_text()) for rank in range(options.ranks)]
     sums = {
         name: [sum(rank["rounds"][number][name] for rank in ranks) for number in range(options.rounds)]

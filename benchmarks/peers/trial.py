@@ -1,0 +1,197 @@
+"""
+One trial of another runtime: start it, kill a rank with SIGKILL, and read from the steps how long training stood still.
+
+The programs beside this file say how their runtime is started and what a rank does. Every rank appends a line a step
+to one file; all are on one machine, so that their clock and the driver's are one.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+WORLD, VICTIM, CHECKPOINT_EVERY = 4, 2, 20
+START_S, FINISH_S, POLL_S = 180.0, 240.0, 0.02
+
+Processes = list["subprocess.Popen[bytes]"]
+Job = Callable[[Path, Mapping[str, str]], AbstractContextManager[Callable[[], bool]]]
+"""Starts a runtime in a folder, with these variables; tells whether it has ended, and ends what is left of it."""
+
+
+class Step(NamedTuple):
+    """One rank has done one step."""
+
+    time_s: float
+    rank: int
+    step: int
+    generation: int
+    """Counts the times that the group was made anew."""
+    world: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What came of one kill."""
+
+    kept: bool
+    """Training went on from a state later than the first."""
+    full_strength_s: float | None = None
+    """From the kill to the first step that all ranks have done."""
+    steps_redone: int = 0
+    error: str = ""
+
+
+# -- in a rank --------------------------------------------------------------------------------------------------------
+
+
+def folder() -> Path:
+    """Where this trial lives."""
+    return Path(os.environ["TRIAL"])
+
+
+def log_step(*, rank: int, step: int, generation: int, world: int) -> None:
+    """Tell the driver."""
+    line = json.dumps(Step(time.time(), rank, step, generation, world))
+    with (folder() / "steps").open("a") as log:
+        log.write(line + "\n")
+
+
+def log_end(*, rank: int) -> None:
+    """This rank has done all steps."""
+    (folder() / f"ended{rank}").touch()
+
+
+# -- in the driver ----------------------------------------------------------------------------------------------------
+
+
+def main(job: Job, *, first_kill: int) -> None:
+    """Run ``--trials`` trials and print them as JSON: each is killed three steps later than the one before."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=3)
+    trials = parser.parse_args().trials
+    print(json.dumps([asdict(run(job, kill_at=first_kill + 3 * number)) for number in range(trials)]))
+
+
+def run(job: Job, *, kill_at: int) -> Trial:
+    """One trial, from the start of the runtime to its end."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-peer-") as name:
+        log = Path(name) / "steps"
+        variables = {
+            **os.environ,
+            "TRIAL": name,
+            "OMP_NUM_THREADS": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+            "TP_SOCKET_IFNAME": "lo",
+            "TORCH_CPP_LOG_LEVEL": "ERROR",
+        }
+        try:
+            with job(Path(name), variables) as ended:
+                _wait(lambda: _all_at(log, kill_at), START_S, "the ranks did not come to the step of the kill")
+                pid = int((Path(name) / f"pid{VICTIM}").read_text())
+                killed_s = time.time()
+                os.kill(pid, signal.SIGKILL)
+                _wait(ended, FINISH_S, "the job did not end")
+            return judge(read_steps(log), killed_s=killed_s)
+        except TimeoutError as error:
+            return Trial(kept=False, error=str(error))
+
+
+def judge(steps: list[Step], *, killed_s: float) -> Trial:
+    """What the steps tell. One that was on its way at the kill may still be done: it is of the generation before."""
+    before = max(step.generation for step in steps if step.time_s <= killed_s)
+    last = max(step.step for step in steps if step.generation == before)
+    after = [step for step in steps if step.generation > before]
+    if not after:
+        return Trial(kept=False, error="no step was done after the kill")
+    first = min(step.step for step in after)
+    done: dict[tuple[int, int], dict[int, float]] = {}
+    for step in after:
+        if step.world >= WORLD:
+            done.setdefault((step.generation, step.step), {})[step.rank] = step.time_s
+    full = [max(times.values()) for times in done.values() if len(times) >= WORLD]
+    return Trial(
+        kept=first > 0,
+        full_strength_s=min(full) - killed_s if full else None,
+        steps_redone=max(0, last - first + 1),
+    )
+
+
+def read_steps(log: Path) -> list[Step]:
+    """All that were told so far."""
+    text = log.read_text() if log.exists() else ""
+    return [Step(*json.loads(line)) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """A process in a session of its own, so that its children end with it."""
+    with (Path(variables["TRIAL"]) / "said").open("ab") as said:
+        return subprocess.Popen(command, env=dict(variables), stdout=said, stderr=said, start_new_session=True)
+
+
+def start_python(script: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """A rank of the program that calls this."""
+    return start([sys.executable, script], {**variables, "RANK_OF_TRIAL": "1"})
+
+
+def is_rank() -> bool:
+    """Whether this process is a rank, and not the driver; a rank says who it is for the kill."""
+    return "RANK_OF_TRIAL" in os.environ
+
+
+def write_pid(rank: int) -> None:
+    """Before the first step; a process that takes a rank over writes its own."""
+    (folder() / f"pid{rank}").write_text(str(os.getpid()))
+
+
+def end(processes: Processes) -> None:
+    """End what this trial has started, and nothing else."""
+    for process in processes:
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    for process in processes:
+        process.wait()
+
+
+def all_ended(trial: Path) -> bool:
+    """Whether all ranks have said that they have done all steps."""
+    return len(list(trial.glob("ended*"))) >= WORLD
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _all_at(log: Path, step: int) -> bool:
+    """In one group of the full size: a runtime that begins with fewer members is not measured while it grows."""
+    last = {found.rank: found for found in read_steps(log)}
+    groups = {(found.generation, found.world) for found in last.values()}
+    victim = last.get(VICTIM)
+    return (
+        len(last) == WORLD
+        and len(groups) == 1
+        and groups.pop()[1] == WORLD
+        and victim is not None
+        and victim.step >= step
+        and all(found.step >= step - 1 for found in last.values())
+    )
+
+
+def _wait(condition: Callable[[], bool], limit_s: float, otherwise: str) -> None:
+    end_s = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end_s:
+            raise TimeoutError(f"{otherwise} within {limit_s:g} s")
+        time.sleep(POLL_S)
