@@ -75,12 +75,13 @@ class HyperPodStack(Stack):
         groups = settings.instance_groups()
         ground = _foundations.foundations(self, environment, groups=groups)
         image = TrainingImage(self, environment)
-        bundle = self._lifecycle(environment, image, folder)
+        experiments = _watch.Experiments(self, environment, data=ground.data)
+        bundle = self._lifecycle(environment, image, experiments, folder)
         control_plane = self._control_plane(environment, ground, folder)
         cluster = self._cluster(environment, settings, groups, ground, bundle, control_plane)
         image.grant_pull(cluster.role)
         metrics = _watch.watch(self, environment, cluster=cluster, ground=ground)
-        _watch.experiments(self, environment, cluster=cluster, data=ground.data)
+        experiments.grant_write(cluster)
         if environment.eks is not None and control_plane is not None:
             from stacks import _kubernetes
 
@@ -152,7 +153,9 @@ class HyperPodStack(Stack):
 
         return _slurm.slurm(self, environment, network=ground.network, key=ground.key)
 
-    def _lifecycle(self, environment: Environment, image: TrainingImage, folder: Path) -> LifecycleBundle:
+    def _lifecycle(
+        self, environment: Environment, image: TrainingImage, experiments: _watch.Experiments, folder: Path
+    ) -> LifecycleBundle:
         lustre = environment.storage.lustre
         mounting = [group.name for group in environment.cluster.instance_groups if group.mount_lustre]
         mounted = lustre is not None and environment.orchestrator == "slurm"
@@ -173,6 +176,7 @@ class HyperPodStack(Stack):
                 "scripts": [Path(script).name for script in environment.lifecycle.scripts],
                 "training_image": image.uri,
             },
+            job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,
         )
 
     def _outputs(self, cluster: HyperPodCluster, bundle: LifecycleBundle, ground: Foundations) -> None:

@@ -92,17 +92,29 @@ def watch(
     return Metrics(prometheus=prometheus, grafana=grafana)
 
 
-def experiments(
-    scope: Construct, environment: config.Environment, *, cluster: HyperPodCluster, data: DataBucket
-) -> None:
-    """What keeps track of runs. Jobs find the outputs' values in their environment when they are given there."""
-    settings = environment.observability
-    if settings.mlflow:
-        mlflow = MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket)
-        mlflow.grant_track(cluster.role)
-        for value in mlflow.environment.values():
-            CfnOutput(scope, "MlflowTrackingUri", value=value)
-    if settings.tensorboard:
-        logs = TensorBoardLogs(bucket=data.bucket)
-        logs.grant_write(cluster.role)
-        CfnOutput(scope, "TensorBoardLogDir", value=logs.log_dir)
+class Experiments:
+    """What keeps track of runs; jobs under Slurm find it in their environment, pods are given the outputs' values."""
+
+    def __init__(self, scope: Construct, environment: config.Environment, *, data: DataBucket) -> None:
+        settings = environment.observability
+        self._mlflow = (
+            MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket) if settings.mlflow else None
+        )
+        self._tensorboard = TensorBoardLogs(bucket=data.bucket) if settings.tensorboard else None
+        if self._mlflow is not None:
+            CfnOutput(scope, "MlflowTrackingUri", value=self._mlflow.app_arn)
+        if self._tensorboard is not None:
+            CfnOutput(scope, "TensorBoardLogDir", value=self._tensorboard.log_dir)
+
+    @property
+    def job_environment(self) -> dict[str, str]:
+        """Variables that tell a job where to write."""
+        kept = [found.environment for found in (self._mlflow, self._tensorboard) if found is not None]
+        return {name: value for variables in kept for name, value in variables.items()}
+
+    def grant_write(self, cluster: HyperPodCluster) -> None:
+        """Allow jobs on the cluster to write."""
+        if self._mlflow is not None:
+            self._mlflow.grant_track(cluster.role)
+        if self._tensorboard is not None:
+            self._tensorboard.grant_write(cluster.role)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 HASH_LENGTH = 16
 CONFIG = "config.json"
+JOB_ENVIRONMENT = "job_environment.json"
 SCRIPTS = "scripts"
 
 

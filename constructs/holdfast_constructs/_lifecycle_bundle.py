@@ -1,6 +1,7 @@
 """The lifecycle scripts of a cluster, in S3."""
 
 import json
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,9 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
-from holdfast_constructs._bundle_files import collect, content_hash
+from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class LifecycleBundle(Construct):
@@ -40,6 +43,7 @@ class LifecycleBundle(Construct):
         sources: Sequence[Path],
         scripts: Sequence[Path] = (),
         config: Mapping[str, object],
+        job_environment: Mapping[str, str] | None = None,
         on_create: str | None = "on_create.sh",
         on_init_complete: str | None = None,
         encryption_key: kms.IKey | None = None,
@@ -52,6 +56,9 @@ class LifecycleBundle(Construct):
             sources: Files and folders, each put into the bundle under its own name.
             scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
             config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
+            job_environment: Variables that jobs on the nodes find, such as ``MlflowApp.environment``. Values may be
+                known only at deployment: they are no part of the hash, and a change reaches new nodes only. Default:
+                none.
             on_create: The file that HyperPod runs on a new node; one of ``sources``. Default: "on_create.sh".
             on_init_complete: The file that HyperPod runs once the image has initialised itself, for images that do
                 (Slurm). Default: none.
@@ -63,6 +70,13 @@ class LifecycleBundle(Construct):
                 raise ValueError(
                     f"lifecycle bundle: got config '{setting}' with a value that is known only at deployment; allowed: "
                     "plain values, which the bundle's hash covers; give the stack its account and region"
+                )
+        variables = dict(job_environment or {})
+        for variable in variables:
+            if not _VARIABLE.fullmatch(variable):
+                raise ValueError(
+                    f"lifecycle bundle: got job_environment variable '{variable}'; allowed: a name of letters, digits "
+                    "and underscores that does not begin with a digit"
                 )
         files = collect(sources=sources, scripts=scripts, config=config)
         for setting, name_of_file in (("on_create", on_create), ("on_init_complete", on_init_complete)):
@@ -88,13 +102,13 @@ class LifecycleBundle(Construct):
             auto_delete_objects=True,
         )
         self.source_s3_uri = f"s3://{self.bucket.bucket_name}/{self.prefix}"
-        self._deploy(files, digest)
+        self._deploy(files, digest, variables)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow ``grantee`` to read this bundle and those before it."""
         return self.bucket.grant_read(grantee, "lifecycle/*")
 
-    def _deploy(self, files: Mapping[str, bytes], digest: str) -> None:
+    def _deploy(self, files: Mapping[str, bytes], digest: str, variables: Mapping[str, str]) -> None:
         with tempfile.TemporaryDirectory(prefix="holdfast-lifecycle-") as folder:
             for name, content in files.items():
                 path = Path(folder, name)
@@ -104,7 +118,10 @@ class LifecycleBundle(Construct):
             s3_deployment.BucketDeployment(
                 self,
                 "Deployment",
-                sources=[s3_deployment.Source.asset(folder, asset_hash=digest)],
+                sources=[
+                    s3_deployment.Source.asset(folder, asset_hash=digest),
+                    *([s3_deployment.Source.json_data(JOB_ENVIRONMENT, variables)] if variables else []),
+                ],
                 destination_bucket=self.bucket,
                 destination_key_prefix=self.prefix,
                 prune=False,

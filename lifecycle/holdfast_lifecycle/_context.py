@@ -7,8 +7,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ class Context:
     """What jobs run in, by a reference that stays what it is. Default: empty, jobs choose for themselves"""
     preload: tuple[str, ...] = ()
     """Folders of the shared file system whose contents are fetched from S3 at once. Default: none"""
+    job_environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables for jobs that only the deployment knew. Default: none"""
 
     def path(self, absolute: str) -> Path:
         """A path of the node, below the root."""
@@ -109,7 +111,18 @@ def load_context(
         scripts=scripts,
         training_image=str(settings.get("training_image", "")),
         preload=preload,
+        job_environment=_job_environment(config.with_name("job_environment.json")),
     )
+
+
+def _job_environment(path: Path) -> dict[str, str]:
+    """From a file that the bundle has only where there is something in it."""
+    if not path.exists():
+        return {}
+    found = _read(path, "deploy the lifecycle bundle again")
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise LifecycleError(f"{path} is no object of strings; deploy the lifecycle bundle again")
+    return found
 
 
 def _read(path: Path, action: str) -> Any:

@@ -242,6 +242,25 @@ def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: 
         assert cloud.delete(stack)["StackStatus"] == "DELETE_COMPLETE"
 
 
+def test_jobs_are_told_where_the_deployed_mlflow_and_tensorboard_are(cloud: Cloud, tmp_path: Path) -> None:
+    found = document("minimal", cloud, stack="m-minimal")
+    found["observability"] = {"mlflow": True, "tensorboard": True}
+    stack, template = synthesise(found, cloud, tmp_path)
+    assert cloud.create(stack, template)["StackStatus"] == "CREATE_COMPLETE", cloud.why(stack)
+
+    (group, *_) = cloud.of("sagemaker").describe_cluster(ClusterName=found["name"])["InstanceGroups"]
+    bucket, prefix = group["LifeCycleConfig"]["SourceS3Uri"].removeprefix("s3://").split("/", 1)
+    told = cloud.of("s3").get_object(Bucket=bucket, Key=f"{prefix}/job_environment.json")["Body"].read()
+
+    (app,) = (app for app in cloud.of("sagemaker").list_mlflow_apps()["Summaries"] if app["Name"] == found["name"])
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in cloud.settled(stack)["Outputs"]}
+    assert json.loads(told) == {
+        "MLFLOW_TRACKING_URI": app["Arn"],
+        "TENSORBOARD_LOGDIR": f"s3://{outputs['DataBucketName']}/tensorboard",
+    }
+    cloud.delete(stack)
+
+
 def clusters(cloud: Cloud) -> set[str]:
     return {found["ClusterName"] for found in cloud.of("sagemaker").list_clusters()["ClusterSummaries"]}
 

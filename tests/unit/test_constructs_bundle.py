@@ -134,3 +134,24 @@ def test_the_bundle_is_delivered_under_its_hash_and_old_ones_stay(scripts: Path)
     template.has_resource_properties("AWS::S3::Bucket", {"BucketName": "sagemaker-demo-111122223333-us-west-2"})
     (script,) = Path(app.synth().directory).glob("asset.*/steps/one.py")
     assert script.read_text() == "print(1)\n"
+
+
+def test_variables_for_jobs_may_be_known_at_deployment_only_and_leave_the_place_as_it_is(scripts: Path) -> None:
+    stack = cdk.Stack(cdk.App(), "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
+    sources = [scripts / "on_create.sh", scripts / "steps"]
+    table = cdk.CfnParameter(stack, "Table").value_as_string
+    bundle = LifecycleBundle(stack, "Lifecycle", name="demo", sources=sources, config={}, job_environment={"T": table})
+
+    assert bundle.prefix == f"lifecycle/{digest(scripts)}"
+    (deployment,) = assertions.Template.from_stack(stack).find_resources("Custom::CDKBucketDeployment").values()
+    _, markers = deployment["Properties"]["SourceMarkers"]
+    assert [*markers.values()] == [{"Fn::Join": ["", ['"', {"Ref": "Table"}, '"']]}]
+
+
+def test_a_variable_for_jobs_that_no_shell_takes_is_refused(scripts: Path) -> None:
+    stack = cdk.Stack(cdk.App(), "Demo")
+
+    with pytest.raises(ValueError, match="got job_environment variable 'MY-DIR'; allowed: a name of letters"):
+        LifecycleBundle(
+            stack, "L", name="demo", sources=[scripts / "on_create.sh"], config={}, job_environment={"MY-DIR": "x"}
+        )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_lifecycle import load_context
+from holdfast_lifecycle import LifecycleError, load_context
 from holdfast_lifecycle._step import StepError, plan
 from holdfast_lifecycle.steps import STEPS, _clock, _fsx, _job_environment, _scripts
 
@@ -94,3 +94,20 @@ def test_jobs_find_the_training_image_in_their_environment(tmp_path: Path) -> No
     _job_environment.apply(context(tmp_path, orchestrator="eks", training_image=image))
 
     assert f"HOLDFAST_TRAINING_IMAGE={image}\n" in (tmp_path / "etc/holdfast/environment").read_text()
+
+
+def test_jobs_find_what_only_the_deployment_knew(tmp_path: Path) -> None:
+    (tmp_path / "holdfast_common").mkdir()
+    (tmp_path / "job_environment.json").write_text('{"TENSORBOARD_LOGDIR": "s3://data/tensorboard of all"}')
+    _job_environment.apply(context(tmp_path, orchestrator="eks"))
+
+    assert "TENSORBOARD_LOGDIR='s3://data/tensorboard of all'\n" in (tmp_path / "etc/holdfast/environment").read_text()
+    assert "TENSORBOARD_LOGDIR" in (tmp_path / "etc/profile.d/holdfast.sh").read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"A": 1}', "{"])
+def test_a_job_environment_that_is_none_ends_the_lifecycle_with_what_to_do(tmp_path: Path, text: str) -> None:
+    (tmp_path / "job_environment.json").write_text(text)
+
+    with pytest.raises(LifecycleError, match=r"job_environment\.json.*deploy the lifecycle bundle again"):
+        context(tmp_path, orchestrator="eks")

@@ -26,6 +26,7 @@ def _variables(context: Context) -> dict[str, str]:
         "HOLDFAST_INSTANCE_GROUP": context.instance_group,
         "HOLDFAST_EVENTS": context.events_path,
         **image,
+        **context.job_environment,
     }
 
 
