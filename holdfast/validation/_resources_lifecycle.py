@@ -26,7 +26,9 @@ class LifecycleReader:
         """What runs on new nodes."""
         uri = node.get("SourceS3Uri")
         # Groups share what is under one URI, so that each file is judged once.
-        place, scripts = self._scripts_by_uri.setdefault(uri.token, (uri.path, self._scripts(uri)))
+        if uri.token not in self._scripts_by_uri:
+            self._scripts_by_uri[uri.token] = (uri.path, self._scripts(uri))
+        place, scripts = self._scripts_by_uri[uri.token]
         return Lifecycle(
             path=node.path,
             places={

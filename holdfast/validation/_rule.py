@@ -129,19 +129,26 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
         errors_only: Leave out what forbids nothing. Default: False.
     """
     parts = list(deployment.walk())
+    parts_of: dict[type[Item], list[Item | Missing]] = {}
     found: list[Finding] = []
     for each in _RULES.values():
         if each.judge is None or each.kind is None or (errors_only and each.severity != "error"):
             continue
-        for part in parts:
+        if each.kind not in parts_of:
+            parts_of[each.kind] = [part for part in parts if _may_be(part, each.kind)]
+        for part in parts_of[each.kind]:
             if isinstance(part, Missing):
-                if any(issubclass(kind, each.kind) for kind in part.kinds):
-                    found.append(not_checked(each.code, part.path))
-            elif isinstance(part, each.kind):
+                found.append(not_checked(each.code, part.path))
+            else:
                 found += _judge_one(each, part, deployment)
     if errors_only:
         found = [finding for finding in found if finding.severity == "error"]
     return worst_first(dict.fromkeys(found))
+
+
+def _may_be(part: Item | Missing, kind: type[Item]) -> bool:
+    kinds = part.kinds if isinstance(part, Missing) else (type(part),)
+    return any(issubclass(each, kind) for each in kinds)
 
 
 def not_checked(code: str, path: str) -> Finding:
