@@ -57,8 +57,7 @@ def run(folder: Path, steps: int, kind: str) -> None:
         return
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(recovery.WORLD)]
-    path = os.pathsep.join(str(recovery.ROOT / "containers" / part) for part in ("training", "common"))
-    variables = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": recovery.PYTHONPATH}
     command += [str(PLAIN), str(folder), str(steps), kind]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:

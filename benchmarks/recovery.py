@@ -27,6 +27,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = Path(__file__).resolve().parent / "peers"
+PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
 SPACING, FIRST, WORLD = 10, 5, 4
 BUCKETS = 2
 
@@ -101,8 +102,7 @@ def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
     """Run a job to its end."""
     fired = folder / "fired"
     fired.mkdir(parents=True)
-    path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
-    variables = {**os.environ, "PYTHONPATH": path}
+    variables = {**os.environ, "PYTHONPATH": PYTHONPATH}
     if faults:
         variables |= {"HOLDFAST_FAULTS": json.dumps(faults), "HOLDFAST_FAULTS_FIRED": str(fired)}
     command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(WORLD), "--spares", "1"]

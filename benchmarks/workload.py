@@ -1,7 +1,6 @@
 """What every runtime here trains: a transformer of 11.4 million parameters, 46 MB of them and 91 MB of Adam's state."""
 
 import hashlib
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -69,20 +68,3 @@ def digest(model: nn.Module) -> str:
     for parameter in model.state_dict().values():
         found.update(parameter.detach().contiguous().numpy().tobytes())
     return found.hexdigest()[:16]
-
-
-def save(checkpoint: Path, model: nn.Module, optimizer: torch.optim.Optimizer, *, step: int) -> None:
-    """Write what a restart needs, in one stroke."""
-    new = checkpoint.with_suffix(".new")
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, new)
-    new.replace(checkpoint)
-
-
-def load(checkpoint: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """The step to begin with."""
-    if not checkpoint.exists():
-        return 0
-    saved = torch.load(checkpoint, weights_only=True)
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    return int(saved["step"]) + 1

@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -21,12 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-WORLD, VICTIM, CHECKPOINT_EVERY = 4, 2, 20
+WORLD, VICTIM = 4, 2
 START_S, FINISH_S, POLL_S = 180.0, 240.0, 0.02
 
 Processes = list["subprocess.Popen[bytes]"]
-Job = Callable[[Path, Mapping[str, str]], AbstractContextManager[Callable[[], bool]]]
-"""Starts a runtime in a folder, with these variables; tells whether it has ended, and ends what is left of it."""
+Job = Callable[[Mapping[str, str]], AbstractContextManager[Callable[[], bool]]]
+"""Starts a runtime whose ranks have these variables; tells whether it has ended, and ends what is left of it."""
 
 
 class Step(NamedTuple):
@@ -96,7 +95,7 @@ def run(job: Job, *, kill_at: int) -> Trial:
             "TORCH_CPP_LOG_LEVEL": "ERROR",
         }
         try:
-            with job(Path(name), variables) as ended:
+            with job(variables) as ended:
                 _wait(lambda: _all_at(log, kill_at), START_S, "the ranks did not come to the step of the kill")
                 pid = int((Path(name) / f"pid{VICTIM}").read_text())
                 killed_s = time.time()
@@ -139,14 +138,9 @@ def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen
         return subprocess.Popen(command, env=dict(variables), stdout=said, stderr=said, start_new_session=True)
 
 
-def start_python(script: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """A rank of the program that calls this."""
-    return start([sys.executable, script], {**variables, "RANK_OF_TRIAL": "1"})
-
-
 def is_rank() -> bool:
-    """Whether this process is a rank, and not the driver; a rank says who it is for the kill."""
-    return "RANK_OF_TRIAL" in os.environ
+    """Whether this process is a rank, and not the driver."""
+    return "TRIAL" in os.environ
 
 
 def write_pid(rank: int) -> None:
@@ -164,9 +158,9 @@ def end(processes: Processes) -> None:
         process.wait()
 
 
-def all_ended(trial: Path) -> bool:
+def all_ended(variables: Mapping[str, str]) -> bool:
     """Whether all ranks have said that they have done all steps."""
-    return len(list(trial.glob("ended*"))) >= WORLD
+    return len(list(Path(variables["TRIAL"]).glob("ended*"))) >= WORLD
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """A training with Lightning, as users write it: arguments are the folder for what each rank has done, and the steps."""
 
+import hashlib
 import json
 import sys
 import warnings
@@ -48,8 +49,6 @@ class Recorder(pl.Callback):
 
 
 def hash_of(*values: object) -> int:
-    import hashlib
-
     return int.from_bytes(hashlib.sha256(repr(values).encode()).digest()[:8], "big")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from killing import QUICK, ROOT, Job, free_ports, run_job
+from killing import PYTHONPATH, QUICK, Job, free_ports, run_job
 
 PLAIN = """
 import os, signal, sys, time
@@ -39,12 +39,11 @@ class Launchers:
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *options: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
-        path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
         number = len(self._started)
         command = [sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", "--deadlines", QUICK]
         command += ["--socket", str(self.folder / f"{number}.sock"), *options, *program]
         pipe = subprocess.PIPE
-        environment = {**os.environ, "PYTHONPATH": path}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
         launcher = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
         self._started.append(launcher)
         return launcher
@@ -147,8 +146,7 @@ def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     launchers.plain("wait", "--nproc-per-node", "2", "--metrics-port", str(port))
     until(lambda: len(launchers.started()) == 2)
     ask = [sys.executable, "-m", "holdfast_runtime.launcher", "status", "--socket", str(launchers.folder / "0.sock")]
-    path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
 
     told = json.loads(subprocess.check_output([*ask, "--json"], env=environment, text=True))
     text = subprocess.check_output(ask, env=environment, text=True)

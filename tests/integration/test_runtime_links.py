@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import FOLDERS, ROOT, free_ports
+from killing import PYTHONPATH, free_ports
 
 from holdfast_runtime.control import Deadlines, listen
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
@@ -168,10 +168,9 @@ def test_a_launcher_that_hears_that_processes_live_through_faults_tells_all_the_
         # The fourth launcher never comes, so that no view is asked for.
         peers = f"127.0.0.1:{port},127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
         options = ("--peers", peers, "--node-rank", "0", "--rdzv-id", "run", "--socket", str(tmp_path / "0.sock"))
-        path = os.pathsep.join(str(ROOT / folder) for folder in FOLDERS)
         launcher = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", *options, "never.py"),
-            env={**os.environ, "PYTHONPATH": path, "HOLDFAST_TOKEN": "secret"},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_TOKEN": "secret"},
             stderr=asyncio.subprocess.DEVNULL,
         )
         try:

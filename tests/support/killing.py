@@ -23,7 +23,7 @@ PROGRAM = ROOT / "tests" / "integration" / "runtime_program.py"
 QUICK = (
     "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,progress=2.5,start=60,stop=5"
 )
-FOLDERS = ("containers/training", "containers/common")
+PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +111,7 @@ def differences(outcome: Outcome, calm: Outcome) -> list[str]:
 
 
 def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
-    path = os.pathsep.join(str(ROOT / name) for name in FOLDERS)
-    own = {"PYTHONPATH": path, "HOLDFAST_STATUS": str(folder / f"{node}.sock"), "PYTHONUNBUFFERED": "1"}
+    own = {"PYTHONPATH": PYTHONPATH, "HOLDFAST_STATUS": str(folder / f"{node}.sock"), "PYTHONUNBUFFERED": "1"}
     if job.faults:
         own |= {"HOLDFAST_FAULTS": json.dumps(list(job.faults)), "HOLDFAST_FAULTS_FIRED": str(folder / "fired")}
     return {**os.environ, **own, **job.environment}

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from killing import PYTHONPATH
 
 from holdfast_runtime.faults import Fault, InjectedError, Injector, parse_faults
 
-ROOT = Path(__file__).parents[2]
-PATHS = os.pathsep.join(str(ROOT / name) for name in ("containers/training", "containers/common"))
 REACH = """
 import sys
 from holdfast_runtime.faults import Injector
@@ -30,7 +29,7 @@ def environment(fired: Path, *faults: dict[str, object]) -> dict[str, str]:
 def start(fired: Path, fault: dict[str, object]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", REACH],
-        env={**os.environ, "PYTHONPATH": PATHS, **environment(fired, fault)},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH, **environment(fired, fault)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

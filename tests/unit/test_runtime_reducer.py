@@ -11,13 +11,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from killing import PYTHONPATH
 from torch import nn
 
 from holdfast_runtime.inprocess import _vote
 from holdfast_runtime.inprocess._reducer import Reducer, layout
 
 ROOT = Path(__file__).parents[2]
-PATHS = os.pathsep.join(str(ROOT / name) for name in ("containers/training", "containers/common"))
 WORLD = 3
 Results = list[dict[str, Any]]
 
@@ -30,7 +30,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Results:
     processes = [
         subprocess.Popen(
             [sys.executable, str(program), str(rank), str(WORLD), str(store)],
-            env={**os.environ, "PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             text=True,
         )
