@@ -1,7 +1,6 @@
 """The lifecycle scripts of a cluster, in S3."""
 
 import json
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,6 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class LifecycleBundle(Construct):
@@ -73,7 +70,7 @@ class LifecycleBundle(Construct):
                 )
         variables = dict(job_environment or {})
         for variable in variables:
-            if not _VARIABLE.fullmatch(variable):
+            if not (variable.isidentifier() and variable.isascii()):
                 raise ValueError(
                     f"lifecycle bundle: got job_environment variable '{variable}'; allowed: a name of letters, digits "
                     "and underscores that does not begin with a digit"

@@ -126,7 +126,7 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
     Everything that the rules find in a deployment, worst first.
 
     Args:
-        errors_only: Leave out what forbids nothing. Default: False.
+        errors_only: Ask no rule whose findings forbid nothing. Default: False.
     """
     parts = list(deployment.walk())
     parts_of: dict[type[Item], list[Item | Missing]] = {}
@@ -141,8 +141,6 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
                 found.append(not_checked(each.code, part.path))
             else:
                 found += _judge_one(each, part, deployment)
-    if errors_only:
-        found = [finding for finding in found if finding.severity == "error"]
     return worst_first(dict.fromkeys(found))
 
 

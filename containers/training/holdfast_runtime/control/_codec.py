@@ -140,8 +140,9 @@ def _object(kind: Any) -> Reader:
         raise TypeError(f"{kind.__name__} cannot be a message: its fields are set without its __init__")
     hints = get_type_hints(kind)
     items = dataclasses.fields(kind)
-    plain = [(item.name, scalars) for item in items if (scalars := _scalars(hints[item.name])) is not None]
-    nested = [(item.name, _reader(hints[item.name])) for item in items if _scalars(hints[item.name]) is None]
+    scalars = {item.name: _scalars(hints[item.name]) for item in items}
+    plain = [(name, kinds) for name, kinds in scalars.items() if kinds is not None]
+    nested = [(name, _reader(hints[name])) for name, kinds in scalars.items() if kinds is None]
     defaults = {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
     names = frozenset(item.name for item in items)
 

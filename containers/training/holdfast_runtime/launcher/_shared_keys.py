@@ -51,7 +51,9 @@ class SharedKeys:
 
     def put(self, put: Put) -> bool:
         """An entry of a local rank. Whether there is something to ``share``."""
-        return put.epoch == self._epoch and self._add({put.key: put.value})
+        if put.epoch == self._epoch:
+            self._add({put.key: put.value})
+        return put.epoch == self._epoch
 
     def take(self, keys: Keys) -> bool:
         """Entries from another launcher. Whether there is something to ``share``."""
@@ -59,10 +61,11 @@ class SharedKeys:
             self._early.append(keys)
         if keys.epoch != self._epoch:
             return False
-        if self._collector == self._node:
-            return self._add(dict(keys.entries))
-        self._outlet.to_ranks(keys)
-        return False
+        if self._collector != self._node:
+            self._outlet.to_ranks(keys)
+            return False
+        self._add(dict(keys.entries))
+        return True
 
     def share(self) -> None:
         """Send on, in one message, what has come since the last time."""
@@ -105,7 +108,7 @@ class SharedKeys:
         else:
             self._outlet.to_launcher(changed.node, changed)
 
-    def _add(self, entries: dict[str, str | None]) -> bool:
+    def _add(self, entries: dict[str, str | None]) -> None:
         self._fresh |= entries
         if self._collector == self._node:
             for key, value in entries.items():
@@ -113,7 +116,6 @@ class SharedKeys:
                     self._items.pop(key, None)
                 else:
                     self._items[key] = value
-        return True
 
 
 def _changed(before: str | None, change: Change) -> tuple[str, str | None]:
