@@ -57,6 +57,7 @@ def run(folder: Path, steps: int, kind: str) -> None:
         return
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(recovery.WORLD)]
+    command += ["--log-dir", str(folder)]  # else it leaves one behind in the folder for temporary files
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": recovery.PYTHONPATH}
     command += [str(PLAIN), str(folder), str(steps), kind]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
