@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from holdfast.config._explain import allowed_at, bare
 from holdfast.config._load import load
+from holdfast.config._meanings import meanings
 from holdfast.config._models import Environment
 from holdfast.config._problems import EnvironmentFileError
 
@@ -111,21 +112,21 @@ def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
 
 def _section(place: tuple[str | int, ...], model: type[BaseModel]) -> str:
     title = f"`{_path(place)}`" if place else "The file as a whole"
-    rows = "".join(_row(place, name, field) for name, field in model.model_fields.items())
+    rows = "".join(_row(place, name, field, meanings(model)[name]) for name, field in model.model_fields.items())
     return (
         f"## {title}\n\n{_one_line(model.__doc__)}\n\n"
         f"| setting | allowed | default | meaning |\n|---|---|---|---|\n{rows}"
     )
 
 
-def _row(place: tuple[str | int, ...], name: str, field: FieldInfo) -> str:
+def _row(place: tuple[str | int, ...], name: str, field: FieldInfo, docstring: str) -> str:
     inner, many = _inner(field)
     allowed = allowed_at((*place, name)).text
     if inner is not None:
         path = _path((*place, name, *([0] if many else [])))
         link = f"[`{path}`](#{re.sub(r'[^a-z0-9_-]', '', path)})"
         allowed = f"{allowed if many else 'a mapping'}, see {link}"
-    meaning, _, default = _one_line(field.description).partition(" Default: ")
+    meaning, _, default = _one_line(docstring).partition(" Default: ")
     cells = (f"`{name}`", allowed, "*required*" if field.is_required() else default, meaning)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
