@@ -10,7 +10,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from holdfast_constructs._metric_filters import ClusterMetrics, file_system_metric
+from holdfast_constructs._metric_filters import ClusterMetrics, file_system_metric, minute
 
 BYTES_PER_GIB = 1 << 30
 QUIET = cloudwatch.TreatMissingData.NOT_BREACHING
@@ -231,6 +231,6 @@ def _total(metrics: Mapping[str, cloudwatch.IMetric], label: str) -> cloudwatch.
     return cloudwatch.MathExpression(
         expression=" + ".join(f"FILL({name}, 0)" for name in metrics),
         using_metrics=dict(metrics),
-        period=Duration.minutes(1),
+        period=minute(),
         label=label,
     )

@@ -52,6 +52,8 @@ class HyperPodCluster(ClusterBase):
 
     role: iam.IRole
     """The execution role of all instance groups."""
+    resource: sagemaker.CfnCluster
+    """What to wait for, and the escape hatch."""
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class HyperPodCluster(ClusterBase):
         mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
         every = [*mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
         _check(instance_groups, every, on_eks=eks is not None)
+        keys = volume_keys(instance_groups)
         role = execution_role(
             self,
             "Role",
@@ -112,13 +115,14 @@ class HyperPodCluster(ClusterBase):
             groups=instance_groups,
             restricted_groups=restricted_instance_groups,
             mounts=every,
+            keys=keys,
         )
         self.role = role
         lifecycle.grant_read(role)
         _reach_services(network, orchestrator, every)
         scaler = None if auto_scaling is None else AutoScalingRole(self, "AutoScalingRole")
         nodes = Nodes(role=role, lifecycle=lifecycle, mounts=mounts)
-        resource = sagemaker.CfnCluster(
+        resource = self.resource = sagemaker.CfnCluster(
             self,
             "Resource",
             cluster_name=cluster_name,
@@ -138,7 +142,7 @@ class HyperPodCluster(ClusterBase):
         )
         self.cluster_arn = resource.attr_cluster_arn
         if scaler is not None:
-            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
+            scaler.allow(cluster_arn=self.cluster_arn, keys=keys)
         # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
         resource.node.add_dependency(network, role, lifecycle, *(mount.file_system for mount in every))
         if eks is not None:

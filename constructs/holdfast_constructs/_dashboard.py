@@ -85,12 +85,12 @@ class ClusterDashboard(Construct):
 
     def _health(self, state: str) -> cloudwatch.IMetric:
         label, color = HEALTH_STATES[state]
-        return self._metrics.insights(HEALTH + state, statistic="Sum").with_(label=label, color=color)
+        return self._metrics.insights(HEALTH + state, statistic="Sum", label=label, color=color)
 
     def _recoveries(self) -> Row:
         own = self._metrics.own
         seconds = [
-            own("ReplacementSeconds", statistic=statistic).with_(label=statistic.lower())
+            own("ReplacementSeconds", statistic=statistic, label=statistic.lower())
             for statistic in ("Average", "Maximum")
         ]
         found = [own(name) for name in ("UnhealthyNodes", "EfaFaults", "InstanceErrors")]
@@ -122,7 +122,7 @@ class ClusterDashboard(Construct):
         ]
 
     def _insights(self, name: str, statistic: str) -> cloudwatch.IMetric:
-        return self._metrics.insights(name, statistic=statistic).with_(label=statistic.lower())
+        return self._metrics.insights(name, statistic=statistic, label=statistic.lower())
 
     def _lustre(self, file_system: WatchedFileSystem) -> Row:
         def metric(name: str) -> cloudwatch.Metric:

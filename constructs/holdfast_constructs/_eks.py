@@ -115,7 +115,7 @@ class HyperPodEks(EksBase):
         charts = releases(Construct(self, "Charts"), installer=self.installer, types=types)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
         EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
-        return DependencyGroup(*(construct.node.default_child or construct for construct in (*charts, *addons)))
+        return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
     def _cluster(
         self, network: IHyperPodNetwork, version: str, cidrs: Sequence[str], key: kms.IKey | None

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
-from constructs import Construct, IConstruct
+from constructs import Construct, IDependable
 
 from holdfast.catalog._kubernetes import eks_addons
 from holdfast_constructs._eks_access import IHyperPodEks
+from holdfast_constructs._tokens import json_text
 
 
 class PodIdentity(Construct):
@@ -20,6 +21,7 @@ class PodIdentity(Construct):
     """
 
     role: iam.Role
+    resource: eks.CfnPodIdentityAssociation
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class PodIdentity(Construct):
             # In the role itself: pods that start with the association have every permission at once.
             inline_policies={"Pods": iam.PolicyDocument(statements=list(statements))},
         )
-        eks.CfnPodIdentityAssociation(
+        self.resource = eks.CfnPodIdentityAssociation(
             self,
             "Resource",
             cluster_name=eks_cluster.cluster_name,
@@ -73,6 +75,8 @@ class PodIdentity(Construct):
 class EksAddon(Construct):
     """An add-on of the catalog."""
 
+    resource: eks.CfnAddon
+
     def __init__(
         self,
         scope: Construct,
@@ -82,7 +86,7 @@ class EksAddon(Construct):
         name: str,
         version: str | None = None,
         configuration: Mapping[str, object] | None = None,
-        after: Sequence[IConstruct] = (),
+        after: Sequence[IDependable] = (),
     ) -> None:
         """
         Define an add-on. What someone changed by hand of what it installs is overwritten.
@@ -93,7 +97,8 @@ class EksAddon(Construct):
             version: Such as ``v1.18.3-eksbuild.1``. Default: the catalog's; where it has none, the default of EKS for
                 the Kubernetes version.
             configuration: Default: the add-on's own.
-            after: What must be there before, for instance the roles of its pods. Default: only the cluster.
+            after: What must be there before, such as the association of its pods with a role. Name resources, not
+                what they are part of: that may wait for this add-on. Default: only the EKS cluster.
         """
         super().__init__(scope, construct_id)
         addon = eks_addons()[name]
@@ -101,15 +106,14 @@ class EksAddon(Construct):
             raise ValueError(
                 f"add-on {name}: got version '{version}'; allowed: {addon.minimum_version} or later ({addon.source})"
             )
-        resource = eks.CfnAddon(
+        self.resource = eks.CfnAddon(
             self,
             "Resource",
             addon_name=name,
             cluster_name=eks_cluster.cluster_name,
             addon_version=version or addon.version,
-            configuration_values=None if configuration is None else Stack.of(self).to_json_string(dict(configuration)),
+            configuration_values=None if configuration is None else json_text(self, dict(configuration)),
             resolve_conflicts="OVERWRITE",
         )
-        for construct in after:
-            # The resource, not all that is below the construct: a cluster that waits for this add-on would be a cycle.
-            resource.node.add_dependency(construct.node.default_child or construct)
+        if after:
+            self.resource.node.add_dependency(*after)

@@ -2,16 +2,17 @@
 
 from collections.abc import Collection, Mapping
 
-from aws_cdk import Annotations, Stack, Token
+from aws_cdk import Annotations, Stack
 from constructs import Construct
 
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.catalog._charts import charts
 from holdfast.catalog._kubernetes import eks_image_account, health_monitoring_agent_regions
 from holdfast_constructs._helm import HelmInstaller, HelmRelease
+from holdfast_constructs._tokens import has_token
 
 MAKES_NAMESPACE = "deep-health-check"
-"""The chart that makes the namespace ``aws-hyperpod``, into which others put their objects."""
+"""The chart that makes the namespace ``aws-hyperpod``, into which others put their objects: the first of all."""
 NEURON = "Trainium"
 """How the names of Neuron devices begin in the catalog."""
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
@@ -33,19 +34,17 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
         installer: Of the cluster.
         types: Instance types that the cluster can have; None for any.
     """
-    made = {
-        name: HelmRelease(scope, name, installer=installer, chart=charts()[name], values=values, wait=False)
-        for name, values in chart_values(types, region=_region(scope)).items()
-    }
-    for name, release in made.items():
-        if name != MAKES_NAMESPACE:
-            release.node.add_dependency(made[MAKES_NAMESPACE])
-    return list(made.values())
+    made: list[HelmRelease] = []
+    for name, values in chart_values(types, region=_region(scope)).items():
+        first = [made[0].resource] if made else []
+        chart = charts()[name]
+        made += [HelmRelease(scope, name, installer=installer, chart=chart, values=values, wait=False, after=first)]
+    return made
 
 
 def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dict[str, object]]:
     """
-    Names of the charts to install, with their values.
+    Names of the charts to install, with their values; the first is there before the others.
 
     A device plugin is installed when a type of the cluster has its device, and its pods go to every type of the catalog
     that has it, so that a new group changes no release. Instance types have their SageMaker names, as nodes do.
@@ -98,7 +97,7 @@ def _efa_values(types: list[str], region: str) -> dict[str, object]:
             dict(TOLERATE_UNHEALTHY),
         ],
     }
-    if not Token.is_unresolved(region):  # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    if not has_token(region):  # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
         registry = f"{eks_image_account(region)}.dkr.ecr.{region}.amazonaws.com"
         values["image"] = {"repository": f"{registry}/eks/aws-efa-k8s-device-plugin"}
     return values
@@ -111,7 +110,7 @@ def _is_gpu(facts: InstanceType) -> bool:
 def _region(scope: Construct) -> str:
     region = Stack.of(scope).region
     known = health_monitoring_agent_regions()
-    if not Token.is_unresolved(region) and region not in known:
+    if not has_token(region) and region not in known:
         Annotations.of(scope).add_warning_v2(
             "holdfast:health-monitoring-agent-region",
             f"the health monitoring agent has no image in {region}, so its chart takes the image of us-east-1; "

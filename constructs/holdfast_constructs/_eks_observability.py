@@ -109,7 +109,7 @@ class ContainerInsights(Construct):
                 "agent": {"config": {"logs": {"metrics_collected": {"kubernetes": kubernetes}}}},
                 "containerLogs": {"enabled": True},
             },
-            after=[cluster, identity, *self.log_groups.values()],
+            after=[cluster.resource, identity.resource, *self.log_groups.values()],
         )
 
 
@@ -170,7 +170,7 @@ class ObservabilityAddon(Construct):
             name="amazon-sagemaker-hyperpod-observability",
             version=version,
             configuration=configuration,
-            after=[cluster, identity],
+            after=[cluster.resource, identity.resource],
         )
 
 

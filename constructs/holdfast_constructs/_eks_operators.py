@@ -51,7 +51,7 @@ class TrainingOperator(Construct):
             eks_cluster=eks_cluster,
             name="cert-manager",
             version=cert_manager_version,
-            after=[cluster],
+            after=[cluster.resource],
         )
         identity = PodIdentity(
             self,
@@ -70,7 +70,7 @@ class TrainingOperator(Construct):
             eks_cluster=eks_cluster,
             name="amazon-sagemaker-hyperpod-training-operator",
             version=version,
-            after=[certificates, identity],
+            after=[certificates.resource, identity.resource],
         )
 
 
@@ -123,7 +123,7 @@ class TaskGovernance(Construct):
             eks_cluster=eks_cluster,
             name="amazon-sagemaker-hyperpod-taskgovernance",
             version=version,
-            after=[cluster],
+            after=[cluster.resource],
         )
         self.scheduler_config = sagemaker.CfnClusterSchedulerConfig(
             self,

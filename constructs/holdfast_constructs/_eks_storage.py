@@ -53,7 +53,7 @@ class FsxCsiDriver(Construct):
             eks_cluster=eks_cluster,
             name="aws-fsx-csi-driver",
             version=version,
-            after=[cluster, identity],
+            after=[cluster.resource, identity.resource],
         )
 
 
@@ -85,7 +85,7 @@ class LustreVolume(Construct):
             namespace: Default: "default". It is made when it is not there. One volume per namespace.
         """
         super().__init__(scope, construct_id)
-        release = HelmRelease(
+        HelmRelease(
             self,
             "Release",
             installer=eks_cluster.installer,
@@ -93,8 +93,8 @@ class LustreVolume(Construct):
             namespace=namespace,
             values=volume_values(file_system, capacity_gib=capacity_gib, namespace=namespace, claim=self.claim_name),
             wait=False,  # a claim is bound in its own time
+            after=[driver],
         )
-        release.node.add_dependency(driver)
 
 
 def volume_values(

@@ -1,6 +1,7 @@
 """What HyperPod may do in the account on behalf of a node: only what the cluster has a use for."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
@@ -18,6 +19,17 @@ from holdfast_constructs._restricted_group import RestrictedInstanceGroup
 MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Arns:
+    """What the role is allowed to touch in EC2."""
+
+    interfaces: str
+    instances: str
+    """They belong to an account of the service."""
+    places: Sequence[str]
+    """Every subnet and security group that a node can have an interface in."""
+
+
 def execution_role(
     scope: Construct,
     construct_id: str,
@@ -27,9 +39,10 @@ def execution_role(
     groups: Sequence[InstanceGroup],
     restricted_groups: Sequence[RestrictedInstanceGroup],
     mounts: Sequence[Mount],
+    keys: Sequence[kms.IKey],
 ) -> iam.Role:
     """
-    The execution role of instance groups.
+    The execution role of instance groups, whose volumes are encrypted with ``keys``.
 
     The managed policy covers logs, metrics, session manager and buckets named ``sagemaker-``. It has no action of EC2,
     without which nodes cannot be attached to a VPC ("Unable to retrieve subnets"), and none of FSx, without which an
@@ -43,17 +56,19 @@ def execution_role(
         description="HyperPod nodes",
     )
     stack = Stack.of(scope)
-    places = _places(stack, network, groups, restricted_groups)
-    for statement in (
-        *_vpc(stack, places),
-        *_eks(stack, orchestrator, places),
-        *_alarms(groups),
-    ):
+    partition, region = stack.partition, stack.region
+    own = f"arn:{partition}:ec2:{region}:{stack.account}"
+    arns = _Arns(
+        interfaces=f"{own}:network-interface/*",
+        instances=f"arn:{partition}:ec2:{region}:*:instance/*",
+        places=[f"{own}:{place}" for place in _places(network, groups, restricted_groups)],
+    )
+    for statement in (*_vpc(arns), *_eks(orchestrator, arns, partition), *_alarms(groups)):
         role.add_to_policy(statement)
     for mount in mounts:
         if isinstance(mount, LustreMount) and mount.file_system.efa:
             mount.file_system.grant_describe(role)
-    for key in volume_keys(groups):
+    for key in keys:
         # SageMaker developer guide, "Customer managed AWS KMS key encryption for SageMaker HyperPod"
         key.grant(role, "kms:CreateGrant", "kms:DescribeKey")
     if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
@@ -67,8 +82,7 @@ def volume_keys(groups: Sequence[InstanceGroup]) -> list[kms.IKey]:
     return list({key.key_arn: key for key in keys if key is not None}.values())
 
 
-def _vpc(stack: Stack, places: Sequence[str]) -> Iterator[iam.PolicyStatement]:
-    interfaces, instances = _interfaces(stack), _instances(stack)
+def _vpc(arns: _Arns) -> Iterator[iam.PolicyStatement]:
     yield iam.PolicyStatement(
         sid="LookAtTheNetwork",
         actions=[
@@ -83,7 +97,7 @@ def _vpc(stack: Stack, places: Sequence[str]) -> Iterator[iam.PolicyStatement]:
     yield iam.PolicyStatement(
         sid="MakeNetworkInterfaces",
         actions=["ec2:CreateNetworkInterface"],
-        resources=[interfaces, *places],
+        resources=[arns.interfaces, *arns.places],
     )
     yield iam.PolicyStatement(
         sid="UseNetworkInterfaces",
@@ -94,12 +108,12 @@ def _vpc(stack: Stack, places: Sequence[str]) -> Iterator[iam.PolicyStatement]:
             "ec2:DeleteNetworkInterfacePermission",
             "ec2:DetachNetworkInterface",
         ],
-        resources=[interfaces, instances],
+        resources=[arns.interfaces, arns.instances],
     )
 
 
 def _eks(
-    stack: Stack, orchestrator: SlurmOrchestrator | EksOrchestrator, places: Sequence[str]
+    orchestrator: SlurmOrchestrator | EksOrchestrator, arns: _Arns, partition: str
 ) -> Iterator[iam.PolicyStatement]:
     """After awslabs/awsome-distributed-ai 95b939c, hyperpod-eks-tf/modules/sagemaker_iam_role."""
     if not isinstance(orchestrator, EksOrchestrator):
@@ -117,7 +131,7 @@ def _eks(
             "ec2:ModifyNetworkInterfaceAttribute",
             "ec2:UnassignPrivateIpAddresses",
         ],
-        resources=[_interfaces(stack), _instances(stack), *places],
+        resources=[arns.interfaces, arns.instances, *arns.places],
     )
     yield iam.PolicyStatement(
         sid="LogInToRegistries",
@@ -129,7 +143,7 @@ def _eks(
         actions=["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
         # EKS, its add-ons and HyperPod's agents have registries in accounts of AWS that differ by region and are not
         # all documented. This account's own images are granted one by one.
-        resources=[f"arn:{stack.partition}:ecr:*:*:repository/*"],
+        resources=[f"arn:{partition}:ecr:*:*:repository/*"],
         conditions={"StringNotEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}},
     )
     yield iam.PolicyStatement(
@@ -153,12 +167,11 @@ def _alarms(groups: Sequence[InstanceGroup]) -> Iterator[iam.PolicyStatement]:
 
 
 def _places(
-    stack: Stack,
     network: IHyperPodNetwork,
     groups: Sequence[InstanceGroup],
     restricted_groups: Sequence[RestrictedInstanceGroup],
 ) -> list[str]:
-    """Every subnet and security group that a node can have an interface in."""
+    """The last parts of their ARNs."""
     overrides = [group.override_vpc for group in groups] + [group.override_vpc for group in restricted_groups]
     subnets: list[ec2.ISubnet] = [network.subnet]
     security_groups: list[ec2.ISecurityGroup] = [network.security_group]
@@ -168,17 +181,4 @@ def _places(
             security_groups += override.security_groups
     ids = [f"subnet/{subnet.subnet_id}" for subnet in subnets]
     ids += [f"security-group/{group.security_group_id}" for group in security_groups]
-    return [f"{_own(stack)}:{id_}" for id_ in dict.fromkeys(ids)]
-
-
-def _interfaces(stack: Stack) -> str:
-    return f"{_own(stack)}:network-interface/*"
-
-
-def _instances(stack: Stack) -> str:
-    """The instances themselves belong to an account of the service."""
-    return f"arn:{stack.partition}:ec2:{stack.region}:*:instance/*"
-
-
-def _own(stack: Stack) -> str:
-    return f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}"
+    return list(dict.fromkeys(ids))

@@ -1,24 +1,24 @@
 """Helm releases as resources of a stack: charts at one commit, verified by digest, installed by one function."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import CustomResource, Duration, IgnoreMode, RemovalPolicy, Stack
+from aws_cdk import CustomResource, Duration, IgnoreMode, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as s3_assets
-from aws_cdk.lambda_layer_kubectl_v34 import KubectlV34Layer
 from constructs import Construct, IDependable
 
 from holdfast.catalog._charts import Chart
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._tokens import json_text
 
 RESOURCE_TYPE = "Custom::HoldfastHelmRelease"
-TIMEOUT = Duration.minutes(15)
+TIMEOUT_MINUTES = 15
 """The longest that Lambda allows. Helm itself gives up after five minutes, and has as many to roll back."""
 
 
@@ -31,6 +31,9 @@ class HelmInstaller(Construct):
     """
 
     function: lambda_.IFunction
+    timeout: Duration
+    service_token: str
+    """What a custom resource names the function by."""
     access: IDependable
     """The function's way into the cluster. Releases are made after it, and uninstalled before it is gone."""
 
@@ -61,6 +64,7 @@ class HelmInstaller(Construct):
             encryption_key: Of the log. Default: CloudWatch's own.
         """
         super().__init__(scope, construct_id)
+        self.timeout = Duration.minutes(TIMEOUT_MINUTES)
         log = logs.LogGroup(
             self,
             "Log",
@@ -74,6 +78,7 @@ class HelmInstaller(Construct):
             "CLUSTER_CERTIFICATE_AUTHORITY": certificate_authority,
         }
         self.function = self._function(network, log, environment)
+        self.service_token = self.function.function_arn
         role = self.function.role
         assert role is not None
         self.access = eks_cluster.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
@@ -96,6 +101,8 @@ class HelmInstaller(Construct):
     def _function(
         self, network: IHyperPodNetwork, log: logs.ILogGroup, environment: dict[str, str]
     ) -> lambda_.IFunction:
+        from aws_cdk.lambda_layer_kubectl_v34 import KubectlV34Layer  # makes Node load a package of its own
+
         function = lambda_.Function(
             self,
             "Resource",
@@ -109,7 +116,7 @@ class HelmInstaller(Construct):
             handler="helm_installer.handler.on_event",
             layers=[KubectlV34Layer(self, "Helm")],
             memory_size=1024,
-            timeout=TIMEOUT,
+            timeout=self.timeout,
             log_group=log,
             vpc=network.vpc,
             vpc_subnets=ec2.SubnetSelection(subnets=[network.subnet]),
@@ -126,6 +133,8 @@ class HelmInstaller(Construct):
 class HelmRelease(Construct):
     """One chart in one cluster. Deleting the resource uninstalls it."""
 
+    resource: CustomResource
+
     def __init__(
         self,
         scope: Construct,
@@ -136,6 +145,7 @@ class HelmRelease(Construct):
         namespace: str = "kube-system",
         values: Mapping[str, object] | None = None,
         wait: bool = True,
+        after: Sequence[IDependable] = (),
     ) -> None:
         """
         Define a release with the chart's name.
@@ -148,14 +158,15 @@ class HelmRelease(Construct):
             wait: Default: True, it is there when all its pods are ready, and is rolled back when they are not after
                 five minutes. False: it is there when Kubernetes has taken it, which is right for daemon sets: on a
                 large cluster there is always a node that is not ready, and an upgrade goes from node to node.
+            after: What must be there before. Default: only the cluster and the function's way into it.
         """
         super().__init__(scope, construct_id)
-        resource = CustomResource(
+        self.resource = CustomResource(
             self,
             "Resource",
             resource_type=RESOURCE_TYPE,
-            service_token=installer.function.function_arn,
-            service_timeout=TIMEOUT,
+            service_token=installer.service_token,
+            service_timeout=installer.timeout,
             properties={
                 "Release": chart.name,
                 "Namespace": namespace,
@@ -164,7 +175,7 @@ class HelmRelease(Construct):
                 "TreeSha256": chart.tree_sha256,
                 "Wait": "true" if wait else "false",
                 # As text: CloudFormation makes strings of the numbers and booleans of a custom resource.
-                "Values": Stack.of(self).to_json_string(dict(values or {})),
+                "Values": json_text(self, dict(values or {})),
             },
         )
-        resource.node.add_dependency(installer.access)
+        self.resource.node.add_dependency(installer.access, *after)

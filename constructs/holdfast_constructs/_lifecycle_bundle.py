@@ -1,11 +1,10 @@
 """The lifecycle scripts of a cluster, in S3."""
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import RemovalPolicy, Stack, Token
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -13,6 +12,7 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash
+from holdfast_constructs._tokens import has_token
 
 
 class LifecycleBundle(Construct):
@@ -63,7 +63,7 @@ class LifecycleBundle(Construct):
         """
         super().__init__(scope, construct_id)
         for setting, value in config.items():
-            if Token.is_unresolved(value) or "${Token[" in json.dumps(value):
+            if has_token(value):
                 raise ValueError(
                     f"lifecycle bundle: got config '{setting}' with a value that is known only at deployment; allowed: "
                     "plain values, which the bundle's hash covers; give the stack its account and region"

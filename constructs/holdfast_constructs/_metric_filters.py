@@ -4,6 +4,7 @@ Knowledge as data: a row per metric, with what it is taken from. Alarms and dash
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,11 +15,16 @@ from holdfast_common import kinds
 
 NAMESPACE = "Holdfast"
 CLUSTER_DIMENSION = "ClusterName"
-MINUTE = Duration.minutes(1)
 
 NODE_HEALTH = "SageMaker HyperPod Cluster Node Health Event"
 STATE_CHANGE = "SageMaker HyperPod Cluster State Change"
 CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
+
+
+@cache
+def minute() -> Duration:
+    """The period of metrics, unless another is asked for. Not a constant: loading this module asks the CDK nothing."""
+    return Duration.minutes(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,17 +107,27 @@ class ClusterMetrics(Construct):
             for metric in metrics:
                 self._filter(group, metric)
 
-    def own(self, name: str, *, statistic: str = "Sum", period: Duration = MINUTE) -> cloudwatch.Metric:
+    def own(
+        self, name: str, *, statistic: str = "Sum", period: Duration | None = None, label: str | None = None
+    ) -> cloudwatch.Metric:
         """A metric that was taken from events, such as ``NodesLost``."""
         return cloudwatch.Metric(
             namespace=_namespace(self.cluster_name),
             metric_name=name,
             statistic=statistic,
-            period=period,
-            label=name,
+            period=period or minute(),
+            label=label or name,
         )
 
-    def insights(self, name: str, *, statistic: str, period: Duration = MINUTE) -> cloudwatch.Metric:
+    def insights(
+        self,
+        name: str,
+        *,
+        statistic: str,
+        period: Duration | None = None,
+        label: str | None = None,
+        color: str | None = None,
+    ) -> cloudwatch.Metric:
         """A metric of Container Insights over all nodes of the EKS cluster, such as ``node_gpu_utilization``."""
         assert self.eks_cluster_name is not None, "only clusters on EKS have Container Insights"
         return cloudwatch.Metric(
@@ -119,8 +135,9 @@ class ClusterMetrics(Construct):
             metric_name=name,
             dimensions_map={CLUSTER_DIMENSION: self.eks_cluster_name},
             statistic=statistic,
-            period=period,
-            label=name,
+            period=period or minute(),
+            label=label or name,
+            color=color,
         )
 
     def _filter(self, group: logs.ILogGroup, metric: LogMetric) -> None:
@@ -143,7 +160,7 @@ def file_system_metric(name: str, file_system_id: str, *, statistic: str = "Sum"
         metric_name=name,
         dimensions_map={"FileSystemId": file_system_id},
         statistic=statistic,
-        period=MINUTE,
+        period=minute(),
         label=name,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import Arn, ArnComponents, ArnFormat, Fn, RemovalPolicy, Stack, Token
+from aws_cdk import Arn, ArnComponents, ArnFormat, Fn, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
@@ -10,6 +10,7 @@ from aws_cdk import custom_resources as cr
 from constructs import Construct, IConstruct
 
 from holdfast_constructs._metric_filters import NAMESPACE
+from holdfast_constructs._tokens import has_token
 
 RETENTION_DAYS = 90
 EXISTS_ALREADY = "ResourceAlreadyExistsException"
@@ -90,9 +91,9 @@ class NodeLogGroup(Construct):
                 the key.
         """
         super().__init__(scope, construct_id)
-        cluster_id = Fn.select(1, Fn.split("/", cluster_arn)) if Token.is_unresolved(cluster_arn) else cluster_arn[-12:]
+        cluster_id = Fn.select(1, Fn.split("/", cluster_arn)) if has_token(cluster_arn) else cluster_arn[-12:]
         name = f"/aws/sagemaker/Clusters/{cluster_name}/{cluster_id}"
-        self._arn = log_group_arn(self, name)
+        self._arn, self._address = log_group_arn(self, name), self.node.addr
         group = {"logGroupName": name}
         made = self._call("Made", "CreateLogGroup", group, ignore=EXISTS_ALREADY)
         kept = self._call("Retention", "PutRetentionPolicy", {**group, "retentionInDays": retention_days})
@@ -121,7 +122,7 @@ class NodeLogGroup(Construct):
             service="CloudWatchLogs",
             action=operation,
             parameters=dict(parameters),
-            physical_resource_id=cr.PhysicalResourceId.of(f"{name}-{self.node.addr}"),
+            physical_resource_id=cr.PhysicalResourceId.of(f"{name}-{self._address}"),
             ignore_error_codes_matching=ignore,
         )
         return cr.AwsCustomResource(

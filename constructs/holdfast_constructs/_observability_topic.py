@@ -35,7 +35,7 @@ class AlertTopic(Construct):
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Resource", master_key=encryption_key, enforce_ssl=True)
-        self._key = encryption_key
+        self._arn, self._key = self.topic.topic_arn, encryption_key
         for email in emails:
             self.topic.add_subscription(subscriptions.EmailSubscription(email))
         # EventBridge's user guide gives the topic policy for rules without conditions, so there is none to rely on.
@@ -49,7 +49,7 @@ class AlertTopic(Construct):
         """Allow a service, such as ``aps.amazonaws.com``, to publish, and to use the key."""
         principal = iam.ServicePrincipal(service)
         statement = iam.PolicyStatement(
-            actions=list(actions), principals=[principal], resources=[self.topic.topic_arn], conditions=conditions
+            actions=list(actions), principals=[principal], resources=[self._arn], conditions=conditions
         )
         self.topic.add_to_resource_policy(statement)
         if self._key is not None:

@@ -13,7 +13,7 @@ MYSQL = rds.MysqlEngineVersion.VER_8_4_9  # to begin with: RDS applies later min
 PORT = 3306
 USER = "slurm"
 PASSWORD_WITHOUT = "\"#'/@\\ =%"  # noqa: S105  what slurmdbd.conf or RDS would not take
-BACKUP_RETENTION = Duration.days(7)
+BACKUP_RETENTION_DAYS = 7
 PARAMETERS = {
     "require_secure_transport": "1",
     "innodb_lock_wait_timeout": "900",  # schedmd, "Accounting and Resource Limits"
@@ -83,7 +83,7 @@ class SlurmAccountingDatabase(Construct):
             storage_encryption_key=encryption_key,
             publicly_accessible=False,
             parameter_group=rds.ParameterGroup(self, "Parameters", engine=engine, parameters=PARAMETERS),
-            backup_retention=BACKUP_RETENTION,
+            backup_retention=Duration.days(BACKUP_RETENTION_DAYS),
             copy_tags_to_snapshot=True,
             auto_minor_version_upgrade=True,
             deletion_protection=kept,

@@ -48,7 +48,7 @@ class Cluster(Construct):
     def __init__(self, scope: Construct, eks: HyperPodEks) -> None:
         super().__init__(scope, "Cluster")
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
-        resource = sagemaker.CfnCluster(
+        resource = self.resource = sagemaker.CfnCluster(
             self,
             "Resource",
             orchestrator=sagemaker.CfnCluster.OrchestratorProperty(

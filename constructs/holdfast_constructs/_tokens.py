@@ -1,0 +1,27 @@
+"""Values that only the deployment knows, as the CDK writes them: told from plain ones without asking it each time."""
+
+import json
+import re
+
+from aws_cdk import Stack, Token
+from constructs import IConstruct
+
+_TOKEN = re.compile(r"\{Token\[|-1\.8881545897\d*e\+289")
+"""A token in text or in a list, and one as a number (aws-cdk-lib 2.275, core/lib/private/encoding)."""
+
+
+def has_token(value: object) -> bool:
+    """Whether there is a token in a value: in text, in a number, or anywhere in a list or mapping of them."""
+    try:
+        return _TOKEN.search(json.dumps(value)) is not None
+    except TypeError:
+        return Token.is_unresolved(value)
+
+
+def json_text(scope: IConstruct, value: object) -> str:
+    """A value as JSON; CloudFormation puts it together when there are tokens in it."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except TypeError:
+        return Stack.of(scope).to_json_string(value)
+    return Stack.of(scope).to_json_string(value) if _TOKEN.search(text) else text
