@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import Environment as CdkEnvironment
@@ -15,18 +14,17 @@ from holdfast_constructs import (
     AutoScaling,
     EksOrchestrator,
     HyperPodCluster,
+    HyperPodEks,
     InstanceGroup,
     LifecycleBundle,
     OpenZfsMount,
+    SlurmOrchestrator,
     TieredStorage,
 )
-from stacks import _foundations, _watch
+from stacks import _foundations, _kubernetes, _watch
 from stacks._foundations import Foundations
 from stacks._groups import Groups
 from stacks._images import TrainingImage
-
-if TYPE_CHECKING:
-    from holdfast_constructs import HyperPodEks, SlurmOrchestrator
 
 ROOT = Path(__file__).resolve().parents[1]
 LIFECYCLE_SOURCES = (
@@ -83,8 +81,6 @@ class HyperPodStack(Stack):
         metrics = _watch.watch(self, environment, cluster=cluster, ground=ground)
         experiments.grant_write(cluster)
         if environment.eks is not None and control_plane is not None:
-            from stacks import _kubernetes
-
             _kubernetes.addons(
                 self,
                 environment,
@@ -102,11 +98,9 @@ class HyperPodStack(Stack):
         """The zones of the environment file; without this the CDK would look up all zones and synthesise again."""
         return self._zones
 
-    def _control_plane(self, environment: Environment, ground: Foundations, folder: Path) -> "HyperPodEks | None":
+    def _control_plane(self, environment: Environment, ground: Foundations, folder: Path) -> HyperPodEks | None:
         if environment.eks is None:
             return None
-        from stacks import _kubernetes  # loads what Slurm has no use for
-
         return _kubernetes.control_plane(self, environment, environment.eks, ground=ground, folder=folder)
 
     def _cluster(
@@ -116,7 +110,7 @@ class HyperPodStack(Stack):
         groups: Sequence[InstanceGroup],
         ground: Foundations,
         bundle: LifecycleBundle,
-        control_plane: "HyperPodEks | None",
+        control_plane: HyperPodEks | None,
     ) -> HyperPodCluster:
         on_slurm, lustre = control_plane is None, ground.lustre
         cluster = HyperPodCluster(
@@ -145,11 +139,11 @@ class HyperPodStack(Stack):
         return cluster
 
     def _orchestrator(
-        self, environment: Environment, control_plane: "HyperPodEks | None", ground: Foundations
-    ) -> "SlurmOrchestrator | EksOrchestrator":
+        self, environment: Environment, control_plane: HyperPodEks | None, ground: Foundations
+    ) -> SlurmOrchestrator | EksOrchestrator:
         if control_plane is not None:
             return EksOrchestrator(control_plane=control_plane)
-        from stacks import _slurm  # loads what Kubernetes has no use for
+        from stacks import _slurm  # its database loads what Kubernetes has no use for
 
         return _slurm.slurm(self, environment, network=ground.network, key=ground.key)
 
