@@ -22,6 +22,7 @@ from holdfast_constructs._network import IHyperPodNetwork
 from holdfast_constructs._orchestrator import EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs._restricted_group import RestrictedEnvironment, RestrictedInstanceGroup
 from holdfast_constructs._rules_plugin import register_rules
+from holdfast_constructs._schema_gaps import acknowledge_schema_gaps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +148,7 @@ class HyperPodCluster(ClusterBase):
         resource.node.add_dependency(network, role, lifecycle, *(mount.file_system for mount in every))
         if eks is not None:
             resource.node.add_dependency(eks.dependencies, eks.add_nodes_role(role))
+        acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self)
 
     @property

@@ -4,18 +4,22 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 
-def run_app(root: Path, folder: Path, **context: Any) -> "subprocess.CompletedProcess[str]":
+def run_app(
+    root: Path, folder: Path, *, variables: Mapping[str, str] = MappingProxyType({}), **context: Any
+) -> "subprocess.CompletedProcess[str]":
     path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ["PATH"]))
     return subprocess.run(
         [sys.executable, str(root / "app.py")],
         cwd=folder,
-        env={"PATH": path, "CDK_OUTDIR": str(folder / "cdk.out"), "CDK_CONTEXT_JSON": json.dumps(context)},
+        env={"PATH": path, "CDK_OUTDIR": str(folder / "cdk.out"), "CDK_CONTEXT_JSON": json.dumps(context), **variables},
         capture_output=True,
         text=True,
         timeout=90,
@@ -73,3 +77,56 @@ def test_an_environment_becomes_one_stack_in_its_account_and_region(repository: 
         "holdfast-slurm-p5": "aws://111122223333/us-west-2"
     }
     assert "missing" not in manifest, "no context look-up may be needed"
+
+
+@pytest.mark.parametrize("validation", ["true", "false"])
+def test_the_validator_of_the_cdk_judges_the_templates_unless_it_is_not_wanted(
+    validation: str, repository: Path, tmp_path: Path
+) -> None:
+    variables = {"CDK_VALIDATION": validation}
+    answer = run_app(repository, tmp_path, variables=variables, environment="full", changes="unchecked")
+
+    assert answer.returncode == 0
+    report = json.loads((tmp_path / "cdk.out" / "validation-report.json").read_text())
+    judged = [plugin["pluginName"] for plugin in report["pluginReports"]]
+    assert judged == (["CloudFormation Validate"] if validation == "true" else []) + ["holdfast"]
+    if validation == "true":
+        (cdk, _) = report["pluginReports"]
+        wrong = {finding["ruleName"] for finding in cdk["suppressedViolations"]}
+        assert cdk["violations"] == []
+        assert wrong == {"E1152", "F3002", "F3006", "W3010", "W3030"}, "what is right by now need not be acknowledged"
+
+
+LOAD_WITHOUT_NODE = """\
+import os, signal
+from pathlib import Path
+
+import aws_cdk
+
+def children(process):
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+(starter,) = children(os.getpid())
+for process in (starter, *children(starter)):
+    os.kill(process, signal.SIGKILL)
+
+import holdfast.validation.environment, stacks
+try:
+    aws_cdk.Duration.minutes(1)
+except BaseException:
+    print("loaded, and Node was dead", flush=True)
+os._exit(0)
+"""
+
+
+def test_loading_the_stack_asks_node_nothing_so_that_it_can_do_something_else(repository: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", LOAD_WITHOUT_NODE],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+    assert (answer.returncode, answer.stdout) == (0, "loaded, and Node was dead\n"), answer.stderr
