@@ -27,7 +27,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
-ROOT = Path(__file__).resolve().parents[1]
+import recovery
+
 PER_NODE = 8
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 
@@ -79,7 +80,6 @@ def ours(ranks: int) -> float:
     peers = ",".join(f"127.0.0.1:{server.getsockname()[1]}" for server in servers)
     for server in servers:
         server.close()
-    path = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
     with tempfile.TemporaryDirectory(prefix="holdfast-initialization-") as name:
         folder = Path(name)
         script, times = folder / "program.py", folder / "times"
@@ -100,7 +100,7 @@ def ours(ranks: int) -> float:
             command += ["--deadlines", "beat=5,heartbeat=60,leave=70,ready=80,minority=90"]
             if nodes > 1:
                 command += ["--peers", peers, "--node-rank", str(node)]
-            variables = {**os.environ, "PYTHONPATH": path}
+            variables = {**os.environ, "PYTHONPATH": recovery.PYTHONPATH}
             quiet = subprocess.DEVNULL
             launchers.append(subprocess.Popen([*command, str(script), str(times)], env=variables, stderr=quiet))
         try:

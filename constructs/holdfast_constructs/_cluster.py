@@ -107,7 +107,6 @@ class HyperPodCluster(ClusterBase):
         mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
         every = [*mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
         _check(instance_groups, every, on_eks=eks is not None)
-        keys = volume_keys(instance_groups)
         role = execution_role(
             self,
             "Role",
@@ -116,7 +115,6 @@ class HyperPodCluster(ClusterBase):
             groups=instance_groups,
             restricted_groups=restricted_instance_groups,
             mounts=every,
-            keys=keys,
         )
         self.role = role
         lifecycle.grant_read(role)
@@ -143,7 +141,7 @@ class HyperPodCluster(ClusterBase):
         )
         self.cluster_arn = resource.attr_cluster_arn
         if scaler is not None:
-            scaler.allow(cluster_arn=self.cluster_arn, keys=keys)
+            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
         # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
         resource.node.add_dependency(network, role, lifecycle, *(mount.file_system for mount in every))
         if eks is not None:

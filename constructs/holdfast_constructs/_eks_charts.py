@@ -34,12 +34,13 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
         installer: Of the cluster.
         types: Instance types that the cluster can have; None for any.
     """
-    made: list[HelmRelease] = []
+    made: dict[str, HelmRelease] = {}
     for name, values in chart_values(types, region=_region(scope)).items():
-        first = [made[0].resource] if made else []
-        chart = charts()[name]
-        made += [HelmRelease(scope, name, installer=installer, chart=chart, values=values, wait=False, after=first)]
-    return made
+        after = [made[MAKES_NAMESPACE].resource] if made else []
+        made[name] = HelmRelease(
+            scope, name, installer=installer, chart=charts()[name], values=values, wait=False, after=after
+        )
+    return list(made.values())
 
 
 def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dict[str, object]]:

@@ -39,10 +39,9 @@ def execution_role(
     groups: Sequence[InstanceGroup],
     restricted_groups: Sequence[RestrictedInstanceGroup],
     mounts: Sequence[Mount],
-    keys: Sequence[kms.IKey],
 ) -> iam.Role:
     """
-    The execution role of instance groups, whose volumes are encrypted with ``keys``.
+    The execution role of instance groups.
 
     The managed policy covers logs, metrics, session manager and buckets named ``sagemaker-``. It has no action of EC2,
     without which nodes cannot be attached to a VPC ("Unable to retrieve subnets"), and none of FSx, without which an
@@ -68,7 +67,7 @@ def execution_role(
     for mount in mounts:
         if isinstance(mount, LustreMount) and mount.file_system.efa:
             mount.file_system.grant_describe(role)
-    for key in keys:
+    for key in volume_keys(groups):
         # SageMaker developer guide, "Customer managed AWS KMS key encryption for SageMaker HyperPod"
         key.grant(role, "kms:CreateGrant", "kms:DescribeKey")
     if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
