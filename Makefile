@@ -52,7 +52,7 @@ lint: $(VENV)/.torch
 	@ruff check .
 	@ruff format --check --quiet .
 	@lint-imports --no-cache
-	@shellcheck scripts/*.sh lifecycle/on_create.sh examples/*/*.sbatch .ci/run
+	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py
 

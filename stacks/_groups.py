@@ -81,6 +81,7 @@ class Groups(Construct):
             scheduled_update=self._scheduled_update(group),
             auto_patch=self._auto_patch(group),
             override_vpc=self._override(group.name, group.override_vpc),
+            lifecycle_mode=self._environment.lifecycle_mode(group),
             node_type=None if slurm is None else slurm.node_type,
             partition=None if slurm is None else slurm.partition,
             labels=group.labels,

@@ -29,6 +29,7 @@ from stacks._images import TrainingImage
 ROOT = Path(__file__).resolve().parents[1]
 LIFECYCLE_SOURCES = (
     ROOT / "lifecycle" / "on_create.sh",
+    ROOT / "lifecycle" / "on_init_complete.sh",
     ROOT / "lifecycle" / "holdfast_lifecycle",
     ROOT / "containers" / "common" / "holdfast_common",
     ROOT / "containers" / "training" / "holdfast_runtime",
@@ -109,7 +110,7 @@ class HyperPodStack(Stack):
         settings: Groups,
         groups: Sequence[InstanceGroup],
         ground: Foundations,
-        bundle: LifecycleBundle,
+        bundle: LifecycleBundle | None,
         control_plane: HyperPodEks | None,
     ) -> HyperPodCluster:
         on_slurm, lustre = control_plane is None, ground.lustre
@@ -149,7 +150,10 @@ class HyperPodStack(Stack):
 
     def _lifecycle(
         self, environment: Environment, image: TrainingImage, experiments: _watch.Experiments, folder: Path
-    ) -> LifecycleBundle:
+    ) -> LifecycleBundle | None:
+        """The scripts; none where HyperPod alone makes all nodes ready."""
+        if all(environment.lifecycle_mode(group) == "none" for group in environment.cluster.instance_groups):
+            return None
         lustre = environment.storage.lustre
         mounting = [group.name for group in environment.cluster.instance_groups if group.mount_lustre]
         mounted = lustre is not None and environment.orchestrator == "slurm"
@@ -173,7 +177,7 @@ class HyperPodStack(Stack):
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,
         )
 
-    def _outputs(self, cluster: HyperPodCluster, bundle: LifecycleBundle, ground: Foundations) -> None:
+    def _outputs(self, cluster: HyperPodCluster, bundle: LifecycleBundle | None, ground: Foundations) -> None:
         CfnOutput(self, "ClusterName", value=cluster.cluster_name)
         CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
         if ground.lustre is not None:
@@ -181,7 +185,8 @@ class HyperPodStack(Stack):
         if ground.home is not None:
             CfnOutput(self, "HomeFileSystemId", value=ground.home.file_system.file_system_id)
         CfnOutput(self, "DataBucketName", value=ground.data.bucket.bucket_name)
-        CfnOutput(self, "LifecycleBucketName", value=bundle.bucket.bucket_name)
+        if bundle is not None:
+            CfnOutput(self, "LifecycleBucketName", value=bundle.bucket.bucket_name)
         CfnOutput(self, "EventsLogGroupName", value=ground.events.log_group.log_group_name)
         CfnOutput(self, "VpcId", value=ground.network.vpc.vpc_id)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 HASH_LENGTH = 16
 CONFIG = "config.json"
 JOB_ENVIRONMENT = "job_environment.json"
+MOUNTS = "mounts.json"
+ACCOUNTING = "accounting.json"
 SCRIPTS = "scripts"
 
 
@@ -36,6 +38,23 @@ def collect(*, sources: Sequence[Path], scripts: Sequence[Path] = (), config: Ma
             raise ValueError(f"lifecycle bundle: got CRLF line ends in {name}; allowed: LF; save it with LF")
     files[CONFIG] = (json.dumps(config, indent=2, sort_keys=True) + "\n").encode()
     return files
+
+
+def entry(files: Mapping[str, bytes], setting: str, name: str | None) -> str | None:
+    """
+    The file that HyperPod runs first: the one of the given name, or else the one that is called like the setting.
+
+    Raises:
+        ValueError: there is no file of the given name.
+    """
+    if name is None:
+        return f"{setting}.sh" if f"{setting}.sh" in files else None
+    if name not in files:
+        raise ValueError(
+            f"lifecycle bundle: got {setting} '{name}'; allowed: a file of the bundle "
+            f"({', '.join(sorted(file for file in files if '/' not in file))})"
+        )
+    return name
 
 
 def content_hash(files: Mapping[str, bytes]) -> str:

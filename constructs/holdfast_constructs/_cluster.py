@@ -17,6 +17,7 @@ from holdfast_constructs._execution_role import execution_role, volume_keys
 from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._l1 import Nodes, orchestrator_property, shared_environment, vpc_property
 from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+from holdfast_constructs._lifecycle_modes import Lifecycle
 from holdfast_constructs._mounts import LustreMount, Mount, OpenZfsMount
 from holdfast_constructs._network import IHyperPodNetwork
 from holdfast_constructs._orchestrator import EksOrchestrator, SlurmOrchestrator
@@ -65,7 +66,7 @@ class HyperPodCluster(ClusterBase):
         network: IHyperPodNetwork,
         orchestrator: SlurmOrchestrator | EksOrchestrator,
         instance_groups: Sequence[InstanceGroup],
-        lifecycle: LifecycleBundle,
+        lifecycle: LifecycleBundle | None = None,
         lustre: LustreMount | None = None,
         home: OpenZfsMount | None = None,
         restricted_instance_groups: Sequence[RestrictedInstanceGroup] = (),
@@ -84,7 +85,9 @@ class HyperPodCluster(ClusterBase):
             network: Where the nodes are. Changing it replaces the cluster.
             orchestrator: Slurm or EKS.
             instance_groups: Taking one out of the list deletes its nodes.
-            lifecycle: What runs on new nodes. Its prefix is delivered before the cluster is made.
+            lifecycle: What runs on new nodes, in groups whose ``lifecycle_mode`` is not none. Its prefix is delivered
+                before the cluster is made, and what only scripts have to know (mounts, accounting) is put into it.
+                Default: none, HyperPod alone makes nodes ready, which it does with Slurm only.
             lustre: On the nodes of every group that has no ``mounts`` of its own; with Slurm only. Default: none.
             home: The same for home directories. Default: none, every node has its own.
             restricted_instance_groups: Default: none.
@@ -107,6 +110,10 @@ class HyperPodCluster(ClusterBase):
         mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
         every = [*mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
         _check(instance_groups, every, on_eks=eks is not None)
+        modes = Lifecycle(
+            bundle=lifecycle, orchestrator=orchestrator, continuous=continuous_provisioning, mounts=mounts
+        )
+        modes.check(instance_groups)
         role = execution_role(
             self,
             "Role",
@@ -117,10 +124,12 @@ class HyperPodCluster(ClusterBase):
             mounts=every,
         )
         self.role = role
-        lifecycle.grant_read(role)
+        if lifecycle is not None:
+            lifecycle.grant_read(role)
+        modes.tell(instance_groups)
         _reach_services(network, orchestrator, every)
         scaler = None if auto_scaling is None else AutoScalingRole(self, "AutoScalingRole")
-        nodes = Nodes(role=role, lifecycle=lifecycle, mounts=mounts)
+        nodes = Nodes(role=role, lifecycle=modes, mounts=mounts)
         resource = self.resource = sagemaker.CfnCluster(
             self,
             "Resource",
@@ -143,7 +152,9 @@ class HyperPodCluster(ClusterBase):
         if scaler is not None:
             scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
         # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
-        resource.node.add_dependency(network, role, lifecycle, *(mount.file_system for mount in every))
+        resource.node.add_dependency(network, role, *(mount.file_system for mount in every))
+        if lifecycle is not None:
+            resource.node.add_dependency(lifecycle)
         if eks is not None:
             resource.node.add_dependency(eks.dependencies, eks.add_nodes_role(role))
         acknowledge_schema_gaps(resource, instance_groups)

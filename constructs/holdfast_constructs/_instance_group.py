@@ -16,6 +16,9 @@ from holdfast_constructs._group_options import (
 )
 from holdfast_constructs._mounts import Mount
 
+LifecycleMode = Literal["extension", "custom", "none"]
+"""Who makes a node ready: HyperPod and then scripts, scripts alone, or HyperPod alone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceGroup:
@@ -61,6 +64,11 @@ class InstanceGroup:
     """``efa-only`` interfaces carry no IP traffic. Default: HyperPod's choice for the type."""
     override_vpc: OverrideVpc | None = None
     """Default: the network of the cluster."""
+    lifecycle_mode: LifecycleMode | None = None
+    """extension: HyperPod makes nodes ready and starts Slurm, then the bundle's ``on_init_complete`` runs. custom:
+    HyperPod starts nothing, the bundle's ``on_create`` does all of it. none: HyperPod alone. It reaches new nodes only.
+    Default: extension; custom on EKS and with continuous provisioning, which take nothing else; none without a
+    bundle."""
     node_type: Literal["Controller", "Login", "Compute"] | None = None
     """What Slurm makes of the group. It cannot be changed later. Default: none, the orchestrator is EKS."""
     partition: str | None = None

@@ -9,7 +9,7 @@ from aws_cdk.aws_sagemaker import CfnCluster
 
 from holdfast_constructs._group_options import AutoPatch, BatchSize, Deployment, EbsVolume, OverrideVpc, ScheduledUpdate
 from holdfast_constructs._instance_group import InstanceGroup
-from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+from holdfast_constructs._lifecycle_modes import Lifecycle
 from holdfast_constructs._mounts import LustreMount, Mount
 from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs._restricted_group import RestrictedEnvironment, RestrictedInstanceGroup, RestrictedLustre
@@ -20,7 +20,7 @@ class Nodes:
     """What the groups of a cluster have in common."""
 
     role: iam.IRole
-    lifecycle: LifecycleBundle
+    lifecycle: Lifecycle
     mounts: Sequence[Mount]
 
     def group(self, group: InstanceGroup) -> CfnCluster.ClusterInstanceGroupProperty:
@@ -34,11 +34,7 @@ class Nodes:
             instance_requirements=_requirements(group),
             execution_role=self.role.role_arn,
             threads_per_core=group.threads_per_core,
-            life_cycle_config=CfnCluster.ClusterLifeCycleConfigProperty(
-                on_create=self.lifecycle.on_create,
-                on_init_complete=self.lifecycle.on_init_complete,
-                source_s3_uri=self.lifecycle.source_s3_uri,
-            ),
+            life_cycle_config=self.lifecycle.property(group),
             instance_storage_configs=[*_root_volume(group), *_volumes(group.volumes), *_mounts(mounts)] or None,
             training_plan_arn=group.training_plan_arn,
             capacity_requirements=_capacity(group),

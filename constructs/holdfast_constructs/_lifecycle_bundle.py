@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
-from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash
+from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash, entry
 from holdfast_constructs._tokens import has_token
 
 
@@ -27,7 +27,9 @@ class LifecycleBundle(Construct):
     bucket: s3.IBucket
     prefix: str
     on_create: str | None
+    """What nodes of groups in mode custom run; None when the bundle has nothing for them."""
     on_init_complete: str | None
+    """What nodes of groups in mode extension run; None when the bundle has nothing for them."""
     source_s3_uri: str
     """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers."""
 
@@ -41,7 +43,7 @@ class LifecycleBundle(Construct):
         scripts: Sequence[Path] = (),
         config: Mapping[str, object],
         job_environment: Mapping[str, str] | None = None,
-        on_create: str | None = "on_create.sh",
+        on_create: str | None = None,
         on_init_complete: str | None = None,
         encryption_key: kms.IKey | None = None,
     ) -> None:
@@ -56,9 +58,10 @@ class LifecycleBundle(Construct):
             job_environment: Variables that jobs on the nodes find, such as ``MlflowApp.environment``. Values may be
                 known only at deployment: they are no part of the hash, and a change reaches new nodes only. Default:
                 none.
-            on_create: The file that HyperPod runs on a new node; one of ``sources``. Default: "on_create.sh".
-            on_init_complete: The file that HyperPod runs once the image has initialised itself, for images that do
-                (Slurm). Default: none.
+            on_create: The file that HyperPod runs in place of its own configuration of a node, and that has to start
+                Slurm; one of ``sources``. Default: "on_create.sh" where the sources have it.
+            on_init_complete: The file that HyperPod runs after its own configuration of a node, once Slurm is started;
+                one of ``sources``. Default: "on_init_complete.sh" where the sources have it.
             encryption_key: Default: a key of S3.
         """
         super().__init__(scope, construct_id)
@@ -76,15 +79,16 @@ class LifecycleBundle(Construct):
                     "and underscores that does not begin with a digit"
                 )
         files = collect(sources=sources, scripts=scripts, config=config)
-        for setting, name_of_file in (("on_create", on_create), ("on_init_complete", on_init_complete)):
-            if name_of_file is not None and name_of_file not in files:
-                raise ValueError(
-                    f"lifecycle bundle: got {setting} '{name_of_file}'; allowed: a file of the bundle "
-                    f"({', '.join(sorted(file for file in files if '/' not in file))})"
-                )
+        self.on_create = entry(files, "on_create", on_create)
+        self.on_init_complete = entry(files, "on_init_complete", on_init_complete)
+        if self.on_create is None and self.on_init_complete is None:
+            raise ValueError(
+                "lifecycle bundle: got neither on_create nor on_init_complete; allowed: a file of the bundle "
+                f"({', '.join(sorted(file for file in files if '/' not in file))})"
+            )
         digest = content_hash(files)
         stack = Stack.of(self)
-        self.on_create, self.on_init_complete = on_create, on_init_complete
+        self._taken = {*files, *([JOB_ENVIRONMENT] if variables else [])}
         self.prefix = f"lifecycle/{digest}"
         self.bucket = s3.Bucket(
             self,
@@ -99,20 +103,37 @@ class LifecycleBundle(Construct):
             auto_delete_objects=True,
         )
         self.source_s3_uri = f"s3://{self.bucket.bucket_name}/{self.prefix}"
-        self._deploy(files, digest, variables)
+        self._deployment = self._deploy(files, digest, variables)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow ``grantee`` to read this bundle and those before it."""
         return self.bucket.grant_read(grantee, "lifecycle/*")
 
-    def _deploy(self, files: Mapping[str, bytes], digest: str, variables: Mapping[str, str]) -> None:
+    def add_data(self, name: str, value: object) -> None:
+        """
+        Put a JSON file beside the scripts, such as ``mounts.json``.
+
+        Args:
+            name: Of the file.
+            value: Its content. Parts of it may be known only at deployment: they are no part of the bundle's hash.
+        """
+        if name in self._taken:
+            raise ValueError(
+                f"lifecycle bundle: got the file {name} twice; allowed: a name of its own; give each cluster a bundle"
+            )
+        self._taken.add(name)
+        self._deployment.add_source(s3_deployment.Source.json_data(name, value))
+
+    def _deploy(
+        self, files: Mapping[str, bytes], digest: str, variables: Mapping[str, str]
+    ) -> s3_deployment.BucketDeployment:
         with tempfile.TemporaryDirectory(prefix="holdfast-lifecycle-") as folder:
             for name, content in files.items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             # The asset is copied into the cloud assembly here and now, so the folder need not stay.
-            s3_deployment.BucketDeployment(
+            return s3_deployment.BucketDeployment(
                 self,
                 "Deployment",
                 sources=[

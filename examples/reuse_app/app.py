@@ -36,7 +36,9 @@ class ResearchStack(cdk.Stack):
             network=network,
             orchestrator=SlurmOrchestrator(),
             instance_groups=groups,
-            lifecycle=LifecycleBundle(self, "Lifecycle", name="research", sources=[HERE / "on_create.sh"], config={}),
+            lifecycle=LifecycleBundle(
+                self, "Lifecycle", name="research", sources=[HERE / "on_init_complete.sh"], config={}
+            ),
         )
         cdk.CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
 

@@ -20,6 +20,7 @@ from holdfast.config._cluster import (
     Taint,
     TieredStorage,
 )
+from holdfast.config._lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config._load import load
 from holdfast.config._models import Encryption, Environment, Goodput, Suppression
 from holdfast.config._network import ExistingNetwork, Network
@@ -48,6 +49,7 @@ __all__ = [
     "Images",
     "InstanceGroup",
     "Lifecycle",
+    "LifecycleMode",
     "Lustre",
     "Network",
     "Observability",
@@ -68,4 +70,5 @@ __all__ = [
     "TrainingImage",
     "User",
     "load",
+    "mode_of",
 ]

@@ -8,6 +8,7 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._allowed import Allowed
 from holdfast.config._base import Model
+from holdfast.config._lifecycle_mode import LifecycleMode
 
 
 class GroupSlurm(Model):
@@ -131,6 +132,9 @@ class InstanceGroup(Model):
     """Kubernetes labels of the nodes, on EKS. Default: none"""
     taints: Annotated[tuple[Taint, ...], Field(max_length=50, strict=False)] = ()
     """Kubernetes taints of the nodes, on EKS. Default: none"""
+    lifecycle_mode: LifecycleMode | None = None
+    """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
+    Default: that of lifecycle.mode"""
     slurm: GroupSlurm | None = None
     """What Slurm makes of the group: required with Slurm, forbidden on EKS. Default: none"""
 

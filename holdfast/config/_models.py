@@ -11,7 +11,8 @@ from pydantic import Field
 from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._base import Model
-from holdfast.config._cluster import Cluster
+from holdfast.config._cluster import Cluster, InstanceGroup
+from holdfast.config._lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config._network import Network
 from holdfast.config._nodes import Images, Lifecycle, StandIns
 from holdfast.config._observability import Observability
@@ -96,3 +97,12 @@ class Environment(Model):
     @property
     def orchestrator(self) -> Literal["slurm", "eks"]:
         return "slurm" if self.eks is None else "eks"
+
+    def lifecycle_mode(self, group: InstanceGroup) -> LifecycleMode:
+        """Who makes the nodes of a group ready."""
+        return mode_of(
+            group=group.lifecycle_mode,
+            environment=self.lifecycle.mode,
+            on_eks=self.eks is not None,
+            continuous=self.cluster.node_provisioning_mode == "Continuous",
+        )

@@ -7,6 +7,7 @@ from pydantic import Field
 from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._base import Model
+from holdfast.config._lifecycle_mode import LifecycleMode
 
 
 class User(Model):
@@ -20,10 +21,14 @@ class User(Model):
 
 
 class Lifecycle(Model):
-    """What the lifecycle scripts do on a node when it is made."""
+    """What the lifecycle scripts do on a node when it is made; docs/lifecycle.md tells the modes."""
 
+    mode: LifecycleMode | None = None
+    """extension: HyperPod makes the node ready from its AMI and starts Slurm, then the scripts run (OnInitComplete).
+    custom: HyperPod starts nothing, the scripts do all of it (OnCreate). none: HyperPod alone, no scripts. EKS and
+    Continuous provisioning take custom only. Default: extension, or custom where nothing else is taken"""
     users: Annotated[tuple[User, ...], Field(strict=False)] = ()
-    """Accounts for people and jobs. Default: none"""
+    """Accounts for people and jobs, on nodes where scripts run. Default: none"""
     scripts: fields.ScriptPaths = ()
     """Scripts of your own that run as root after Holdfast's, in this order. Default: none"""
 

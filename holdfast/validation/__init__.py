@@ -17,6 +17,7 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _images,
     _kubernetes,
     _lifecycle,
+    _lifecycle_config,
     _links,
     _lustre,
     _names,

@@ -124,6 +124,8 @@ class EnvironmentFile(Item):
     kms_key: str | None = None
     """``aws-managed``, ``create``, or the ARN of a key."""
     users: tuple[User, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Lifecycle scripts of the cluster's owner."""
     priority_classes: tuple[PriorityClass, ...] = ()
     egress: str = "nat"
     chart_archives: str | None = None

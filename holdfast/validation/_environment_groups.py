@@ -26,7 +26,9 @@ SAME_NAMES = (
 """Settings that are called as rules call them."""
 
 
-def instance_group(group: Settings, *, mounts: tuple[Mount, ...], lifecycle: Lifecycle) -> InstanceGroup:
+def instance_group(
+    group: Settings, *, mounts: tuple[Mount, ...], lifecycle: Lifecycle | None, lifecycle_place: str
+) -> InstanceGroup:
     """An item of ``cluster.instance_groups``."""
     types, checks, slurm, taints = group.instance_types, group.deep_health_checks, group.slurm, group.taints
     partition = None if slurm is None else slurm.partition
@@ -34,6 +36,7 @@ def instance_group(group: Settings, *, mounts: tuple[Mount, ...], lifecycle: Lif
         path=group.path,
         places={
             **group.places(**{name: name for name in SAME_NAMES}, volumes="volume_gib"),
+            "lifecycle": lifecycle_place,
             "node_type": f"{group.path}.slurm.node_type",
             "partitions": f"{group.path}.slurm.partition",
         },

@@ -1,13 +1,13 @@
 """From an environment file to what rules judge: what the file says, and what Holdfast's constructs make of it."""
 
 import ipaddress
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from holdfast.catalog._limits import limits
 from holdfast.validation._deployment import AccountingDatabase, Cluster, Deployment, Eks, Slurm
 from holdfast.validation._environment_groups import instance_group, restricted_group, restricted_lustre
+from holdfast.validation._environment_lifecycle import LifecycleModes
 from holdfast.validation._environment_only import environment_file
 from holdfast.validation._groups import Mount
 from holdfast.validation._item import UNRESOLVED
@@ -18,11 +18,9 @@ from holdfast.validation._surroundings import (
     EksControlPlane,
     HelmRelease,
     Image,
-    Lifecycle,
     LustreFileSystem,
     Network,
     OpenZfsFileSystem,
-    Script,
     SecurityGroup,
     Subnet,
     Traffic,
@@ -54,7 +52,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         places={"account": "account", "region": "region"},
         account=file.account,
         region=file.region,
-        cluster=_cluster(file, vpc, _lifecycle(file, folder)),
+        cluster=_cluster(file, vpc, LifecycleModes(file, folder)),
         network=_network(network),
         lustre_file_systems=() if lustre is None else (lustre,),
         openzfs_file_systems=() if home is None else (home,),
@@ -63,7 +61,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
     )
 
 
-def _cluster(file: Settings, vpc: VpcConfig, lifecycle: Lifecycle) -> Cluster:
+def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
     cluster, continuous = file.cluster, file.cluster.node_provisioning_mode
     groups, restricted = cluster.instance_groups, cluster.restricted_instance_groups
     shared = cluster.restricted_environment
@@ -86,7 +84,15 @@ def _cluster(file: Settings, vpc: VpcConfig, lifecycle: Lifecycle) -> Cluster:
         name=cluster.name if cluster.says("name") else file.name,
         instance_groups=groups
         if groups is UNRESOLVED
-        else tuple(instance_group(group, mounts=_mounts(file, group), lifecycle=lifecycle) for group in groups),
+        else tuple(
+            instance_group(
+                group,
+                mounts=_mounts(file, group),
+                lifecycle=modes.lifecycle(group),
+                lifecycle_place=modes.place(group),
+            )
+            for group in groups
+        ),
         restricted_groups=restricted
         if restricted is UNRESOLVED
         else tuple(restricted_group(group) for group in restricted),
@@ -325,34 +331,6 @@ def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
         throughput_mbps=home.throughput_mbps,
         vpc=vpc,
     )
-
-
-def _lifecycle(file: Settings, folder: Path | None) -> Lifecycle:
-    lifecycle = file.lifecycle
-    names = lifecycle.scripts
-    scripts: Any = UNRESOLVED
-    if folder is not None and names is not UNRESOLVED:
-        ours = Script(path="lifecycle", name="on_create.sh", text="#!/bin/bash\n")
-        scripts = (ours, *_scripts(lifecycle, names, folder))
-    return Lifecycle(
-        path="lifecycle",
-        places=lifecycle.places(scripts="scripts"),
-        source_s3_uri="s3://sagemaker-holdfast/lifecycle/0",
-        on_create="on_create.sh",
-        scripts=scripts,
-    )
-
-
-def _scripts(lifecycle: Settings, names: Sequence[str], folder: Path) -> list[Script]:
-    return [
-        Script(path=f"{lifecycle.at('scripts')}.{index}", name=name, text=_text(folder / name))
-        for index, name in enumerate(names)
-    ]
-
-
-def _text(path: Path) -> str | None:
-    # Bytes, because reading as text would turn CRLF into LF.
-    return path.read_bytes().decode(errors="replace") if path.is_file() else None
 
 
 def _images(file: Settings) -> tuple[Image, ...]:

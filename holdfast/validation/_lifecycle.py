@@ -6,36 +6,17 @@ from collections.abc import Iterator
 from holdfast.catalog._limits import limits
 from holdfast.validation._deployment import Deployment, EnvironmentFile
 from holdfast.validation._groups import InstanceGroup
+from holdfast.validation._lifecycle_config import API, S3_URI
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import Lifecycle, Script
 
-API = "SageMaker API reference, ClusterLifeCycleConfig"
 ROLE = "SageMaker developer guide, 'IAM role for SageMaker HyperPod'"
-LONGEST_URI, LONGEST_SCRIPT_NAME = 1024, 128
-S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 FETCH = re.compile(
     r"^\s*(?:sudo\s+)?(?:curl|wget|git\s+clone|apt(?:-get)?\s+(?:-\S+\s+)*(?:install|update)|yum\s+install|dnf\s+install|"
     r"pip3?\s+install|conda\s+install|docker\s+pull)\b(?P<rest>.*)"
 )
 PIPED = re.compile(r"\b(?:curl|wget)\b[^|#]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b")
 SECRET = re.compile(r"\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|aws_secret_access_key\s*=\s*\S{20}")
-
-
-@rule(
-    "HF501",
-    title="Groups of an EKS cluster have a lifecycle configuration",
-    each=InstanceGroup,
-    source="ml-container-creator and alchemy record it as required although the API makes it optional",
-    suppressible=True,
-)
-def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Even a group of no nodes. Under Slurm a group without one boots from its AMI alone.
-    """
-    if deployment.cluster.eks is not None and group.lifecycle is None:
-        yield refused(
-            group.at("lifecycle"), "no lifecycle configuration", allowed="one on every group", fix="add LifeCycleConfig"
-        )
 
 
 @rule(
@@ -59,30 +40,6 @@ def readable_scripts(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             said(group.lifecycle.source_s3_uri),
             allowed="s3://sagemaker-..., or a role that may read the bucket",
             fix="name the bucket sagemaker-..., or grant the role to read it",
-        )
-
-
-@rule("HF503", title="A lifecycle configuration is complete", each=Lifecycle, source=API)
-def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
-    """
-    A URI and the name of a script go together. URIs have at most 1024 characters, names 128.
-    """
-    uri = lifecycle.source_s3_uri
-    if uri is not None and (len(uri) > LONGEST_URI or not S3_URI.fullmatch(uri)):
-        yield refused(lifecycle.at("source_s3_uri"), said(uri), allowed="s3://bucket/prefix", fix="write it like that")
-    for attribute in ("on_create", "on_init_complete"):
-        name = getattr(lifecycle, attribute)
-        if name is not None and not 1 <= len(name) <= LONGEST_SCRIPT_NAME:
-            yield refused(
-                lifecycle.at(attribute), f"{len(name)} characters", allowed="1 to 128", fix="shorten the name"
-            )
-    scripts = lifecycle.on_create is not None or lifecycle.on_init_complete is not None
-    if (uri is not None) != scripts:
-        yield refused(
-            lifecycle.at("on_create" if uri else "source_s3_uri"),
-            "a URI without a script" if uri else "a script without a URI",
-            allowed="both or neither",
-            fix="name the script" if uri else "add the URI",
         )
 
 

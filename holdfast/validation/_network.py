@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from holdfast.catalog._limits import limits
 from holdfast.validation._deployment import Cluster, Deployment, EnvironmentFile
 from holdfast.validation._groups import Group
+from holdfast.validation._lifecycle_config import ERRORS
 from holdfast.validation._names import groups_of
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import (
@@ -24,11 +25,12 @@ def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
     return cluster.vpc if group.override_vpc is None else group.override_vpc
 
 
-@rule("HF201", title="A cluster has a VPC where it needs one", each=Cluster, source=PREREQUISITES)
+@rule("HF201", title="A cluster has a VPC where it needs one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}")
 def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems
-    that nodes mount. It cannot be added later: that replaces the cluster.
+    that nodes mount: "FSx configurations are only supported for Custom VPC", says the service. It cannot be added
+    later: that replaces the cluster.
     """
     if cluster.vpc is not None:
         return

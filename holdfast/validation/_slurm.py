@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from holdfast.catalog import instance_types
 from holdfast.validation._deployment import AccountingDatabase, Cluster, Deployment, EnvironmentFile, Slurm
 from holdfast.validation._groups import InstanceGroup
+from holdfast.validation._lifecycle_config import ERRORS
 from holdfast.validation._names import is_name
 from holdfast.validation._rule import Broken, refused, rule, said
 
@@ -29,11 +30,12 @@ def one_orchestrator(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     "HF403",
     title="Slurm has one Controller group",
     each=Slurm,
-    source=f"{MIGRATION}: 'no InstanceGroup with Controller node type', 'N Controller Groups found'",
+    source=f"{MIGRATION}: 'no InstanceGroup with Controller node type', 'N Controller Groups found'; {ERRORS}",
 )
 def one_controller_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
     """
-    The creation fails after the network, the file systems and the scripts were made.
+    The creation fails after the network, the file systems and the scripts were made: "Cluster must have exactly one
+    InstanceGroup with Controller node type".
     """
     cluster = deployment.cluster
     if cluster.eks is not None:
@@ -94,10 +96,16 @@ def partition_of_compute(group: InstanceGroup, _: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF407", title="Only Compute groups have a partition", each=InstanceGroup, source=f"{REFERENCE}; {MIGRATION}")
+@rule(
+    "HF407",
+    title="Only Compute groups have a partition",
+    each=InstanceGroup,
+    source=f"{REFERENCE}; {MIGRATION}; {ERRORS}",
+)
 def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
-    CreateCluster refuses PartitionNames on Controller and Login groups; CloudFormation's validation does not.
+    CreateCluster refuses PartitionNames on Controller and Login groups: "Partitions can only be assigned to Compute
+    node types". CloudFormation's validation does not.
     """
     if group.node_type in ("Controller", "Login") and group.partitions:
         yield refused(

@@ -118,6 +118,11 @@ class Lifecycle(Item):
     scripts: tuple[Script, ...]
     """The files under the URI; UNRESOLVED when the source does not have them."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is there and says nothing."""
+        return self.source_s3_uri is None and self.on_create is None and self.on_init_complete is None
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DataRepository(Item):

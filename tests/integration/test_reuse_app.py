@@ -47,7 +47,7 @@ def synthesise(app: Path, *, site: Path, out: Path, repository: Path) -> subproc
 def test_another_app_synthesises_a_cluster_from_the_wheel(installed: Path, repository: Path, tmp_path: Path) -> None:
     app = tmp_path / "reuse_app"
     app.mkdir()
-    for file in ("app.py", "on_create.sh"):
+    for file in ("app.py", "on_init_complete.sh"):
         (app / file).write_bytes((repository / "examples/reuse_app" / file).read_bytes())
 
     done = synthesise(app / "app.py", site=installed, out=tmp_path / "out", repository=repository)
@@ -64,7 +64,8 @@ def test_a_mistake_in_another_app_fails_its_synth_with_a_code(
 ) -> None:
     app = tmp_path / "reuse_app"
     app.mkdir()
-    (app / "on_create.sh").write_bytes((repository / "examples/reuse_app/on_create.sh").read_bytes())
+    script = "on_init_complete.sh"
+    (app / script).write_bytes((repository / "examples/reuse_app" / script).read_bytes())
     text = (repository / "examples/reuse_app/app.py").read_text()
     (app / "app.py").write_text(
         text.replace('node_type="Compute"', 'node_type="Controller"').replace(', partition="trn"', "")

@@ -87,8 +87,48 @@ def test_rejects_a_bundle_without_its_entry_script(scripts: Path) -> None:
     with pytest.raises(ValueError) as caught:
         LifecycleBundle(cdk.Stack(), "Lifecycle", name="demo", sources=[scripts / "steps"], config={})
     assert str(caught.value) == (
-        "lifecycle bundle: got on_create 'on_create.sh'; allowed: a file of the bundle (config.json)"
+        "lifecycle bundle: got neither on_create nor on_init_complete; allowed: a file of the bundle (config.json)"
     )
+
+
+def test_rejects_an_entry_script_that_no_source_has(scripts: Path) -> None:
+    with pytest.raises(ValueError) as caught:
+        LifecycleBundle(
+            cdk.Stack(),
+            "Lifecycle",
+            name="demo",
+            sources=[scripts / "on_create.sh"],
+            config={},
+            on_init_complete="x.sh",
+        )
+    assert str(caught.value) == (
+        "lifecycle bundle: got on_init_complete 'x.sh'; allowed: a file of the bundle (config.json, on_create.sh)"
+    )
+
+
+def test_the_entry_scripts_of_both_modes_lie_in_one_bundle(scripts: Path) -> None:
+    (scripts / "on_init_complete.sh").write_text("#!/bin/bash\n")
+    sources = [scripts / "on_create.sh", scripts / "on_init_complete.sh"]
+
+    bundle = LifecycleBundle(cdk.Stack(), "Lifecycle", name="demo", sources=sources, config={})
+
+    assert (bundle.on_create, bundle.on_init_complete) == ("on_create.sh", "on_init_complete.sh")
+
+
+def test_data_of_the_deployment_lies_beside_the_scripts_once_and_leaves_the_place_as_it_is(scripts: Path) -> None:
+    stack = cdk.Stack(cdk.App(), "Demo", env=cdk.Environment(account="111122223333", region="us-west-2"))
+    sources = [scripts / "on_create.sh", scripts / "steps"]
+    bundle = LifecycleBundle(stack, "Lifecycle", name="demo", sources=sources, config={})
+    name = cdk.CfnParameter(stack, "Name").value_as_string
+
+    bundle.add_data("mounts.json", [{"dns_name": name}])
+
+    assert bundle.prefix == f"lifecycle/{digest(scripts)}"
+    (deployment,) = assertions.Template.from_stack(stack).find_resources("Custom::CDKBucketDeployment").values()
+    _, markers = deployment["Properties"]["SourceMarkers"]
+    assert [*markers.values()] == [{"Fn::Join": ["", ['"', {"Ref": "Name"}, '"']]}]
+    with pytest.raises(ValueError, match=r"got the file mounts\.json twice; allowed: a name of its own"):
+        bundle.add_data("mounts.json", [])
 
 
 def test_rejects_a_configuration_that_is_known_at_deployment_only(scripts: Path) -> None:
@@ -99,20 +139,20 @@ def test_rejects_a_configuration_that_is_known_at_deployment_only(scripts: Path)
         )
 
 
-def test_a_bundle_can_have_a_key_and_the_entry_script_of_ready_images(scripts: Path) -> None:
+def test_a_bundle_can_have_a_key_and_an_entry_script_of_another_name(scripts: Path) -> None:
     stack = cdk.Stack()
+    (scripts / "extend.sh").write_text("#!/bin/bash\n")
     bundle = LifecycleBundle(
         stack,
         "Lifecycle",
         name="demo",
-        sources=[scripts / "on_create.sh"],
+        sources=[scripts / "extend.sh"],
         config={},
-        on_create=None,
-        on_init_complete="on_create.sh",
+        on_init_complete="extend.sh",
         encryption_key=kms.Key(stack, "Key"),
     )
 
-    assert (bundle.on_create, bundle.on_init_complete) == (None, "on_create.sh")
+    assert (bundle.on_create, bundle.on_init_complete) == (None, "extend.sh")
     rule = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}, "BucketKeyEnabled": True}
     assertions.Template.from_stack(stack).has_resource_properties(
         "AWS::S3::Bucket", {"BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]}}

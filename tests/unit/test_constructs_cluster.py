@@ -85,8 +85,9 @@ def new_stack() -> cdk.Stack:
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("scripts") / "on_create.sh"
+    path = tmp_path_factory.mktemp("scripts") / "on_init_complete.sh"
     path.write_text("#!/bin/bash\n")
+    path.with_name("on_create.sh").write_text("#!/bin/bash\n")
     return path
 
 
@@ -117,7 +118,8 @@ def test_instance_groups_carry_slurm_storage_and_lifecycle(resources: dict[str, 
     assert controller["SlurmConfig"] == {"NodeType": "Controller"}
     assert workers["SlurmConfig"] == {"NodeType": "Compute", "PartitionNames": ["dev"]}
     assert workers["InstanceCount"] == 5
-    assert workers["LifeCycleConfig"]["OnCreate"] == "on_create.sh"
+    assert workers["LifeCycleConfig"]["OnInitComplete"] == "on_init_complete.sh"
+    assert "OnCreate" not in workers["LifeCycleConfig"]
     assert [next(iter(config)) for config in workers["InstanceStorageConfigs"]] == [
         "EbsVolumeConfig",
         "FsxLustreConfig",
@@ -141,7 +143,7 @@ def test_the_cluster_waits_for_all_that_nodes_need_at_boot(resources: dict[str, 
 
 
 def test_a_changed_script_changes_the_place_of_the_lifecycle_scripts(scripts: Path, tmp_path: Path) -> None:
-    other = tmp_path / "on_create.sh"
+    other = tmp_path / "on_init_complete.sh"
     other.write_text("#!/bin/bash\ntrue\n")
     stack, changed = new_stack(), new_stack()
     make(stack, scripts)
@@ -232,7 +234,9 @@ def eks(scripts: Path) -> dict[str, Any]:
         network=network,
         orchestrator=EksOrchestrator(control_plane=control_plane),
         instance_groups=ON_EKS,
-        lifecycle=LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts], config={}),
+        lifecycle=LifecycleBundle(
+            stack, "Lifecycle", name="demo", sources=[scripts.with_name("on_create.sh")], config={}
+        ),
         continuous_provisioning=True,
         auto_scaling=AutoScaling(),
     )
@@ -358,7 +362,9 @@ def test_a_closed_network_leads_to_what_the_cluster_has_a_use_for(scripts: Path)
             accounting_database=AccountingDatabase(endpoint="db.example.com", secret=secret)
         ),
         instance_groups=GROUPS,
-        lifecycle=LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts], config={}),
+        lifecycle=LifecycleBundle(
+            stack, "Lifecycle", name="demo", sources=[scripts.with_name("on_create.sh")], config={}
+        ),
         lustre=LustreMount(file_system=lustre),
         continuous_provisioning=True,
     )

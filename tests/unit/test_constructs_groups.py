@@ -177,6 +177,19 @@ def eks_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
     )
 
 
+def extended_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
+    group = InstanceGroup(name="head", instance_type="ml.m5.xlarge", instance_count=1, node_type="Controller")
+    return HyperPodCluster(
+        stack,
+        "Cluster",
+        cluster_name="demo",
+        network=network_of(stack),
+        orchestrator=SlurmOrchestrator(),
+        instance_groups=[group],
+        lifecycle=bundle_of(stack, folder),
+    )
+
+
 def restricted_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
     group = RestrictedInstanceGroup(
         name="nova",
@@ -223,6 +236,13 @@ def restricted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(assertions.Template.from_stack(stack).to_json())
 
 
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    stack = new_stack()
+    extended_cluster(stack, tmp_path_factory.mktemp("extended"))
+    return dict(assertions.Template.from_stack(stack).to_json())
+
+
 def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     return {name: item for name, item in template["Resources"].items() if item["Type"] == kind}
 
@@ -257,13 +277,13 @@ def leaves_of_the_template(node: Any, path: str = "") -> Iterator[str]:
 
 
 def test_every_property_of_the_generated_class_is_reachable_or_has_a_reason_not_to_be(
-    slurm: dict[str, Any], eks: dict[str, Any], restricted: dict[str, Any]
+    slurm: dict[str, Any], eks: dict[str, Any], restricted: dict[str, Any], extended: dict[str, Any]
 ) -> None:
-    rendered = {path for template in (slurm, eks, restricted) for path in leaves_of_the_template(cluster_of(template))}
+    templates = (slurm, eks, restricted, extended)
+    rendered = {path for template in templates for path in leaves_of_the_template(cluster_of(template))}
     declared = set(leaves_of_the_class(CfnCluster))
-    strategy = "orchestrator.slurm.slurmconfigstrategy"  # not with continuous provisioning; see below
 
-    assert declared - rendered - {strategy} == set(NOT_REACHABLE)
+    assert declared - rendered == set(NOT_REACHABLE)
 
 
 def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
@@ -292,7 +312,7 @@ def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
     assert workers["ScheduledUpdateConfig"]["DeploymentConfig"] == deployment
     assert workers["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle", "DeploymentConfig": deployment}
     assert workers["NetworkInterface"] == {"InterfaceType": "efa-only"}
-    assert workers["LifeCycleConfig"]["OnInitComplete"] == "ready.sh"
+    assert workers["LifeCycleConfig"]["OnCreate"] == "on_create.sh"
     assert others["InstanceRequirements"] == {"InstanceTypes": ["ml.g6e.48xlarge", "ml.g5.48xlarge"]}
     assert "InstanceType" not in others
     assert others["CapacityRequirements"] == {"OnDemand": {}}
@@ -330,7 +350,7 @@ def test_spot_labels_and_taints_of_a_group_on_eks(eks: dict[str, Any]) -> None:
     assert "SlurmConfig" not in group
 
 
-@pytest.mark.parametrize("shape", ["slurm", "eks", "restricted"])
+@pytest.mark.parametrize("shape", ["slurm", "eks", "restricted", "extended"])
 def test_cfn_lint_finds_nothing(shape: str, request: pytest.FixtureRequest) -> None:
     from cfnlint.api import ManualArgs, lint
 
