@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.importing._groups import instance_group, restricted_group, restricted_lustre
 from holdfast.importing._imported import Imported
-from holdfast.importing._lifecycle import lifecycle, own_settings
+from holdfast.importing._lifecycle import lifecycle, own_settings, shared_mode
 from holdfast.importing._network import network, new_network
 from holdfast.importing._observed import Observed
 from holdfast.importing._orchestrator import eks, slurm
@@ -168,7 +168,10 @@ def _cluster(request: Mapping[str, Any], tags: Mapping[str, str], imported: Impo
     own = {key: value for key, value in tags.items() if not key.startswith(OWN_TAGS)}
     if own:
         section["tags"] = own
-    section["instance_groups"] = [instance_group(group, imported=imported, lustre=lustre) for group in groups]
+    mode = shared_mode(request)
+    section["instance_groups"] = [
+        instance_group(group, imported=imported, lustre=lustre, shared_mode=mode) for group in groups
+    ]
     imported.note("cluster.instance_groups", "which nodes of a group are spares is not known; instance_count has all")
     restricted = request.get("RestrictedInstanceGroups") or []
     if restricted:

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.config import LifecycleMode
 from holdfast.importing._imported import Imported
+from holdfast.importing._lifecycle import mode
 
 KNOWN = frozenset(
     {
@@ -34,7 +36,9 @@ KNOWN = frozenset(
 STRATEGIES = ("WhenIdle", "WhenAllIdle")
 
 
-def instance_group(group: Mapping[str, Any], *, imported: Imported, lustre: bool) -> dict[str, Any]:
+def instance_group(
+    group: Mapping[str, Any], *, imported: Imported, lustre: bool, shared_mode: LifecycleMode
+) -> dict[str, Any]:
     """
     A group of ``cluster.instance_groups``.
 
@@ -42,6 +46,7 @@ def instance_group(group: Mapping[str, Any], *, imported: Imported, lustre: bool
         group: As in the request.
         imported: Takes notes of what the group has and the file cannot say.
         lustre: Whether the environment has a Lustre file system that groups mount by the request.
+        shared_mode: The lifecycle mode of groups that say none.
     """
     path = f"cluster.instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN, path, imported)
@@ -70,6 +75,7 @@ def instance_group(group: Mapping[str, Any], *, imported: Imported, lustre: bool
         auto_patch=None if patch is None else _auto_patch(patch, path, imported),
         labels=kubernetes.get("Labels") or None,
         taints=[_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
+        lifecycle_mode=_unless(mode(group), shared_mode),
         slurm=_slurm(group, path, imported),
     )
 

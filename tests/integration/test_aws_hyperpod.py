@@ -176,7 +176,7 @@ def test_a_replaced_node_has_a_new_id_and_the_old_address(client, cluster):
         (lambda s: s["InstanceGroups"][1].update(InstanceType="ml.p5.49xlarge"), "ValidationException",
          "Value 'ml.p5.49xlarge' at 'instanceGroups.2.member.instanceType' failed to satisfy constraint: "
          "Member must satisfy enum value set: [ml.p5.48xlarge"),
-        (lambda s: s["InstanceGroups"].pop(0), "ValidationException", "No InstanceGroup with Controller node type"),
+        (lambda s: s["InstanceGroups"].pop(0), "ValidationException", "Cluster must have exactly one InstanceGroup"),
         (lambda s: s["VpcConfig"].update(Subnets=["subnet-0123456789abcdef0"]), "ValidationException",
          "Unable to retrieve subnets"),
         (lambda s: s["VpcConfig"].update(SecurityGroupIds=["sg-0123456789abcdef0"]), "ValidationException",

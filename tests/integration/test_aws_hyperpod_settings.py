@@ -257,7 +257,7 @@ def worker(settings, **changes):
          "authentication mode CONFIG_MAP"),
         (lambda s: s["Orchestrator"].update(Slurm={}), "Exactly one of Eks or Slurm must be specified"),
         (lambda s: worker(s, SlurmConfig={"NodeType": "Compute"}), "requires Orchestrator.Slurm"),
-        (lambda s: worker(s, LifeCycleConfig=None), "LifeCycleConfig with SourceS3Uri must be specified"),
+        (lambda s: worker(s, LifeCycleConfig=None), "LifeCycleConfig is required for instance group workers"),
         (lambda s: worker(s, MinInstanceCount=3), "MinInstanceCount must not exceed InstanceCount"),
         (lambda s: worker(s, InstanceRequirements={"InstanceTypes": ["ml.p5.48xlarge"]}),
          "Exactly one of InstanceType or InstanceRequirements"),
@@ -284,10 +284,10 @@ def test_what_cannot_work_on_eks_is_refused(client, on_eks, change, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: worker(s, SlurmConfig={"NodeType": "Controller"}), "2 Controller Groups found"),
+        (lambda s: worker(s, SlurmConfig={"NodeType": "Controller"}), "Cluster must have exactly one InstanceGroup"),
         (lambda s: worker(s, SlurmConfig={"NodeType": "Compute"}), "PartitionNames is required for Compute"),
         (lambda s: s["InstanceGroups"][0]["SlurmConfig"].update(PartitionNames=["dev"]),
-         "PartitionNames is not allowed for Controller"),
+         "Partitions can only be assigned to Compute node types"),
         (lambda s: s["InstanceGroups"][0].update(InstanceCount=2), "one at most"),
         (lambda s: s.update(NodeProvisioningMode="Continuous"), "SlurmConfigStrategy cannot be specified"),
         (lambda s: s["Orchestrator"]["Slurm"].update(AccountingDatabase={

@@ -133,8 +133,11 @@ def zipped(folder: Path) -> bytes:
 def known_to_aws(environment: Environment) -> dict[str, Any]:
     """The environment without what nobody can read from AWS; spares are nodes like the others there."""
     document = environment.model_dump(mode="json", exclude=set(AWS_DOES_NOT_KNOW))
-    for group in document["cluster"]["instance_groups"]:
+    document["lifecycle"].pop("mode")
+    groups = environment.cluster.instance_groups
+    for group, settings in zip(document["cluster"]["instance_groups"], groups, strict=True):
         group["instance_count"] += group.pop("spare_count")
+        group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
         if environment.orchestrator == "eks":
             group.pop("mount_lustre")  # pods mount it, and the API does not know
     if environment.orchestrator == "slurm" and document["slurm"] is None:

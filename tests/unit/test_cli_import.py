@@ -44,7 +44,7 @@ def test_the_file_is_printed_and_what_is_missing_is_told_apart_from_it(capsys: p
 
     assert printed.out.startswith("# yaml-language-server")
     assert "storage.lustre: DECIDE: size and throughput" in printed.err
-    assert printed.err.endswith("to decide: 4; not carried over: 13; next: holdfast check FILE\n")
+    assert printed.err.endswith("to decide: 4; not carried over: 14; next: holdfast check FILE\n")
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:

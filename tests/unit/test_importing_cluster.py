@@ -18,6 +18,12 @@ SECURITY_GROUP, TABLE = "sg-0123456789abcdef0", "rtb-0123456789abcdef0"
 LUSTRE, HOME, BUCKET = "fs-0123456789abcdef0", "fs-0123456789abcdef1", "holdfast-data"
 KEY = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm-AbCdEf"
+BUNDLE = "s3://sagemaker-x/lifecycle/1"
+HOOKS = {
+    "custom": {"SourceS3Uri": BUNDLE, "OnCreate": "on_create.sh"},
+    "extension": {"SourceS3Uri": BUNDLE, "OnInitComplete": "on_init_complete.sh"},
+    "none": None,
+}
 SELF = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": SECURITY_GROUP}]}]
 
 
@@ -61,7 +67,7 @@ def details(group: Group, environment: Environment) -> dict[str, Any]:
             DesiredImageReleaseVersion=group.image_release_version,
             NetworkInterface=present(InterfaceType=group.network_interface),
             ExecutionRole="arn:aws:iam::111122223333:role/nodes",
-            LifeCycleConfig={"SourceS3Uri": "s3://sagemaker-x/lifecycle/1", "OnCreate": "on_create.sh"},
+            LifeCycleConfig=HOOKS[environment.lifecycle_mode(group)],
             InstanceStorageConfigs=mounted(group, environment),
             OverrideVpcConfig=None
             if group.override_vpc is None
@@ -235,8 +241,11 @@ def associations(environment: Environment) -> tuple[dict[str, Any], ...]:
 def known_to_aws(environment: Environment) -> dict[str, Any]:
     unknown = {"allow_replacement", "goodput", "images", "observability", "suppress"}
     document = environment.model_dump(mode="json", exclude=unknown)
-    for group in document["cluster"]["instance_groups"]:
+    document["lifecycle"].pop("mode")
+    groups = environment.cluster.instance_groups
+    for group, settings in zip(document["cluster"]["instance_groups"], groups, strict=True):
         group["instance_count"] += group.pop("spare_count")
+        group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
     document["storage"].pop("on_delete")
     document["lifecycle"].pop("scripts")
     if document["network"]["existing"] is not None:
@@ -260,6 +269,35 @@ def test_every_setting_that_aws_knows_comes_back(name: str) -> None:
     if name in ("minimal", "slurm-p5"):  # these answers do not tell the strategy
         expected["slurm"] = None
     assert known_to_aws(again) == expected
+
+
+@pytest.mark.parametrize(
+    ("modes", "shared", "own"),
+    [
+        (("extension", "extension"), None, (None, None)),
+        (("custom", "custom"), "custom", (None, None)),
+        (("none", "none"), "none", (None, None)),
+        (("none", "extension"), None, ("none", None)),
+        (("none", "custom"), None, ("none", "custom")),
+    ],
+)
+def test_the_lifecycle_mode_of_every_group_is_kept(
+    modes: tuple[str, str], shared: str | None, own: tuple[str | None, ...]
+) -> None:
+    document = yaml.safe_load((ENVIRONMENTS / "slurm-p5.yaml").read_text())
+    for group, mode in zip(document["cluster"]["instance_groups"], modes, strict=True):
+        group["lifecycle_mode"] = mode
+
+    imported = from_observed(answers(Environment.model_validate(document))).document
+
+    assert imported["lifecycle"].get("mode") == shared
+    assert tuple(group.get("lifecycle_mode") for group in imported["cluster"]["instance_groups"]) == own
+
+
+def test_custom_is_no_news_where_nothing_else_is_taken() -> None:
+    for name in ("eks-p5", "full-slurm"):
+        imported = from_observed(answers(load(ENVIRONMENTS / f"{name}.yaml"))).document
+        assert "mode" not in imported.get("lifecycle", {})
 
 
 def changed(observed: Observed, **changes: Any) -> Observed:

@@ -54,6 +54,7 @@ def test_both_files_become_one_environment() -> None:
             ],
         },
         "storage": {"on_delete": "Retain", "lustre": {"capacity_gib": 1200, "throughput_mbps_per_tib": 125}},
+        "lifecycle": {"mode": "custom"},
     }
 
 
@@ -78,6 +79,7 @@ def test_what_has_to_be_decided_is_listed() -> None:
         "provisioning_parameters.json names group worker-group-3, which the cluster has not",
         "was ml.p5.48xlarge, which the API does not accept as a partition",
         "a second extra volume of 200 GiB is left out",
+        "its scripts start Slurm, and so do Holdfast's in mode custom; take it out to have HyperPod start it",
         "SomethingNew is left out, the file has no setting for it",
     ],
 )

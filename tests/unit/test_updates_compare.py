@@ -178,8 +178,54 @@ def test_continuous_provisioning_needs_merge_under_slurm_and_is_never_given_up()
     mode = "cluster.node_provisioning_mode"
 
     assert effects(SLURM, edited(SLURM, (mode, "Continuous"))) == {mode: Effect.REFUSED}
-    assert effects(merge, edited(merge, (mode, "Continuous"))) == {mode: Effect.IN_PLACE}
+    assert effects(merge, edited(merge, (mode, "Continuous"))) == {mode: Effect.NEW_NODES}
+    custom = edited(merge, ("lifecycle.mode", "custom"))
+    assert effects(custom, edited(custom, (mode, "Continuous"))) == {mode: Effect.IN_PLACE}
     assert effects(EKS, edited(EKS, (mode, None))) == {mode: Effect.REFUSED}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect", "words"),
+    [
+        (None, "custom", Effect.NEW_NODES, "the controller gets it with UpdateClusterSoftware alone"),
+        (None, "none", Effect.NEW_NODES, "the controller gets it with UpdateClusterSoftware alone"),
+        ("custom", "extension", Effect.NEW_NODES, "run UpdateClusterSoftware first"),
+        ("custom", None, Effect.NEW_NODES, "run UpdateClusterSoftware first"),
+        (None, "extension", Effect.NOTHING, ""),
+    ],
+)
+@pytest.mark.parametrize("path", ["lifecycle.mode", f"{WORKERS}.lifecycle_mode"])
+def test_another_lifecycle_mode_reaches_new_nodes(
+    path: str, before: str | None, after: str | None, effect: Effect, words: str
+) -> None:
+    absent = edited(SLURM, (path, "none"), (path, None))
+    old, new = (absent if mode is None else edited(SLURM, (path, mode)) for mode in (before, after))
+
+    (change,) = compare(deployed(old), environment(new))
+
+    assert (change.path, change.effect) == (path, effect)
+    assert words in change.action
+
+
+def test_a_mode_of_the_environment_that_every_group_overrides_changes_nothing() -> None:
+    groups = (("cluster.instance_groups.controller.lifecycle_mode", "none"), (f"{WORKERS}.lifecycle_mode", "none"))
+    own = edited(SLURM, *groups)
+
+    assert effects(own, edited(own, ("lifecycle.mode", "custom"))) == {"lifecycle.mode": Effect.NOTHING}
+
+
+def test_a_stack_of_a_version_without_modes_ran_oncreate() -> None:
+    def without_modes(document: dict[str, Any]) -> dict[str, Any]:
+        older = deployed(document)
+        del older["lifecycle"]["mode"]
+        for group in older["cluster"]["instance_groups"]:
+            del group["lifecycle_mode"]
+        return older
+
+    (change,) = compare(without_modes(SLURM), environment(SLURM))
+
+    assert (change.path, change.old, change.new, change.effect) == ("lifecycle.mode", "custom", None, Effect.NEW_NODES)
+    assert compare(without_modes(EKS), environment(EKS)) == []
 
 
 def test_another_network_needs_another_cluster_name() -> None:

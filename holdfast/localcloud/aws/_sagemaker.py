@@ -32,6 +32,7 @@ from holdfast.localcloud.aws._sagemaker_mlflow import Mlflow
 from holdfast.localcloud.aws._sagemaker_nodes import NodeOperations
 from holdfast.localcloud.aws._sagemaker_notices import Notices
 from holdfast.localcloud.aws._sagemaker_software import SoftwareUpdates
+from holdfast.localcloud.aws._sagemaker_words import RESTRICTED, refuse
 
 MAX_TAGS = 50
 FIXED_GROUP_SETTINGS = (
@@ -250,10 +251,10 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
 
 
 def _by_name(plain: list[dict[str, Any]], restricted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    listed = [*plain, *({**group, rules.RESTRICTED: True} for group in restricted)]
+    listed = [*plain, *({**group, RESTRICTED: True} for group in restricted)]
     groups = {group["InstanceGroupName"]: group for group in listed}
     if len(groups) != len(listed):
-        raise rules.refuse("InstanceGroups contains duplicate instance group names.")
+        raise refuse("InstanceGroups contains duplicate instance group names.")
     return groups
 
 
@@ -266,7 +267,7 @@ def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Settings after an update. What orchestrates a cluster stays what it is."""
     old, new = before.get("Orchestrator"), changes.get("Orchestrator")
     if new is not None and (old is None or old.keys() != new.keys() or ("Eks" in old and old != new)):
-        raise rules.refuse("The orchestrator of an existing cluster cannot be changed.")
+        raise refuse("The orchestrator of an existing cluster cannot be changed.")
     return {**before, **changes}
 
 
@@ -275,20 +276,20 @@ def _merge_groups(
 ) -> dict[str, dict[str, Any]]:
     for name in leaving:
         if name not in existing:
-            raise rules.refuse(f"Instance group '{name}' in InstanceGroupsToDelete does not exist.")
+            raise refuse(f"Instance group '{name}' in InstanceGroupsToDelete does not exist.")
         if name in given:
-            raise rules.refuse(f"Instance group '{name}' is in both InstanceGroups and InstanceGroupsToDelete.")
+            raise refuse(f"Instance group '{name}' is in both InstanceGroups and InstanceGroupsToDelete.")
     for name, group in given.items():
         before = existing.get(name)
         if before is None:
             continue
-        if (rules.RESTRICTED in before) != (rules.RESTRICTED in group):
-            raise rules.refuse(f"Instance group '{name}' cannot change between restricted and unrestricted.")
+        if (RESTRICTED in before) != (RESTRICTED in group):
+            raise refuse(f"Instance group '{name}' cannot change between restricted and unrestricted.")
         for key in FIXED_GROUP_SETTINGS:
             if before.get(key) != group.get(key):
-                raise rules.refuse(f"{key} of the existing instance group '{name}' cannot be changed.")
+                raise refuse(f"{key} of the existing instance group '{name}' cannot be changed.")
         if before.get("SlurmConfig", {}).get("NodeType") != group.get("SlurmConfig", {}).get("NodeType"):
-            raise rules.refuse(f"SlurmConfig.NodeType of the existing instance group '{name}' cannot be changed.")
+            raise refuse(f"SlurmConfig.NodeType of the existing instance group '{name}' cannot be changed.")
     return {name: group for name, group in {**existing, **given}.items() if name not in leaving}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws._clients import ClientFactory
-from holdfast.localcloud.aws._sagemaker_rules import refuse
+from holdfast.localcloud.aws._sagemaker_lifecycle import FIRST_COMPATIBLE_AMI, incompatible_ami, needs_no_script
+from holdfast.localcloud.aws._sagemaker_words import refuse
 
 EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
 EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
@@ -36,10 +37,24 @@ class References:
         for group in groups.values():
             for key in ("ScheduledUpdateConfig", "AutoPatchConfig"):
                 self.check_alarms(group.get(key, {}).get("DeploymentConfig", {}))
+        self.check_images(settings, groups)
         slurm = "Slurm" in orchestrator
         for config in {_lifecycle_key(group) for group in groups.values()} - {None}:
             assert config is not None
             self._check_lifecycle(*config, slurm=slurm)
+
+    def check_images(self, settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
+        """An AMI of the account's own, if EC2 knows it, must be new enough where it has to make a node ready."""
+        for name, group in groups.items():
+            image = group.get("ImageId", "default")
+            if image == "default" or not needs_no_script(settings, group):
+                continue
+            try:
+                found = self._client("ec2").describe_images(ImageIds=[image])["Images"]
+            except ClientError:
+                continue  # somebody else's, and nothing of it is known
+            if any(each["CreationDate"] < FIRST_COMPATIBLE_AMI for each in found):
+                raise refuse(incompatible_ami(name, image))
 
     def check_alarms(self, deployment: dict[str, Any]) -> None:
         """The alarms that would roll an update back must exist."""
@@ -115,9 +130,10 @@ class References:
             if not self._object_exists(bucket, prefix + name):
                 raise refuse(f"Unable to find the lifecycle script '{name}' at {uri}.")
         if slurm and self._object_exists(bucket, f"{prefix}provisioning_parameters.json"):
+            # SageMaker developer guide, sagemaker-hyperpod-slurm-api-config-migration, "Troubleshooting"
             raise refuse(
-                f"provisioning_parameters.json at {uri} cannot be combined with Orchestrator.Slurm. "
-                "Remove the file or use SlurmConfig in no instance group."
+                "The LifeCycleConfig cannot include both a SLURM Orchestrator Config and a "
+                "provisioning_parameters.json file simultaneously."
             )
 
     def _object_exists(self, bucket: str, key: str) -> bool:

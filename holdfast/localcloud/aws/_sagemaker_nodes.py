@@ -13,7 +13,7 @@ from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._paging import between, page
 from holdfast.localcloud.aws._sagemaker_checks import References
 from holdfast.localcloud.aws._sagemaker_reports import Reports
-from holdfast.localcloud.aws._sagemaker_rules import refuse
+from holdfast.localcloud.aws._sagemaker_words import refuse
 
 
 class NodeOperations(Reports):

@@ -11,7 +11,7 @@ from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._paging import aware
 from holdfast.localcloud.aws._sagemaker_notices import Notices
-from holdfast.localcloud.aws._sagemaker_rules import refuse
+from holdfast.localcloud.aws._sagemaker_words import refuse
 
 NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "NotFound")
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")

@@ -7,16 +7,10 @@ callers keep under ``RESTRICTED``. The words are the service's where they are kn
 from collections import Counter
 from typing import Any
 
-from holdfast.localcloud.aws._errors import ServiceError
-
-RESTRICTED = "Restricted"
-"""Member that marks a group of RestrictedInstanceGroups; no shape of the API has it."""
+from holdfast.localcloud.aws._sagemaker_lifecycle import check_lifecycle
+from holdfast.localcloud.aws._sagemaker_words import RESTRICTED, refuse
 
 MAX_PERCENTAGE = 100
-
-
-def refuse(message: str) -> ServiceError:
-    return ServiceError("ValidationException", message)
 
 
 def check_settings(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
@@ -27,6 +21,7 @@ def check_settings(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) 
     kind = next(iter(orchestrator or {}), "")
     if not groups:
         raise refuse("At least one instance group must be specified in InstanceGroups.")
+    check_lifecycle(settings, groups)
     for name, group in groups.items():
         _check_group(name, group, settings)
         if kind == "Eks":
@@ -55,7 +50,7 @@ def _check_group(name: str, group: dict[str, Any], settings: dict[str, Any]) -> 
         if kinds[kind] > 1:
             raise refuse(f"At most one {kind} is allowed in InstanceStorageConfigs of instance group '{name}'.")
         if kinds[kind] and not (group.get("OverrideVpcConfig") or settings.get("VpcConfig")):
-            raise refuse(f"{kind} of instance group '{name}' requires a VpcConfig.")
+            raise refuse("FSx configurations are only supported for Custom VPC")
     for key in ("ScheduledUpdateConfig", "AutoPatchConfig"):
         check_deployment(group.get(key, {}).get("DeploymentConfig", {}), where=f"{key} of instance group '{name}'")
 
@@ -70,8 +65,6 @@ def check_deployment(deployment: dict[str, Any], *, where: str) -> None:
 def _check_group_on_eks(name: str, group: dict[str, Any]) -> None:
     if "SlurmConfig" in group:
         raise refuse(f"SlurmConfig of instance group '{name}' requires Orchestrator.Slurm.")
-    if RESTRICTED not in group and "SourceS3Uri" not in group.get("LifeCycleConfig", {}):
-        raise refuse(f"LifeCycleConfig with SourceS3Uri must be specified for instance group '{name}'.")
     patch = group.get("AutoPatchConfig", {})
     batches = patch.get("DeploymentConfig", {}).get("RollingUpdatePolicy", {})
     if patch.get("PatchingStrategy") == "DrainFirst" and "MaximumBatchSize" not in batches:
@@ -141,10 +134,8 @@ def _check_slurm(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) ->
 
 def _check_slurm_groups(groups: dict[str, dict[str, Any]], configured: dict[str, dict[str, Any]]) -> None:
     kinds = Counter(config["NodeType"] for config in configured.values())
-    if kinds["Controller"] == 0:
-        raise refuse("No InstanceGroup with Controller node type found.")
-    if kinds["Controller"] > 1:
-        raise refuse(f"{kinds['Controller']} Controller Groups found. Exactly one is allowed.")
+    if kinds["Controller"] != 1:
+        raise refuse("Cluster must have exactly one InstanceGroup with Controller node type")
     if kinds["Login"] > 1:
         raise refuse(f"{kinds['Login']} Login Groups found. At most one is allowed.")
     for name, config in configured.items():
@@ -152,7 +143,7 @@ def _check_slurm_groups(groups: dict[str, dict[str, Any]], configured: dict[str,
         if config["NodeType"] == "Compute" and not partitions:
             raise refuse(f"PartitionNames is required for Compute instance group '{name}'.")
         if config["NodeType"] != "Compute" and partitions:
-            raise refuse(f"PartitionNames is not allowed for {config['NodeType']} instance group '{name}'.")
+            raise refuse("Partitions can only be assigned to Compute node types")
         if config["NodeType"] == "Controller" and groups[name]["InstanceCount"] > 1:
             raise refuse(
                 f"Controller instance group '{name}' has {groups[name]['InstanceCount']} instances; one at most."

@@ -9,7 +9,8 @@ from typing import Any
 from holdfast.localcloud.aws import _sagemaker_store as store
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._sagemaker_checks import References
-from holdfast.localcloud.aws._sagemaker_rules import check_deployment, refuse
+from holdfast.localcloud.aws._sagemaker_rules import check_deployment
+from holdfast.localcloud.aws._sagemaker_words import refuse
 
 
 class SoftwareUpdates:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from holdfast.localcloud.aws._sagemaker_rules import RESTRICTED
 from holdfast.localcloud.aws._sagemaker_store import Cluster, Node
+from holdfast.localcloud.aws._sagemaker_words import RESTRICTED
 
 COPIED_SETTINGS = (
     "InstanceGroupName",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.validation.updates._modes import changes_modes
 from holdfast.validation.updates._policy import Case, Edit, Effect, Policy, vanishes
 
 GROUP_TYPE = "AWS::SageMaker::Cluster"
@@ -93,6 +94,13 @@ CLUSTER = (
                 effect=Effect.REFUSED,
                 reason="with Slurm, only a cluster whose configuration strategy is Merge can go over to Continuous",
                 action="deploy slurm.config_strategy: Merge first, then this change",
+            ),
+            Case(
+                when="groups go over to custom with it",
+                holds=changes_modes,
+                effect=Effect.NEW_NODES,
+                reason="nodes that run stay; on new ones scripts do all of it (OnCreate), Continuous takes no other",
+                action=REPLACE_NODES,
             ),
         ),
     ),

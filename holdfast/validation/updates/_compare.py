@@ -8,6 +8,7 @@ from holdfast.config import Environment
 from holdfast.validation.updates._cluster import CLUSTER
 from holdfast.validation.updates._environment import HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
 from holdfast.validation.updates._groups import GROUPS
+from holdfast.validation.updates._modes import with_former_mode
 from holdfast.validation.updates._orchestrators import ORCHESTRATORS
 from holdfast.validation.updates._policy import Case, Edit, Effect, Policy
 from holdfast.validation.updates._settings import completed, differences
@@ -64,7 +65,7 @@ def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Chang
             defaults, and those that are no more are passed over.
         environment: What the file says.
     """
-    before = completed(deployed)
+    before = completed(with_former_mode(deployed))
     after = completed(environment.model_dump(mode="json"))
     changes = []
     for difference in differences(before, after):

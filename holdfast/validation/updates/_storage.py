@@ -2,6 +2,7 @@
 
 from holdfast.validation.updates._cluster import LIFECYCLE_UPDATE, REPLACE_NODES, SLURM_MIGRATION
 from holdfast.validation.updates._groups import SLURM_REFERENCE
+from holdfast.validation.updates._modes import changes_modes, leaves_custom
 from holdfast.validation.updates._policy import Case, Edit, Effect, Policy, shrinks, vanishes
 
 LUSTRE = "storage.lustre"
@@ -230,7 +231,33 @@ STORAGE = (
     ),
 )
 
+GUIDE = "SageMaker guide, smcluster-getting-started-slurm-cli"
+NO_INTERRUPTION = "CloudFormation reference, ClusterLifeCycleConfig: no interruption"
+EVERYWHERE = f"{REPLACE_NODES}; the controller gets it with UpdateClusterSoftware alone"
+
 NODES = (
+    Policy(
+        settings=("lifecycle.mode", "cluster.instance_groups[].lifecycle_mode"),
+        effect=Effect.NEW_NODES,
+        reason="running nodes stay as they were made; HyperPod makes the next ones ready as the new mode says",
+        action=EVERYWHERE,
+        source=f"{LIFECYCLE_UPDATE}; {GUIDE}; {NO_INTERRUPTION}",
+        cases=(
+            Case(
+                when="no group gets another mode by it",
+                holds=lambda edit: not changes_modes(edit),
+                effect=Effect.NOTHING,
+                reason="it says what holds already",
+            ),
+            Case(
+                when="scripts give custom up",
+                holds=leaves_custom,
+                effect=Effect.NEW_NODES,
+                reason="running nodes stay as they were made; the AMI makes the next ones ready, if it is new enough",
+                action=f"run UpdateClusterSoftware first, or AWS asks for a compatible AMI; {EVERYWHERE}",
+            ),
+        ),
+    ),
     Policy(
         settings=(
             "lifecycle.users[]",
