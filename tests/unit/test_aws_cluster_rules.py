@@ -136,16 +136,20 @@ def test_restricted_groups_have_no_scripts() -> None:
 class Ec2:
     """One AMI of the account's own."""
 
-    def __init__(self, created: str) -> None:
-        self._created = created
+    def __init__(self, **image: str) -> None:
+        self._image = image
 
     def describe_images(self, **_: Any) -> dict[str, Any]:
-        return {"Images": [{"ImageId": AMI, "CreationDate": self._created}]}
+        return {"Images": [{"ImageId": AMI, "CreationDate": "2026-11-22T00:00:00.000Z", **self._image}]}
+
+
+OLD = {"Name": "Deep Learning Base GPU AMI (Ubuntu 22.04) 20250523"}
 
 
 @pytest.mark.parametrize("lifecycle", [None, EXTENSION])
-def test_an_old_ami_cannot_make_nodes_ready(lifecycle: dict[str, str] | None) -> None:
-    references = References(client=lambda _: Ec2("2025-12-31T23:59:59.000Z"))
+@pytest.mark.parametrize("image", [OLD, {"CreationDate": "2025-12-31T23:59:59.000Z"}])
+def test_an_old_ami_cannot_make_nodes_ready(image: dict[str, str], lifecycle: dict[str, str] | None) -> None:
+    references = References(client=lambda _: Ec2(**image))
 
     with pytest.raises(ServiceError) as caught:
         references.check_images(settings(), {"workers": {**groups(lifecycle)["workers"], "ImageId": AMI}})
@@ -154,16 +158,17 @@ def test_an_old_ami_cannot_make_nodes_ready(lifecycle: dict[str, str] | None) ->
 
 
 @pytest.mark.parametrize(
-    ("created", "image", "lifecycle"),
+    ("found", "image", "lifecycle"),
     [
-        ("2026-01-15T00:00:00.000Z", AMI, EXTENSION),
-        ("2025-01-15T00:00:00.000Z", AMI, CUSTOM),
-        ("2025-01-15T00:00:00.000Z", "default", None),
+        ({"Name": "ours"}, AMI, EXTENSION),
+        ({"Name": "ours 20260115"}, AMI, None),
+        (OLD, AMI, CUSTOM),
+        (OLD, "default", None),
     ],
 )
 def test_a_new_ami_and_scripts_that_do_all_are_taken(
-    created: str, image: str, lifecycle: dict[str, str] | None
+    found: dict[str, str], image: str, lifecycle: dict[str, str] | None
 ) -> None:
-    references = References(client=lambda _: Ec2(created))
+    references = References(client=lambda _: Ec2(**found))
 
     references.check_images(settings(), {"workers": {**groups(lifecycle)["workers"], "ImageId": image}})

@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws._clients import ClientFactory
-from holdfast.localcloud.aws._sagemaker_lifecycle import FIRST_COMPATIBLE_AMI, incompatible_ami, needs_no_script
+from holdfast.localcloud.aws._sagemaker_lifecycle import incompatible_ami, is_incompatible, needs_no_script
 from holdfast.localcloud.aws._sagemaker_words import refuse
 
 EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
@@ -53,7 +53,7 @@ class References:
                 found = self._client("ec2").describe_images(ImageIds=[image])["Images"]
             except ClientError:
                 continue  # somebody else's, and nothing of it is known
-            if any(each["CreationDate"] < FIRST_COMPATIBLE_AMI for each in found):
+            if any(is_incompatible(each) for each in found):
                 raise refuse(incompatible_ami(name, image))
 
     def check_alarms(self, deployment: dict[str, Any]) -> None:

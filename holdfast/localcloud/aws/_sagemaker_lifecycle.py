@@ -7,16 +7,18 @@ order of the checks. That SourceS3Uri begins with s3://sagemaker- is asked for b
 and not by this API (API reference, ClusterLifeCycleConfig), so it is not checked here.
 """
 
+import re
 from typing import Any
 
 from holdfast.localcloud.aws._sagemaker_words import RESTRICTED, refuse
 
-FIRST_COMPATIBLE_AMI = "2026-01"
+FIRST_COMPATIBLE_AMI = "20260101"
 """
-AMIs made before it cannot make a node ready by themselves. Assumed: of AMIs the guide says only "compatible"; Slurm's
+AMIs of before cannot make a node ready by themselves. Assumed: of AMIs the guide says only "compatible"; Slurm's
 configuration through the API "requires a SageMaker HyperPod AMI released in January 2026 or later" (page
 sagemaker-hyperpod-slurm-api-config-migration), so that no older one is.
 """
+_DATE_IN_NAME = re.compile(r"\b20\d{6}\b")
 
 
 def check_lifecycle(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
@@ -40,6 +42,17 @@ def needs_no_script(settings: dict[str, Any], group: dict[str, Any]) -> bool:
     """Whether HyperPod shall make the nodes of a group ready from their AMI."""
     on_slurm = "Slurm" in (settings.get("Orchestrator") or {})
     return on_slurm and "OnCreate" not in group.get("LifeCycleConfig", {})
+
+
+def is_incompatible(image: dict[str, Any]) -> bool:
+    """
+    Whether an AMI, as EC2 describes it, is too old to make a node ready.
+
+    It is as old as it says in its name, as AWS's do ("... (Ubuntu 22.04) 20250523", page
+    sagemaker-hyperpod-release-ami-slurm), or else as its registration.
+    """
+    said = _DATE_IN_NAME.search(image.get("Name", ""))
+    return (said[0] if said else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
 
 
 def incompatible_ami(name: str, image: str) -> str:
