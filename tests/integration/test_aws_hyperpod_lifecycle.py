@@ -196,3 +196,25 @@ def test_a_script_that_is_not_there_is_missed_in_both_modes(client, request_of, 
     for lifecycle, script in ((CUSTOM, "OnCreate"), (EXTENSION, "OnInitComplete")):
         wanted = request_of({**lifecycle, script: "other.sh"}, None)
         assert "Unable to find the lifecycle script 'other.sh'" in refusal(client("sagemaker").create_cluster, **wanted)
+
+
+def test_slurm_is_configured_by_the_api_or_by_a_file_and_not_by_both(client, request_of, clean):
+    client("s3").put_object(Bucket="sagemaker-lifecycle", Key="both/on_create.sh", Body=b"#!/bin/sh\n")
+    client("s3").put_object(Bucket="sagemaker-lifecycle", Key="both/provisioning_parameters.json", Body=b"{}")
+    wanted = request_of({**CUSTOM, "SourceS3Uri": "s3://sagemaker-lifecycle/both"}, None)
+
+    assert refusal(client("sagemaker").create_cluster, **wanted) == (
+        "The LifeCycleConfig cannot include both a SLURM Orchestrator Config and a provisioning_parameters.json file "
+        "simultaneously."
+    )
+
+
+def test_a_bucket_of_another_name_is_taken_because_only_the_managed_policy_of_the_role_minds(client, request_of, clean):
+    s3 = client("s3")
+    s3.create_bucket(Bucket="team-scripts", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_object(Bucket="team-scripts", Key="abc/on_init_complete.sh", Body=b"#!/bin/sh\n")
+    lifecycle = {**EXTENSION, "SourceS3Uri": "s3://team-scripts/abc"}
+
+    client("sagemaker").create_cluster(**request_of(lifecycle, lifecycle))
+
+    assert lifecycles(client) == [lifecycle, lifecycle]

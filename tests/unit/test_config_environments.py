@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from holdfast.config import Environment, load
+from holdfast.config import Environment, LifecycleMode, load, mode_of
 from holdfast.config._explain import bare
 
 ELSEWHERE = {
@@ -74,3 +74,29 @@ def test_no_setting_is_excused_that_is_not_there(setting: str) -> None:
 )
 def test_every_environment_is_named_like_its_file(path: Path) -> None:
     assert load(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("orchestrator", "provisioning", "shared", "own", "expected"),
+    [
+        ("slurm", None, None, None, "extension"),
+        ("slurm", "Continuous", None, None, "custom"),
+        ("eks", None, None, None, "custom"),
+        ("eks", "Continuous", None, None, "custom"),
+        ("slurm", None, "none", None, "none"),
+        ("slurm", None, "none", "custom", "custom"),
+        ("slurm", "Continuous", "extension", None, "extension"),
+    ],
+)
+def test_a_group_has_its_own_mode_or_that_of_all_or_what_hyperpod_takes(
+    orchestrator: str,
+    provisioning: str | None,
+    shared: LifecycleMode | None,
+    own: LifecycleMode | None,
+    expected: LifecycleMode,
+) -> None:
+    found = mode_of(
+        group=own, environment=shared, on_eks=orchestrator == "eks", continuous=provisioning == "Continuous"
+    )
+
+    assert found == expected
