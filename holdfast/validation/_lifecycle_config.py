@@ -32,7 +32,9 @@ def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
             group.at("lifecycle"),
             f"no lifecycle configuration {needed}",
             allowed="one with OnCreate and SourceS3Uri on every group",
-            fix=_fix(deployment, file="write custom", template="add LifeCycleConfig with OnCreate and SourceS3Uri"),
+            fix=_in_words(
+                deployment, file="write custom", template="add LifeCycleConfig with OnCreate and SourceS3Uri"
+            ),
         )
 
 
@@ -78,9 +80,9 @@ def custom_alone(group: InstanceGroup, deployment: Deployment) -> Iterator[Broke
     if lifecycle.on_init_complete is not None and lifecycle.on_create is None:
         yield refused(
             group.at("lifecycle"),
-            f"OnInitComplete {needed}",
-            allowed="OnCreate",
-            fix=_fix(deployment, file="write custom", template="name the script that does all in OnCreate"),
+            f"{_in_words(deployment, file='extension (OnInitComplete)', template='OnInitComplete')} {needed}",
+            allowed=_in_words(deployment, file="custom (OnCreate)", template="OnCreate"),
+            fix=_in_words(deployment, file="write custom", template="name the script that does all in OnCreate"),
         )
 
 
@@ -169,5 +171,6 @@ def _takes_custom_alone(deployment: Deployment) -> str | None:
     return None
 
 
-def _fix(deployment: Deployment, *, file: str, template: str) -> str:
+def _in_words(deployment: Deployment, *, file: str, template: str) -> str:
+    """The words of the source: an environment file has modes, a template the API's hooks."""
     return template if deployment.file is None else file
