@@ -52,7 +52,8 @@ lint: $(VENV)/.torch
 	@ruff check .
 	@ruff format --check --quiet .
 	@lint-imports --no-cache
-	@shellcheck scripts/*.sh lifecycle/on_create.sh examples/*/*.sbatch .ci/run
+	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common
+	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py
 

@@ -25,7 +25,7 @@ class Remedy(Enum):
     REPLACE = "replace"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Fault:
     """A row of the taxonomy."""
 
