@@ -78,9 +78,8 @@ def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path 
 
 def _run(context: Context, steps: Sequence[Step]) -> int:
     reporter = _Reporter(context, root_log=context.path(LOG_PATH))
-    _say(
-        f"{context.instance_id} ({context.role}, group {context.instance_group}, {context.address}) begins {context.hook}"
-    )
+    place = f"{context.role}, group {context.instance_group}, {context.address}"
+    _say(f"{context.instance_id} ({place}) begins {context.hook}")
     detail = {"role": context.role, "hook": context.hook}
     reporter.events.write(kind=kinds.LIFECYCLE_STARTED, detail=detail)
     began = time.monotonic()

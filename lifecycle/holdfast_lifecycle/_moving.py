@@ -1,13 +1,14 @@
-"""Moving the directories of slurmctld and MariaDB to the shared file system, with the daemons stopped."""
+"""Moving the directories of slurmctld and MariaDB to the shared file system."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 
 from holdfast_common import EventLog, kinds
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._database import DATA, admit_slurm, data_owner, start_database
-from holdfast_lifecycle._files import copy_folder, own_folder, point_to, write_whole
+from holdfast_lifecycle._files import copy_folder, fill_folder, own_folder, point_to, write_whole
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import is_active, start, stop, wait_until
 from holdfast_lifecycle._shared_state import ACCOUNTING, SharedState
@@ -20,6 +21,7 @@ _DONE = "/var/lib/holdfast/moved-accounting.json"
 _HYPERPOD_S = 900.0
 """How long HyperPod may take until its own accounting answers."""
 _LOCK_S = 60.0
+_ANSWER_S = 90.0
 
 
 def adopt(local: Path, shared: Path, *, owner: tuple[int, int]) -> None:
@@ -40,6 +42,27 @@ def adopt(local: Path, shared: Path, *, owner: tuple[int, int]) -> None:
         local.rename(_free_name(local))
     local.parent.mkdir(parents=True, exist_ok=True)
     point_to(local, shared)
+
+
+def adopt_running(local: Path, shared: Path, *, owner: tuple[int, int]) -> bool:
+    """
+    The same for slurmctld's directory while it runs, since to stop it takes seconds; whether it has to save again.
+
+    It opens every file by its path. From the moment of the exchange on it finds the new directory; what it had saved
+    before comes after, and never over something newer. A save under way then ends in neither: it leaves its file
+    ``*.new`` behind, and is made good by another save.
+    """
+    unfinished = shared.with_name(f"{shared.name}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    unfinished.chmod(0o700)
+    unfinished.rename(shared)
+    own_folder(shared, owner=owner)
+    kept = _free_name(local)
+    local.rename(kept)
+    point_to(local, shared)
+    fill_folder(kept, shared, owner=owner)
+    return any(kept.glob("*.new"))
 
 
 def _free_name(path: Path) -> Path:
@@ -115,4 +138,10 @@ def _move(context: Context) -> Path:
             start_database()
             admit_slurm(context)
             start("slurmdbd")
+    if not wait_until(lambda: accounting_is_up(context), timeout_s=_ANSWER_S):
+        raise StepError(
+            expected=f"slurmdbd answers after its data was moved to {place}",
+            seen=f"it did not for {_ANSWER_S:g} s",
+            action="read slurmdbd's log and 'journalctl -u mariadb -u slurmdbd' on this node",
+        )
     return place

@@ -2,9 +2,9 @@
 Slurm's state and accounting on the shared file system, where they outlive the controller's instance.
 
 The directories that slurmctld and MariaDB know become links to those of the cluster: no line of HyperPod's files
-changes. What an earlier controller left is taken over; the first one's own is moved there. In extension mode HyperPod
-has started the daemons: they are stopped here and started by the steps that follow. The first move of accounting data
-is left to a process in the background, because slurmctld keeps what slurmdbd does not hear meanwhile.
+changes. What an earlier controller left is taken over, with the daemons that HyperPod has started stopped, and started
+again by the steps that follow. Where nobody has left anything, what HyperPod made is moved there: slurmctld's while it
+runs, MariaDB's by a process in the background, because slurmctld keeps what slurmdbd does not hear meanwhile.
 """
 
 from pathlib import Path
@@ -13,8 +13,9 @@ from holdfast_lifecycle._accounts import account
 from holdfast_lifecycle._background import is_running, leave_running
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._database import DATA, data_owner
-from holdfast_lifecycle._moving import LOCK, LOG, accounting_is_up, adopt, is_moved, move_accounting
-from holdfast_lifecycle._services import stop, wait_until
+from holdfast_lifecycle._moving import LOCK, LOG, accounting_is_up, adopt, adopt_running, is_moved, move_accounting
+from holdfast_lifecycle._programs import run_program
+from holdfast_lifecycle._services import is_active, stop, wait_until
 from holdfast_lifecycle._shared_state import ACCOUNTING, STATE, SharedState, is_open_elsewhere
 from holdfast_lifecycle._slurm_settings import slurm_settings, wait_for_configuration
 from holdfast_lifecycle._step import CONTROLLER, Step, StepError
@@ -86,7 +87,6 @@ def apply(context: Context) -> None:
                 wait_until(lambda: accounting_is_up(context), timeout_s=_HYPERPOD_S)
             _wait_until_released(context, left, owner=own.instance_id if own else "")
         number = shared.take(context.instance_id)
-        stop("slurmctld")
         _take_state(context, local_state, shared.place(STATE, number))
         if left is not None or (context.starts_slurm and context.accounting is None):
             stop("slurmdbd")
@@ -98,7 +98,13 @@ def apply(context: Context) -> None:
 
 def _take_state(context: Context, local: Path, place: Path) -> None:
     user = account(context, slurm_settings(context).get("slurmuser", "root"))
-    adopt(local, place, owner=user.owner if user else (0, 0))
+    owner = user.owner if user else (0, 0)
+    if not place.exists() and local.is_dir() and not local.is_symlink() and is_active("slurmctld"):
+        if adopt_running(local, place, owner=owner):
+            run_program("scontrol", "reconfigure")
+        return
+    stop("slurmctld")
+    adopt(local, place, owner=owner)
     for unfinished in place.glob("*.new"):
         # A controller that was stopped amid a save may still write into it, and this one would use the same name.
         unfinished.unlink()
