@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,8 @@ def _work(work: Callable[[], None], lock: Path, log: Path, begun: int) -> None:
             if descriptor != begun:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
+        # What Python has as output may have been a descriptor that is closed now.
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
         held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(begun)
