@@ -76,7 +76,7 @@ enable)
     case "$unit" in
     mariadb) set -- mariadbd --no-defaults --user=root --datadir="$root/var/lib/mysql" \\
         --socket="$root/run/mysqld.sock" --pid-file="$root/run/mysqld.pid" \\
-        --skip-networking --innodb-log-file-size=8M --innodb-buffer-pool-size=16M ;;
+        --skip-networking --innodb-fast-shutdown=2 --innodb-log-file-size=8M --innodb-buffer-pool-size=16M ;;
     *) set -- "$unit" -D ;;
     esac
     sed "s#/var/spool#$root/var/spool#" "$root/opt/slurm/etc/slurm.conf" >"$root/conf/slurm.conf"
@@ -141,12 +141,17 @@ class Controller:
         chosen = plan(STEPS, role="Controller", hook=self.context.hook, only=name)
         return Runner(context=self.context, report=lambda _: None).run(chosen)[0]
 
-    def pids(self) -> list[int]:
-        return [int(path.read_text()) for path in (self.root / "run").glob("*.test-pid")]
+    def pid(self, unit: str) -> int:
+        return int((self.root / f"run/{unit}.test-pid").read_text())
 
-    def kill(self) -> None:
-        """The instance is gone."""
-        for pid in self.pids():
+    def pids(self, *units: str) -> list[int]:
+        """Of some daemons, or all."""
+        names = [path.name.partition(".")[0] for path in (self.root / "run").glob("*.test-pid")]
+        return [self.pid(name) for name in units or names]
+
+    def kill(self, *units: str) -> None:
+        """They are gone with their instance, all unless some are named."""
+        for pid in self.pids(*units):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -190,8 +195,8 @@ def fresh_data(memory: Path) -> Path:
 def controllers(memory: Path, fresh_data: Path) -> Iterator[tuple[Controller, Controller]]:
     folder = Path(tempfile.mkdtemp(dir=memory))
     (folder / "shared").mkdir()
-    ports = {"slurmctld": free_port(), "slurmdbd": free_port()}
-    made = tuple(a_controller(folder, name, ports, fresh_data) for name in ("i-first", "i-second"))
+    slurmdbd = free_port()
+    made = tuple(a_controller(folder, name, slurmdbd, fresh_data) for name in ("i-first", "i-second"))
     try:
         yield made[0], made[1]
     finally:
@@ -199,7 +204,7 @@ def controllers(memory: Path, fresh_data: Path) -> Iterator[tuple[Controller, Co
             controller.kill()
 
 
-def a_controller(folder: Path, name: str, ports: dict[str, int], data: Path) -> Controller:
+def a_controller(folder: Path, name: str, slurmdbd: int, data: Path) -> Controller:
     root = folder / name
     for place in ("bin", "run", "conf", "etc", "proc/self", "opt/slurm/etc", "var/lib", "var/spool/slurmctld"):
         (root / place).mkdir(parents=True)
@@ -207,7 +212,8 @@ def a_controller(folder: Path, name: str, ports: dict[str, int], data: Path) -> 
     (root / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
     (root / "proc/self/mountinfo").write_text("50 40 8:1 /fsx/fs-1 /fsx rw - ext4 /dev/vda rw\n")
     shutil.copytree(data, root / "var/lib/mysql")
-    values = {"root": root, "host": os.uname().nodename.split(".")[0], "password": f"secret-{name}", **ports}
+    values = {"root": root, "host": os.uname().nodename.split(".")[0], "password": f"secret-{name}"}
+    values |= {"slurmctld": free_port(), "slurmdbd": slurmdbd}
     etc = root / "opt/slurm/etc"
     (etc / "slurm.conf").write_text(SLURM_CONF.format(**values))
     (etc / "accounting.conf").write_text("AccountingStorageType=accounting_storage/slurmdbd\n")
@@ -259,12 +265,14 @@ def begin(first: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.run("squeue", "--noheader", "--format=%i %j") == "1 before"
 
 
-def test_jobs_and_their_numbers_go_on_after_the_controller_is_lost(
+def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the_first(
     controllers: tuple[Controller, Controller], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = controllers
     begin(first, monkeypatch)
-    first.kill()
+    first.kill("slurmdbd", "mariadb")
+    frozen = first.pid("slurmctld")
+    os.kill(frozen, signal.SIGSTOP)
     second.use(monkeypatch)
     second.start("mariadb")
     monkeypatch.setattr(_slurm_state, "_HYPERPOD_S", 0.1)
@@ -278,6 +286,12 @@ def test_jobs_and_their_numbers_go_on_after_the_controller_is_lost(
     assert second.run("sbatch", "--hold", "--job-name=after", "--wrap=true").endswith(" 2")
     assert second.run("sacct", "--jobs=1", "--noheader", "--format=JobName") == "before"
     assert [result.outcome for result in second.lifecycle().values()] == ["satisfied"] * 3
+
+    os.kill(frozen, signal.SIGCONT)
+    assert first.answers("scontrol", "ping"), "the first controller goes on as if nothing had happened"
+    assert not first.answers("sbatch", "--hold", "--job-name=astray", "--wrap=true"), "but keeps nothing"
+    assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "state-2"]
+    assert second.run("squeue", "--noheader", "--format=%j").split() == ["after", "before"]
 
 
 def test_a_controller_that_is_frozen_keeps_its_database_until_it_is_gone(

@@ -53,7 +53,7 @@ FAULTS = (
     ),
     Fault(
         name="lifecycle-failed",
-        signal="on_create.sh ended with an exit code other than 0",
+        signal="a lifecycle script ended with an exit code other than 0",
         severity=Severity.NODE,
         remedy=Remedy.REPLACE,
         source="SageMaker HyperPod developer guide, lifecycle scripts: a failing script fails the instance",
