@@ -82,6 +82,13 @@ def test_in_extension_mode_slurmctld_goes_on_while_its_state_is_moved(node: Scra
     assert json.loads((shared(node) / "owner.json").read_text()) == {"number": 1, "instance_id": "i-0"}
 
 
+def test_at_a_boot_the_daemons_wait_for_the_file_system(node: ScratchNode) -> None:
+    in_extension(node).step("slurm_state")
+    for unit in ("slurmctld", "mariadb"):
+        added = node.read(f"etc/systemd/system/{unit}.service.d/holdfast.conf").splitlines()
+        assert {"RequiresMountsFor=/fsx", "Restart=on-failure"} < set(added)
+
+
 def test_a_save_that_was_under_way_during_the_move_is_done_again(node: ScratchNode) -> None:
     in_extension(node).step("slurm_state")
     assert "scontrol reconfigure" in node.calls()
@@ -105,7 +112,7 @@ def test_accounting_data_is_moved_in_the_background_and_the_daemons_run_again(no
     assert link(node, "var/lib/mysql") == "accounting-1"
     assert node.read("var/lib/mysql/ibdata1") == "data"
     assert node.running() == {"slurmctld", "slurmdbd", "mariadb"}
-    calls = [call for call in node.calls("systemctl") if "is-active" not in call]
+    calls = [call for call in node.calls("systemctl") if "is-active" not in call and "daemon-reload" not in call]
     assert calls == [
         "systemctl stop slurmdbd",
         "systemctl stop mariadb",

@@ -13,14 +13,24 @@ from holdfast_lifecycle._accounts import account
 from holdfast_lifecycle._background import is_running, leave_running
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._database import DATA, data_owner
+from holdfast_lifecycle._files import is_written
 from holdfast_lifecycle._moving import LOCK, LOG, accounting_is_up, adopt, adopt_running, is_moved, move_accounting
 from holdfast_lifecycle._programs import run_program
-from holdfast_lifecycle._services import is_active, stop, wait_until
+from holdfast_lifecycle._services import add_to_unit, drop_in, is_active, stop, wait_until
 from holdfast_lifecycle._shared_state import ACCOUNTING, STATE, SharedState, is_open_elsewhere
 from holdfast_lifecycle._slurm_settings import slurm_settings, wait_for_configuration
 from holdfast_lifecycle._step import CONTROLLER, Step, StepError
 from holdfast_lifecycle.steps._fsx import mount_options
 
+_AFTER_MOUNT = """\
+# Written by holdfast_lifecycle: what this daemon keeps is on {mount_path}, which may be mounted after it is started.
+[Unit]
+RequiresMountsFor={mount_path}
+StartLimitIntervalSec=0
+[Service]
+Restart=on-failure
+RestartSec=5
+"""
 _LOCK_S = 60.0
 _RELEASE_S = 300.0
 """Lustre evicts a silent client after some multiple of obd_timeout, 100 s by default; 2.25 is the largest that we found
@@ -40,6 +50,12 @@ def state_location(context: Context) -> Path:
     return context.path(found)
 
 
+def _drop_ins(context: Context) -> dict[str, str]:
+    """Unit and what we add to it, for the next boot."""
+    text = _AFTER_MOUNT.format(mount_path=context.fsx_mount_path)
+    return dict.fromkeys(("slurmctld",) if context.accounting is not None else ("slurmctld", "mariadb"), text)
+
+
 def _is_linked(link: Path, target: Path) -> bool:
     return link.is_symlink() and link.readlink() == target
 
@@ -52,6 +68,8 @@ def check(context: Context) -> bool:
     if owner is None or owner.instance_id != context.instance_id:
         return False
     if not _is_linked(state_location(context), shared.place(STATE, owner.number)):
+        return False
+    if not all(is_written(drop_in(context, unit), text.encode()) for unit, text in _drop_ins(context).items()):
         return False
     return bool(_accounting(context))
 
@@ -93,6 +111,8 @@ def apply(context: Context) -> None:
             stop("slurmdbd")
             stop("mariadb")
             adopt(data, shared.place(ACCOUNTING, number), owner=data_owner(context, data))
+    for unit, text in _drop_ins(context).items():
+        add_to_unit(context, unit, text)
     if not _accounting(context):
         leave_running(lambda: move_accounting(context), lock=context.path(LOCK), log=context.path(LOG))
 
