@@ -52,6 +52,7 @@ lint: $(VENV)/.torch
 	@ruff check .
 	@ruff format --check --quiet .
 	@lint-imports --no-cache
+	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common
 	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py

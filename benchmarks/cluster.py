@@ -37,7 +37,8 @@ TRUST = {"Version": "2012-10-17", "Statement": []}
 
 def bundle() -> Iterator[tuple[str, bytes]]:
     """The lifecycle scripts as the construct delivers them: (name, content)."""
-    yield "on_create.sh", (ROOT / "lifecycle/on_create.sh").read_bytes()
+    for script in ("on_create.sh", "on_init_complete.sh"):
+        yield script, (ROOT / "lifecycle" / script).read_bytes()
     for folder in (ROOT / "lifecycle/holdfast_lifecycle", ROOT / "containers/common/holdfast_common"):
         for path in sorted(folder.rglob("*.py")):
             yield str(path.relative_to(folder.parent)), path.read_bytes()
@@ -94,7 +95,7 @@ class Account:
                 "InstanceType": instance_type,
                 "InstanceCount": instances,
                 "ExecutionRole": self.role,
-                "LifeCycleConfig": {"SourceS3Uri": f"s3://{BUCKET}/lifecycle", "OnCreate": "on_create.sh"},
+                "LifeCycleConfig": {"SourceS3Uri": f"s3://{BUCKET}/lifecycle", "OnInitComplete": "on_init_complete.sh"},
                 "InstanceStorageConfigs": [{"FsxLustreConfig": self.storage}],
                 "SlurmConfig": slurm,
             }

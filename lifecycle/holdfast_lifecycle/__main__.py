@@ -1,4 +1,4 @@
-"""Runs the lifecycle of a node: python3 -m holdfast_lifecycle. Started by on_create.sh."""
+"""Runs the lifecycle of a node: python3 -m holdfast_lifecycle. Started by the scripts beside this package."""
 
 import sys
 

@@ -3,20 +3,28 @@
 A node that cannot find itself stops at once and says what it looked for: guessing a role would be worse.
 """
 
-import json
 import os
 import socket
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
+
+from holdfast_lifecycle._bundle import (
+    AccountingDatabase,
+    LifecycleError,
+    Mount,
+    accounting_database,
+    job_environment,
+    mounts,
+    read_json,
+)
 
 DEFAULT_RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
-
-
-class LifecycleError(Exception):
-    """The lifecycle cannot begin; the message says what was looked for and what to do."""
+ON_CREATE, ON_INIT_COMPLETE = "OnCreate", "OnInitComplete"
+HOOKS = (ON_CREATE, ON_INIT_COMPLETE)
+_SCRIPTS = {ON_CREATE: "on_create.sh", ON_INIT_COMPLETE: "on_init_complete.sh"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,22 @@ class Context:
     """Folders of the shared file system whose contents are fetched from S3 at once. Default: none"""
     job_environment: Mapping[str, str] = field(default_factory=dict)
     """Variables for jobs that only the deployment knew. Default: none"""
+    hook: str = ON_CREATE
+    """OnCreate: HyperPod has started nothing on a Slurm node. OnInitComplete: it has, and mounted. Default: OnCreate"""
+    mounts: tuple[Mount, ...] = ()
+    """What this node mounts itself. Default: none"""
+    accounting: Optional[AccountingDatabase] = None
+    """Default: the MariaDB of the controller."""
+
+    @property
+    def script(self) -> str:
+        """The script of the bundle that a person runs to do this again."""
+        return _SCRIPTS[self.hook]
+
+    @property
+    def starts_slurm(self) -> bool:
+        """Whether the daemons are ours to start: HyperPod starts none where OnCreate runs."""
+        return self.hook == ON_CREATE
 
     def path(self, absolute: str) -> Path:
         """A path of the node, below the root."""
@@ -63,15 +87,16 @@ class Context:
 def load_context(
     *,
     config: Path,
-    resource_config: Path | None = None,
-    addresses: Collection[str] | None = None,
+    hook: str = ON_CREATE,
+    resource_config: Optional[Path] = None,
+    addresses: Optional[Collection[str]] = None,
     root: Path = Path("/"),
 ) -> Context:
     """Read both files and find this node in them by its addresses."""
     if resource_config is None:
         resource_config = Path(os.environ.get("SAGEMAKER_RESOURCE_CONFIG_PATH", DEFAULT_RESOURCE_CONFIG))
-    settings = _read(config, "the lifecycle bundle is incomplete; deploy it again")
-    resources = _read(resource_config, "HyperPod writes it; set SAGEMAKER_RESOURCE_CONFIG_PATH if it is elsewhere")
+    settings = read_json(config, "the lifecycle bundle is incomplete; deploy it again")
+    resources = read_json(resource_config, "HyperPod writes it; set SAGEMAKER_RESOURCE_CONFIG_PATH if it is elsewhere")
     own = set(own_addresses() if addresses is None else addresses)
     try:
         users = tuple(User(name=str(user["name"]), uid=int(user["uid"])) for user in settings["users"])
@@ -111,25 +136,11 @@ def load_context(
         scripts=scripts,
         training_image=str(settings.get("training_image", "")),
         preload=preload,
-        job_environment=_job_environment(config.with_name("job_environment.json")),
+        job_environment=job_environment(config.parent),
+        hook=hook,
+        mounts=mounts(config.parent, instance_group=name),
+        accounting=accounting_database(config.parent),
     )
-
-
-def _job_environment(path: Path) -> dict[str, str]:
-    """From a file that the bundle has only where there is something in it."""
-    if not path.exists():
-        return {}
-    found = _read(path, "deploy the lifecycle bundle again")
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise LifecycleError(f"{path} is no object of strings; deploy the lifecycle bundle again")
-    return found
-
-
-def _read(path: Path, action: str) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise LifecycleError(f"cannot read {path}: {error}; {action}") from error
 
 
 def _find_self(resources: Any, own: Collection[str], path: Path) -> tuple[Any, Any]:

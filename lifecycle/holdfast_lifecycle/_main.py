@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast_common import EventLog, kinds
-from holdfast_lifecycle._context import Context, LifecycleError, load_context
+from holdfast_lifecycle._bundle import LifecycleError
+from holdfast_lifecycle._context import HOOKS, Context, load_context
 from holdfast_lifecycle._runner import NOT_STARTED, Result, Runner
 from holdfast_lifecycle._step import Step, plan
 from holdfast_lifecycle.steps import STEPS
@@ -50,19 +51,22 @@ class _Reporter:
 
 def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path = Path("/")) -> int:
     """Run the lifecycle; 0 when every step succeeded, 1 when one did not, 2 on wrong usage."""
-    parser = ArgumentParser(prog="on_create.sh", description="Prepare this node: idempotent steps, in parallel.")
+    parser = ArgumentParser(prog="holdfast_lifecycle", description="Prepare this node: idempotent steps, in parallel.")
+    parser.add_argument("--hook", choices=HOOKS, required=True, help="what HyperPod runs this for; the script says it")
     parser.add_argument("--config", type=Path, required=True, help="config.json of the lifecycle bundle")
     parser.add_argument("--plan", action="store_true", help="print the steps for this node and change nothing")
     parser.add_argument("--only", metavar="STEP", default="", help="run this step alone, taking its needs as met")
     parsed = parser.parse_args(arguments)
     try:
-        context = load_context(config=parsed.config, root=root)
-        chosen = plan(steps, role=context.role, only=parsed.only)
+        context = load_context(config=parsed.config, hook=parsed.hook, root=root)
+        chosen = plan(steps, role=context.role, hook=context.hook, only=parsed.only)
     except LifecycleError as error:
         _say(f"failed before the first step: {error}")
         return 1
     if parsed.only and not chosen:
-        _say(f"failed before the first step: step '{parsed.only}' is not for a {context.role} node")
+        _say(
+            f"failed before the first step: step '{parsed.only}' is not for a {context.role} node under {context.hook}"
+        )
         return 1
     if parsed.plan:
         for step in chosen:
@@ -74,8 +78,10 @@ def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path 
 
 def _run(context: Context, steps: Sequence[Step]) -> int:
     reporter = _Reporter(context, root_log=context.path(LOG_PATH))
-    _say(f"{context.instance_id} ({context.role}, group {context.instance_group}, {context.address}) begins")
-    reporter.events.write(kind=kinds.LIFECYCLE_STARTED, detail={"role": context.role})
+    place = f"{context.role}, group {context.instance_group}, {context.address}"
+    _say(f"{context.instance_id} ({place}) begins {context.hook}")
+    detail = {"role": context.role, "hook": context.hook}
+    reporter.events.write(kind=kinds.LIFECYCLE_STARTED, detail=detail)
     began = time.monotonic()
     results = Runner(context=context, report=reporter).run(steps)
     duration_s = time.monotonic() - began

@@ -1,32 +1,46 @@
 """Running programs of the node, with a clear failure when one is absent or unhappy."""
 
 import shutil
+from typing import Optional
 
 from holdfast_lifecycle._step import StepError
 
-_SLURM_FOLDER = "/opt/slurm/bin"
+_SLURM_FOLDERS = "/opt/slurm/bin:/opt/slurm/sbin"
 
 
 def find_program(name: str) -> str:
     """Its path: from PATH, the system folders, or where HyperPod keeps Slurm."""
-    found = shutil.which(name) or shutil.which(name, path=f"/usr/sbin:/usr/bin:/sbin:/bin:{_SLURM_FOLDER}")
+    found = shutil.which(name) or shutil.which(name, path=f"/usr/sbin:/usr/bin:/sbin:/bin:{_SLURM_FOLDERS}")
     if found is None:
         raise StepError(
             expected=f"the program {name} is installed",
-            seen=f"it is neither in PATH nor in the system folders nor in {_SLURM_FOLDER}",
+            seen=f"it is neither in PATH nor in the system folders nor in {_SLURM_FOLDERS}",
             action="choose a HyperPod AMI, which has it, or install it in the image",
         )
     return found
 
 
-def run_program(name: str, *arguments: str, timeout_s: float = 20.0) -> str:
-    """Its output; raises StepError when it cannot be run, fails, or takes too long."""
+def has_program(name: str) -> bool:
+    """Whether it is installed."""
+    try:
+        find_program(name)
+    except StepError:
+        return False
+    return True
+
+
+def run_program(name: str, *arguments: str, timeout_s: float = 20.0, text: Optional[str] = None) -> str:
+    """
+    Its output; raises StepError when it cannot be run, fails, or takes too long.
+
+    What is secret goes into ``text``, its standard input: everybody sees arguments, and they are told in errors.
+    """
     import subprocess  # only where a program is run: importing it takes longer than most steps
 
     command = [find_program(name), *arguments]
     shown = " ".join([name, *arguments])
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, input=text)
     except subprocess.TimeoutExpired:
         raise StepError(
             expected=f"'{shown}' answers within {timeout_s:g} s", seen="it did not", action=f"run '{shown}' by hand"

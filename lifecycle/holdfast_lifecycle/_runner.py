@@ -77,7 +77,7 @@ class Runner:
                         running.append(self._start(step))
                 for ended in _wait(running) if running else []:
                     running.remove(ended)
-                    self._finish(results, _collect(ended))
+                    self._finish(results, _collect(ended, script=self._context.script))
         finally:
             for left in running:
                 _end(left)
@@ -128,7 +128,7 @@ def _perform(step: Step, context: Context) -> dict[str, str]:
             "outcome": FAILED,
             "expected": "the step runs without an error",
             "seen": f"{type(error).__name__}: {error} (at {where.filename}:{where.lineno})",
-            "action": "see the error; run it again with on_create.sh --only " + step.name,
+            "action": f"see the error; run it again with {context.script} --only {step.name}",
         }
 
 
@@ -149,7 +149,7 @@ def _wait(running: Sequence[_Running]) -> list[_Running]:
     return ended
 
 
-def _collect(ended: _Running) -> Result:
+def _collect(ended: _Running, *, script: str) -> Result:
     duration_s = time.monotonic() - ended.began
     _end(ended)
     try:
@@ -164,7 +164,7 @@ def _collect(ended: _Running) -> Result:
             seen=f"it was still running after {duration_s:.1f} s and was killed"
             if overdue
             else "its process was killed",
-            action=f"run on_create.sh --only {ended.step.name} on the node to see where it hangs",
+            action=f"run {script} --only {ended.step.name} on the node to see where it hangs",
         )
 
 

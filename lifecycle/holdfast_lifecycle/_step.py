@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from holdfast_lifecycle._context import Context, LifecycleError
+from holdfast_lifecycle._bundle import LifecycleError
+from holdfast_lifecycle._context import HOOKS, Context
 
 CONTROLLER = "Controller"
 LOGIN = "Login"
@@ -39,10 +40,11 @@ class Step:
     timeout_s: float
     needs: tuple[str, ...] = ()
     roles: tuple[str, ...] = EVERYWHERE
+    hooks: tuple[str, ...] = HOOKS
 
 
-def plan(steps: Sequence[Step], *, role: str, only: str = "") -> list[Step]:
-    """The steps of a role, each after those it needs; refuses unknown names and cycles."""
+def plan(steps: Sequence[Step], *, role: str, hook: str, only: str = "") -> list[Step]:
+    """The steps of a role under a hook, each after those it needs; refuses unknown names and cycles."""
     named = {step.name: step for step in steps}
     if len(named) != len(steps):
         raise LifecycleError("step names must be unique, got " + ", ".join(step.name for step in steps))
@@ -55,7 +57,8 @@ def plan(steps: Sequence[Step], *, role: str, only: str = "") -> list[Step]:
     ordered: dict[str, Step] = {}
     for step in steps:
         _visit(step, named, ordered, ())
-    return [step for step in ordered.values() if role in step.roles and only in ("", step.name)]
+    here = [step for step in ordered.values() if role in step.roles and hook in step.hooks]
+    return [step for step in here if only in ("", step.name)]
 
 
 def _visit(step: Step, named: dict[str, Step], ordered: dict[str, Step], path: tuple[str, ...]) -> None:

@@ -210,4 +210,4 @@ def test_without_folders_there_is_nothing_to_do(context: Context) -> None:
 
 @pytest.mark.parametrize(("role", "does"), [("Controller", True), ("Compute", False), ("Kubernetes", False)])
 def test_the_controller_alone_does_it(role: str, does: bool) -> None:
-    assert ("preload" in [step.name for step in plan(STEPS, role=role)]) is does
+    assert ("preload" in [step.name for step in plan(STEPS, role=role, hook="OnCreate")]) is does

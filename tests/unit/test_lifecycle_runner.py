@@ -42,7 +42,7 @@ def a_step(
 
 def run(context: Context, *steps: Step) -> dict[str, Result]:
     reported: list[Result] = []
-    results = Runner(context=context, report=reported.append).run(plan(steps, role=context.role))
+    results = Runner(context=context, report=reported.append).run(plan(steps, role=context.role, hook=context.hook))
     assert reported == results
     return {result.step: result for result in results}
 
@@ -149,12 +149,12 @@ def test_a_step_whose_process_is_killed_is_a_failure(context: Context) -> None:
 
 def test_the_plan_of_a_role_leaves_out_other_roles() -> None:
     steps = [a_step("a", roles=("Controller",)), a_step("b", needs=("a",))]
-    assert [step.name for step in plan(steps, role="Compute")] == ["b"]
+    assert [step.name for step in plan(steps, role="Compute", hook="OnCreate")] == ["b"]
 
 
 def test_only_one_step_can_be_chosen() -> None:
     steps = [a_step("a"), a_step("b", needs=("a",))]
-    assert [step.name for step in plan(steps, role="Compute", only="b")] == ["b"]
+    assert [step.name for step in plan(steps, role="Compute", hook="OnCreate", only="b")] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_only_one_step_can_be_chosen() -> None:
 )
 def test_rejects_an_impossible_plan(steps: list[tuple[str, tuple[str, ...]]], only: str, message: str) -> None:
     with pytest.raises(LifecycleError, match=message):
-        plan([a_step(name, needs=needs) for name, needs in steps], role="Compute", only=only)
+        plan([a_step(name, needs=needs) for name, needs in steps], role="Compute", hook="OnCreate", only=only)

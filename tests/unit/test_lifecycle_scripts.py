@@ -71,7 +71,7 @@ def test_a_node_of_eks_needs_no_controller_and_runs_no_slurm_step(tmp_path: Path
     node = context(tmp_path, orchestrator="eks")
 
     assert (node.role, node.controller_address) == ("Kubernetes", "")
-    names = [step.name for step in plan(STEPS, role=node.role)]
+    names = [step.name for step in plan(STEPS, role=node.role, hook=node.hook)]
     assert names == ["users", "fsx", "clock", "job_environment", "scripts"]
 
 

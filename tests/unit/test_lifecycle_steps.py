@@ -3,7 +3,6 @@
 import getpass
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,9 +58,11 @@ class Node:
 
     def run(self, *arguments: str) -> int:
         self.settle()
-        steps = [step for step in STEPS if step.name not in ("slurm", "scripts")]
+        steps = [step for step in STEPS if step.name not in ("slurm_daemon", "slurm", "scripts")]
         config = str(self.root / "bundle/config.json")
-        return main_module.main(["--config", config, *arguments], steps=steps, root=self.root)
+        return main_module.main(
+            ["--hook", "OnInitComplete", "--config", config, *arguments], steps=steps, root=self.root
+        )
 
     def context(self, *, address: str = ADDRESS) -> Any:
         self.settle()
@@ -265,7 +266,7 @@ def test_slurm_is_ready_when_the_controller_hears_the_node(node: Node, slurm_say
 
 @pytest.mark.parametrize(
     ("ping", "state"),
-    [("Slurmctld(primary) at x is DOWN", "idle"), (UP, "down"), (UP, "idle*"), (UP, "unknown*"), (UP, "")],
+    [("Slurmctld(primary) at x is DOWN", "idle"), (UP, "down"), (UP, "idle*"), (UP, "unknown*")],
 )
 def test_slurm_is_waited_for_otherwise(
     node: Node, slurm_says: Any, ping: str, state: str, monkeypatch: pytest.MonkeyPatch
@@ -278,59 +279,3 @@ def test_slurm_is_waited_for_otherwise(
     _slurm.apply(node.context())
     with pytest.raises(StepError):
         _slurm.verify(node.context())
-
-
-def _interpreter(name: str) -> str:
-    """Its path, in PATH or among pyenv's; skips the test where it is not installed."""
-    versions = sorted(Path.home().glob(f".pyenv/versions/{name.removeprefix('python')}.*/bin/python"))
-    for found in (shutil.which(name), *map(str, versions)):
-        if found and subprocess.run([found, "-V"], capture_output=True, check=False, timeout=20).returncode == 0:
-            return found
-    pytest.skip(f"{name} is not here")
-
-
-PYTHONS = pytest.mark.parametrize("python", [sys.executable, "python3.10", "/usr/bin/python3"])
-
-RUN = """
-import sys
-from pathlib import Path
-from holdfast_lifecycle import _context, _main
-_context.own_addresses = lambda: {"10.1.0.12"}
-root = Path(sys.argv[1])
-arguments = ["--config", str(root / "bundle/config.json"), "--only", "job_environment"]
-sys.exit(_main.main(arguments, root=root))
-"""
-
-
-@PYTHONS
-def test_a_step_runs_under_the_pythons_that_nodes_have(node: Node, python: str) -> None:
-    node.settle()
-    search = f"{REPOSITORY / 'lifecycle'}:{REPOSITORY / 'containers/common'}"
-    environment = {**os.environ, "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [_interpreter(python), "-S", "-c", RUN, str(node.root)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "lifecycle: job_environment: done" in done.stdout
-
-
-@PYTHONS
-def test_on_create_runs_from_anywhere_and_passes_the_exit_code_on(node: Node, python: str) -> None:
-    found = _interpreter(python)
-    node.settle()
-    for source in (REPOSITORY / "lifecycle").iterdir():
-        (node.root / "bundle" / source.name).symlink_to(source)
-    on_create = node.root / "bundle/on_create.sh"
-    environment = {"PATH": os.environ["PATH"], "HOLDFAST_PYTHON": found, "PYTHONDONTWRITEBYTECODE": "1"}
-    resources = node.root / "opt/ml/config/resource_config.json"
-    environment["SAGEMAKER_RESOURCE_CONFIG_PATH"] = str(resources)
-    done = subprocess.run(
-        [str(on_create), "--plan"], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=30
-    )
-    assert done.returncode == 1, done.stderr
-    assert f"but {resources} knows only 10.1.0.4, {ADDRESS}" in done.stdout

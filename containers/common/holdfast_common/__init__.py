@@ -1,6 +1,7 @@
 """What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy.
 
-Standard library only and Python 3.10, because it runs inside every image and on nodes before anything is installed.
+Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
+Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 """
 
 from holdfast_common import kinds

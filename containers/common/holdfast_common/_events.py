@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Optional
 
 VERSION = 1
 SOURCES = ("control-plane", "lifecycle", "job", "cli")
@@ -23,7 +24,7 @@ class EventError(ValueError):
     """A line is not an event of this schema."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Event:
     """Something that happened. Times are UTC nanoseconds; empty strings mean "does not apply"."""
 
@@ -41,7 +42,7 @@ class Event:
     """What was seen."""
     action: str = ""
     """What was done, or what a person should do."""
-    duration_s: float | None = None
+    duration_s: Optional[float] = None
     detail: Detail = field(default_factory=dict)
     version: int = VERSION
 
@@ -122,7 +123,7 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ParsedEvents:
     """Events of many lines, and one message for each line that is none."""
 
@@ -144,14 +145,14 @@ def parse_events(lines: Iterable[str]) -> ParsedEvents:
     return ParsedEvents(events=tuple(events), problems=tuple(problems))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class EventLog:
     """A file that events are appended to, by any number of processes at once.
 
     Each event is one ``write`` to a descriptor opened with O_APPEND: lines of concurrent writers never mix.
     """
 
-    path: Path | None
+    path: Optional[Path]
     """None: events go nowhere, for a program tried outside a cluster."""
     source: str
     cluster: str = ""
@@ -175,14 +176,14 @@ class EventLog:
         self,
         *,
         kind: str,
-        cluster: str | None = None,
-        node: str | None = None,
-        job: str | None = None,
+        cluster: Optional[str] = None,
+        node: Optional[str] = None,
+        job: Optional[str] = None,
         fault: str = "",
         evidence: str = "",
         action: str = "",
-        duration_s: float | None = None,
-        detail: Detail | None = None,
+        duration_s: Optional[float] = None,
+        detail: Optional[Detail] = None,
     ) -> Event:
         """Append one event; what is not given comes from the log itself. Raises OSError when it cannot be kept."""
         event = Event(
@@ -223,7 +224,7 @@ def events_log_group(cluster_name: str) -> str:
     return f"/holdfast/{cluster_name}/events"
 
 
-def detail_number(event: Event, name: str) -> float | None:
+def detail_number(event: Event, name: str) -> Optional[float]:
     """A number of an event's detail, or None when it is absent or no number."""
     value = event.detail.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -25,7 +25,7 @@ class Remedy(Enum):
     REPLACE = "replace"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Fault:
     """A row of the taxonomy."""
 
@@ -53,7 +53,7 @@ FAULTS = (
     ),
     Fault(
         name="lifecycle-failed",
-        signal="on_create.sh ended with an exit code other than 0",
+        signal="a lifecycle script ended with an exit code other than 0",
         severity=Severity.NODE,
         remedy=Remedy.REPLACE,
         source="SageMaker HyperPod developer guide, lifecycle scripts: a failing script fails the instance",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Optional
 
 from holdfast_common import kinds
 from holdfast_common._events import Event
@@ -11,21 +12,21 @@ _PROCESS_FAULTS = frozenset(fault.name for fault in FAULTS if fault.severity is 
 _NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Incident:
     """One node's fault. All seconds count from its beginning: the injection, or the notice when nobody injected it."""
 
     node: str
     fault: str
-    injected_ns: int | None = None
-    noticed_ns: int | None = None
-    restored_ns: int | None = None
+    injected_ns: Optional[int] = None
+    noticed_ns: Optional[int] = None
+    restored_ns: Optional[int] = None
     """When the node was replaced, or rebooted."""
     replacement: str = ""
     """Instance id that took the node's place; empty while none has, and after a reboot."""
     job: str = ""
     """The job that was resumed."""
-    resumed_ns: int | None = None
+    resumed_ns: Optional[int] = None
 
     @property
     def start_ns(self) -> int:
@@ -33,19 +34,19 @@ class Incident:
         return min(time for time in (self.injected_ns, self.noticed_ns) if time is not None)
 
     @property
-    def noticed_after_s(self) -> float | None:
+    def noticed_after_s(self) -> Optional[float]:
         """None when nobody injected the fault, since its true beginning is then unknown."""
         return None if self.injected_ns is None else self._after_s(self.noticed_ns)
 
     @property
-    def restored_after_s(self) -> float | None:
+    def restored_after_s(self) -> Optional[float]:
         return self._after_s(self.restored_ns)
 
     @property
-    def resumed_after_s(self) -> float | None:
+    def resumed_after_s(self) -> Optional[float]:
         return self._after_s(self.resumed_ns)
 
-    def _after_s(self, time_ns: int | None) -> float | None:
+    def _after_s(self, time_ns: Optional[int]) -> Optional[float]:
         return None if time_ns is None else (time_ns - self.start_ns) / 1e9
 
 
@@ -78,7 +79,7 @@ def _replacement(event: Event) -> tuple[str, str]:
     return event.node, str(event.detail.get("replacement", ""))
 
 
-def _open(incidents: Sequence[Incident], node: str) -> int | None:
+def _open(incidents: Sequence[Incident], node: str) -> Optional[int]:
     """The incident of the node that is not over; a fault of one process is none of the node's."""
     for index, incident in enumerate(incidents):
         if incident.node == node and incident.restored_ns is None and incident.fault not in _PROCESS_FAULTS:
@@ -110,7 +111,7 @@ def _restore(incidents: list[Incident], event: Event, node: str, replacement: st
         incidents[index] = replace(incidents[index], restored_ns=event.time_ns, replacement=replacement)
 
 
-def _resume(incidents: list[Incident], event: Event, nodes_before: frozenset[str] | None) -> None:
+def _resume(incidents: list[Incident], event: Event, nodes_before: Optional[frozenset[str]]) -> None:
     """A job that runs again ends every incident that hit it; when its nodes are unknown, every one still open."""
     for index, incident in enumerate(incidents):
         if incident.resumed_ns is None and (not nodes_before or incident.node in nodes_before):

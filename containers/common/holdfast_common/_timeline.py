@@ -8,9 +8,9 @@ start is outside; starting up again, saving checkpoints, waiting for a node, and
 productive. A job without a finish is measured up to the latest event of the list.
 """
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
 from holdfast_common import kinds
 from holdfast_common._events import Event, detail_number
@@ -21,7 +21,7 @@ _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
 _MARKS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Phase:
     """A stretch of a job's life: ``queued``, ``training`` or ``waiting`` (between two attempts, or since the last)."""
 
@@ -34,14 +34,14 @@ class Phase:
         return (self.end_ns - self.start_ns) / _SECOND
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JobTimeline:
     """One job, over all its attempts."""
 
     job: str
-    submitted_ns: int | None
+    submitted_ns: Optional[int]
     started_ns: int
-    finished_ns: int | None
+    finished_ns: Optional[int]
     end_ns: int
     """The finish, or the latest event known."""
     phases: tuple[Phase, ...]
@@ -51,8 +51,8 @@ class JobTimeline:
     steps_redone: int
     """Steps seen done and then done again after a resume. Steps after the last report of a dead attempt are unseen."""
     productive_s: float
-    first_loss: float | None
-    last_loss: float | None
+    first_loss: Optional[float]
+    last_loss: Optional[float]
 
     @property
     def wall_s(self) -> float:
@@ -60,12 +60,12 @@ class JobTimeline:
         return (self.end_ns - self.started_ns) / _SECOND
 
     @property
-    def goodput(self) -> float | None:
+    def goodput(self) -> Optional[float]:
         """Productive share of the wall time; None when no time has passed."""
         return self.productive_s / self.wall_s if self.wall_s > 0 else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Timeline:
     """Everything that can be told from a list of events, oldest first."""
 
@@ -93,7 +93,7 @@ def _rank(event: Event) -> int:
     return 0 if event.kind in _STARTS else 2 if event.kind == kinds.JOB_FINISHED else 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Mark:
     """At this time, so many steps were done."""
 
@@ -101,7 +101,7 @@ class _Mark:
     step: float
 
 
-def _job(name: str, events: Sequence[Event], latest_ns: int) -> JobTimeline | None:
+def _job(name: str, events: Sequence[Event], latest_ns: int) -> Optional[JobTimeline]:
     running = [event for event in events if event.kind in _STARTS + _MARKS]
     if not running:
         return None
@@ -153,7 +153,7 @@ def _productive_s(attempts: Sequence[Sequence[_Mark]], index: int) -> float:
     kept_until = _kept_until(attempts, index)
     marks = attempts[index]
     seconds = 0.0
-    for before, after in itertools.pairwise(marks):
+    for before, after in zip(marks, marks[1:]):
         done = after.step - before.step
         kept = min(after.step, kept_until) - before.step
         if done > 0 and kept > 0:
@@ -166,12 +166,12 @@ def _redone(attempts: Sequence[Sequence[_Mark]], index: int) -> int:
     return int(max(0.0, last - max(first, _kept_until(attempts, index))))
 
 
-def _phases(attempts: Sequence[Sequence[_Mark]], *, submitted_ns: int | None, end_ns: int) -> tuple[Phase, ...]:
+def _phases(attempts: Sequence[Sequence[_Mark]], *, submitted_ns: Optional[int], end_ns: int) -> tuple[Phase, ...]:
     phases: list[Phase] = []
     if submitted_ns is not None:
         phases.append(Phase(kind="queued", start_ns=submitted_ns, end_ns=attempts[0][0].time_ns))
     next_starts = [attempt[0].time_ns for attempt in attempts[1:]] + [end_ns]
-    for attempt, next_start_ns in zip(attempts, next_starts, strict=True):
+    for attempt, next_start_ns in zip(attempts, next_starts):
         phases.append(Phase(kind="training", start_ns=attempt[0].time_ns, end_ns=attempt[-1].time_ns))
         if next_start_ns > attempt[-1].time_ns:
             phases.append(Phase(kind="waiting", start_ns=attempt[-1].time_ns, end_ns=next_start_ns))

@@ -24,7 +24,7 @@ node_rebooted        control-plane   in service again under the same instance id
 node_deleted         control-plane   the instance was removed on request
 file_imported        control-plane   an S3 object appeared on the file system
 file_exported        control-plane   a file was copied to S3
-lifecycle_started    lifecycle       on_create.sh has begun
+lifecycle_started    lifecycle       a lifecycle script has begun; ``detail.role``, ``detail.hook``
 step_finished        lifecycle       a step is satisfied; ``detail.step``, ``detail.outcome``, ``duration_s``
 step_failed          lifecycle       a step failed; ``evidence`` what was seen, ``action`` what to do
 lifecycle_finished   lifecycle       all steps were tried; ``detail.outcome`` succeeded or failed

@@ -1,29 +1,41 @@
 """The shared file system: mounted where the configuration says, and writable by root and by every user.
 
-HyperPod mounts it before the lifecycle begins; this step waits a little, opens the shared folders to users, and
-proves that a file can be written, synced, read back and removed.
+HyperPod mounts it before the lifecycle begins, or the step ``mounts`` did; this step waits a little, opens the shared
+folders to users, and proves that a file can be written, synced, read back and removed.
 """
 
 import os
 import time
 from pathlib import Path
+from typing import Optional
 
 from holdfast_lifecycle._context import Context, User
 from holdfast_lifecycle._step import Step, StepError
 
 _WAIT_S = 60.0
 _OPEN_TO_ALL = 0o1777
+_REMOTE = ("lustre", "nfs", "nfs4")
 
 
 def mount_type(context: Context) -> str:
     """What is mounted at the mount path; empty when nothing is."""
-    found = ""
+    return _mounted(context)[0]
+
+
+def mount_options(context: Context) -> list[str]:
+    """How it is mounted, for all and for this mount point."""
+    return _mounted(context)[1]
+
+
+def _mounted(context: Context) -> tuple[str, list[str]]:
+    found: tuple[str, list[str]] = ("", [])
     for line in context.path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[4] == context.fsx_mount_path:
-            kind = fields[fields.index("-") + 1]
-            is_bind = kind != "lustre" and fields[3] != "/"
-            found = f"directory stand-in on {kind}" if is_bind else kind
+            kind, _, options = fields[fields.index("-") + 1 :]
+            is_bind = kind not in _REMOTE and fields[3] != "/"
+            name = f"directory stand-in on {kind}" if is_bind else kind
+            found = name, [*fields[5].split(","), *options.split(",")]
     return found
 
 
@@ -72,7 +84,7 @@ def _probe_all(context: Context) -> None:
         _as_user(context, user)
 
 
-def _probe(context: Context, user: User | None) -> None:
+def _probe(context: Context, user: Optional[User]) -> None:
     who = user.name if user else "root"
     path = context.path(f"{context.fsx_mount_path}/.holdfast-probe-{context.instance_id}-{who}")
     content = f"{context.instance_id} {who} {time.time_ns()}\n".encode()
@@ -128,4 +140,4 @@ def _as_user(context: Context, user: User) -> None:
 
 
 # The users must exist as numbers only, so this step does not need theirs.
-STEP = Step(name="fsx", check=check, apply=apply, verify=verify, timeout_s=90)
+STEP = Step(name="fsx", check=check, apply=apply, verify=verify, timeout_s=90, needs=("mounts",))

@@ -5,6 +5,7 @@ Whole files under names of our own, so running it again gives the same files.
 
 import shlex
 from pathlib import Path
+from typing import Optional
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._step import Step, StepError
@@ -59,7 +60,7 @@ def _files(context: Context) -> dict[str, bytes]:
     return files
 
 
-def _mode(path: Path) -> int | None:
+def _mode(path: Path) -> Optional[int]:
     try:
         return path.stat().st_mode & 0o7777
     except FileNotFoundError:

@@ -76,5 +76,5 @@ STEP = Step(
     apply=apply,
     verify=verify,
     timeout_s=_TIMEOUT_S,
-    needs=("users", "fsx", "clock", "job_environment", "slurm"),
+    needs=("users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
 )

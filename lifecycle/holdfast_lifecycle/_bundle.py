@@ -1,0 +1,99 @@
+"""What the bundle says that only the deployment knew: variables for jobs, file systems to mount, a database.
+
+Each in a file of its own, which is absent where there is nothing to say.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+LUSTRE, OPENZFS = "lustre", "openzfs"
+_AGAIN = "deploy the lifecycle bundle again"
+
+
+class LifecycleError(Exception):
+    """The lifecycle cannot begin; the message says what was looked for and what to do."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file system that this node mounts itself, since HyperPod mounts nothing where OnCreate runs."""
+
+    kind: str
+    dns_name: str
+    mount_name: str
+    """Of Lustre; empty for OpenZFS."""
+    path: str
+
+
+@dataclass(frozen=True)
+class AccountingDatabase:
+    """A MySQL or MariaDB server outside of the cluster that keeps Slurm's accounting."""
+
+    endpoint: str
+    port: int
+    secret_arn: str
+    """Of Secrets Manager: a JSON object with ``username`` and ``password``."""
+
+
+def read_json(path: Path, action: str = _AGAIN) -> Any:
+    """The content of a file; LifecycleError with what to do when it cannot be had."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise LifecycleError(f"cannot read {path}: {error}; {action}") from error
+
+
+def job_environment(bundle: Path) -> dict[str, str]:
+    """From job_environment.json."""
+    path = bundle / "job_environment.json"
+    if not path.exists():
+        return {}
+    found = read_json(path)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise LifecycleError(f"{path} is no object of strings; {_AGAIN}")
+    return found
+
+
+def mounts(bundle: Path, *, instance_group: str) -> tuple[Mount, ...]:
+    """From mounts.json, those of the group."""
+    path = bundle / "mounts.json"
+    if not path.exists():
+        return ()
+    found = read_json(path)
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise LifecycleError(f"{path} is no list of objects; {_AGAIN}")
+    try:
+        return tuple(_mount(item) for item in found if item["instance_group"] == instance_group)
+    except (KeyError, ValueError) as error:
+        raise LifecycleError(f"{path} lacks or misspells {error}; {_AGAIN}") from error
+
+
+def _mount(item: Mapping[str, Any]) -> Mount:
+    kind, path = str(item["type"]), str(item["mount_path"])
+    if kind not in (LUSTRE, OPENZFS):
+        raise ValueError(f"type, got {kind!r}, allowed: {LUSTRE}, {OPENZFS}")
+    if not path.startswith("/") or ".." in path or any(letter.isspace() for letter in path) or path == "/":
+        raise ValueError(f"mount_path, got {path!r}, allowed: an absolute path without blanks or '..'")
+    return Mount(
+        kind=kind,
+        dns_name=str(item["dns_name"]),
+        mount_name=str(item["mount_name"]) if kind == LUSTRE else "",
+        path=path,
+    )
+
+
+def accounting_database(bundle: Path) -> Optional[AccountingDatabase]:
+    """From accounting.json; None: the controller's own MariaDB keeps it."""
+    path = bundle / "accounting.json"
+    if not path.exists():
+        return None
+    found = read_json(path)
+    try:
+        return AccountingDatabase(
+            endpoint=str(found["endpoint"]), port=int(found.get("port", 3306)), secret_arn=str(found["secret_arn"])
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LifecycleError(f"{path} lacks or misspells {error}; {_AGAIN}") from error
