@@ -99,6 +99,13 @@ def test_a_home_inside_a_shared_directory_is_emptied():
     assert "/tmp" in root.emptied_directories(Path("/elsewhere"))
 
 
+def test_a_directory_that_the_image_replaces_by_a_link_is_not_emptied(tmp_path: Path):
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var/tmp").symlink_to("/tmp")
+    assert "/var/tmp" in root.emptied_directories(Path("/elsewhere"))
+    assert "/var/tmp" not in root.emptied_directories(Path("/elsewhere"), image=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("owner", "expected"),
     [("munge:munge", (102, 105)), ("munge", (102, 105)), ("ubuntu:root", (1000, 0)), ("7:8", (7, 8)), ("7", (7, 7))],

@@ -23,8 +23,11 @@ _OWN_DIRECTORIES = {
 }  # fmt: skip
 """Present in every node, empty at its birth. /root lets others through: an interpreter may be mounted below it."""
 
-_PRIVATE = ("/etc/munge", "/etc/slurm", "/etc/ssl/private", "/var/backups", "/var/lib/munge", "/var/lib/slurm")
-"""Hidden where the machine has them: its own keys, its own Slurm, copies of its password file."""
+_PRIVATE = (
+    "/etc/munge", "/etc/slurm", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/var/backups", "/var/lib/munge",
+    "/var/lib/mysql", "/var/lib/slurm",
+)  # fmt: skip
+"""Hidden where the machine has them: its own keys, Slurm, database, rights, copies of its password file."""
 
 _PSEUDO = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
@@ -62,11 +65,18 @@ def hidden_names(root: Path) -> list[str]:
     )
 
 
-def emptied_directories(home: Path) -> list[str]:
-    """Directories of the machine whose contents a node must not see, Holdfast's own among them."""
+def emptied_directories(home: Path, *, image: Path | None = None) -> list[str]:
+    """
+    Directories of the machine whose contents a node must not see, Holdfast's own among them.
+
+    Not those that the node's ``image`` replaces by a link or a file.
+    """
     candidates = [*_OWN_DIRECTORIES, *_PRIVATE]
     if home.parts[1] in SHARED:
         candidates.append(str(home))
+    if image is not None:
+        replaced = [path for path in candidates if (image / path[1:]).is_symlink() or (image / path[1:]).is_file()]
+        candidates = [path for path in candidates if path not in replaced]
     return [path for path in candidates if os.path.realpath(path) == path and Path(path).is_dir()]
 
 
