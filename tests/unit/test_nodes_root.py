@@ -47,6 +47,17 @@ def test_stripped_people_leave_their_groups():
     )
 
 
+def test_an_image_brings_accounts_that_the_machine_lacks():
+    asked = (
+        '# no\ng docker 998\nu mysql 897 "MySQL Server" /nonexistent /bin/false\nu munge 5 "" / /x\nm ubuntu docker\n'
+    )
+    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    passwd, group = root.add_accounts(asked, passwd=passwd, group=group)
+    assert "mysql:x:897:897:MySQL Server:/nonexistent:/bin/false" in passwd.splitlines()
+    assert [line for line in passwd.splitlines() if line.startswith("munge")] == [PASSWD.splitlines()[1]]
+    assert {"docker:x:998:ubuntu", "mysql:x:897:"} <= set(group.splitlines())
+
+
 def test_nobody_has_a_password():
     passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
     assert {line.split(":")[1] for line in root.shadow_for(passwd).splitlines()} == {"*"}

@@ -6,6 +6,7 @@ Pure apart from reading the machine's own files. The mounting is in ``_boot``.
 import hashlib
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -100,6 +101,25 @@ def strip_accounts(*, passwd: str, group: str) -> tuple[str, str]:
     return "\n".join(kept) + "\n", "\n".join(groups) + "\n"
 
 
+def add_accounts(sysusers: str, *, passwd: str, group: str) -> tuple[str, str]:
+    """The accounts that an image asks for in the words of sysusers.d(5): users, groups, members, with numbers."""
+    users = {line.split(":")[0] for line in passwd.splitlines()}
+    groups = {fields[0]: fields for fields in (line.split(":") for line in group.splitlines())}
+    for line in sysusers.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        kind, name, number, *more = shlex.split(line)
+        if kind in ("u", "g") and name not in groups:
+            groups[name] = [name, "x", number, ""]
+        if kind == "u" and name not in users:
+            gecos, home, shell = more
+            passwd += f"{name}:x:{number}:{number}:{gecos}:{home}:{shell}\n"
+        if kind == "m":
+            members = [one for one in groups[number][3].split(",") if one]
+            groups[number][3] = ",".join(dict.fromkeys([*members, name]))
+    return passwd, "".join(":".join(fields) + "\n" for fields in groups.values())
+
+
 def shadow_for(passwd: str) -> str:
     """A shadow file in which every account exists and none has a password."""
     return "".join(f"{line.split(':')[0]}:*:19000:0:99999:7:::\n" for line in passwd.splitlines())
@@ -155,6 +175,9 @@ def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[Directory]
         accounts = Accounts(passwd=_text(f"{kept}/etc/passwd"), group=_text(f"{kept}/etc/group"))
         return _runtime_directories(accounts), [_file(path, file, accounts) for path, file in spec.files.items()]
     passwd, group = strip_accounts(passwd=_text("/etc/passwd"), group=_text("/etc/group"))
+    if spec.image is not None:
+        for path in sorted((spec.image / "usr/lib/sysusers.d").glob("*.conf")):
+            passwd, group = add_accounts(path.read_text(), passwd=passwd, group=group)
     accounts = Accounts(passwd=passwd, group=group)
     files = {**_system_files(spec, passwd=passwd, group=group), **spec.files}
     directories = _directories(accounts) + _runtime_directories(accounts)
