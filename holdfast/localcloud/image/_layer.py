@@ -79,7 +79,7 @@ def _slurm_entries() -> dict[str, Entry]:
         "/etc/lsb-release": _text(_services.LSB_RELEASE),
         "/etc/logrotate.d/sagemaker-hyperpod-slurm": _text(_slurm.LOGROTATE),
         f"{conf}/accounting.conf": _text(""),
-        f"{conf}/cgroup.conf": _text("# no cgroup is made for jobs: ProctrackType=proctrack/linuxproc\n"),
+        f"{conf}/cgroup.conf": _text("CgroupPlugin=cgroup/v1"),
         f"{conf}/plugstack.conf": _text(""),
         f"{conf}/plugstack.conf.d": _folder(),
         f"{conf}/slurmdbd.conf.template": _text(_slurm.SLURMDBD_TEMPLATE),
@@ -95,7 +95,7 @@ def _slurm_entries() -> dict[str, Entry]:
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
     entries |= _service("docker", _services.DOCKER)
     if Path("/usr/sbin/munged").exists():
-        entries["/usr/lib/systemd/system/munge.service"] = _text(_services.MUNGE)
+        entries |= _service("munge", _services.MUNGE)
     if Path("/usr/sbin/mariadbd").exists():
         entries |= {
             "/usr/lib/systemd/system/mariadb.service": _text(_services.MARIADB),

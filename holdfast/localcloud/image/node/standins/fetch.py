@@ -26,7 +26,7 @@ build:
 \tinstall -m 755 exporter bin/slurm_exporter
 """
 _EXPORTER = '''\
-#!/usr/bin/env python3
+#!/usr/local/bin/python3
 """A Prometheus exporter of Slurm's node states on port 9341."""
 import collections, http.server, subprocess
 

@@ -7,7 +7,10 @@ import select
 import signal
 import socket
 import time
-from typing import Callable  # noqa: UP035  collections.abc costs start-up time
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PR_SET_CHILD_SUBREAPER = 36
 

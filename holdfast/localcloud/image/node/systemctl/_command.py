@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ._text import Unit, UnitError, words
 
@@ -12,18 +11,18 @@ _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _WHOLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-@dataclass(frozen=True)
 class Command:
     """One program of a unit."""
 
-    argv: tuple[str, ...]
-    """Words before substitution; the first is the program's path."""
-    name: str = ""
-    """What the program sees as argv[0] (prefix @); empty: its path."""
-    ignore_failure: bool = False
-    privileged: bool = False
-    literal: bool = False
-    """No variables are substituted (prefix :)."""
+    def __init__(self, argv: tuple[str, ...], *, marks: str = "", name: str = "") -> None:
+        self.argv = argv
+        """Words before substitution; the first is the program's path."""
+        self.name = name
+        """What the program sees as argv[0] (prefix @); empty: its path."""
+        self.ignore_failure = "-" in marks
+        self.privileged = "+" in marks or "!" in marks
+        self.literal = ":" in marks
+        """No variables are substituted."""
 
     def expand(self, environment: dict[str, str]) -> list[str]:
         """
@@ -64,13 +63,7 @@ def _command(unit: Unit, argv: list[str]) -> Command:
         if not rest:
             raise UnitError(f"{unit.name}: a command with prefix @ needs a second word, got {argv[0]!r}")
         name, rest = rest[0], rest[1:]
-    return Command(
-        argv=(path, *rest),
-        name=name,
-        ignore_failure="-" in marks,
-        privileged="+" in marks or "!" in marks,
-        literal=":" in marks,
-    )
+    return Command((path, *rest), marks=marks, name=name)
 
 
 def assignments(unit: Unit) -> dict[str, str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Callable  # noqa: UP035  collections.abc costs start-up time
 
 from ._files import Root
 from ._text import Unit, UnitError
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def met(root: Root, unit: Unit) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
 
 from . import _conditions, _fstab, _records
@@ -190,6 +189,8 @@ class Manager:
             _records.write(self.root, unit.name, dict(record, active="inactive", sub="dead", main_pid=0))
 
     def _ask_to_stop(self, name: str) -> None:
+        import socket
+
         place = os.open(self.root.state, os.O_RDONLY | os.O_DIRECTORY)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from typing import Any
 
 from ._files import Root
 
-Record = dict[str, Any]
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
+if TYPE_CHECKING:
+    from typing import Any
+
+    Record = dict[str, Any]
 
 AT_BOOT = frozenset({
     "basic.target", "default.target", "getty.target", "local-fs.target", "multi-user.target", "network.target",

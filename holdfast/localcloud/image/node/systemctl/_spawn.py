@@ -169,7 +169,9 @@ def _limits(unit: Unit) -> None:
         try:
             resource.setrlimit(number, (soft, hard))
         except (ValueError, OSError) as error:
-            sys.stderr.write(f"{unit.name}: Limit{name}={value} is not possible here: {error}\n")
+            most = resource.getrlimit(number)[1]  # a container may not raise what it was given
+            resource.setrlimit(number, (most, most))
+            sys.stderr.write(f"{unit.name}: Limit{name}={value} is {most} here: {error}\n")
 
 
 def _drop(unit: Unit) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import time
-from typing import Callable  # noqa: UP035  collections.abc costs start-up time
 
 from . import _records, _restart, _spawn
 from ._children import Watch, adopt_orphans, descendants, send
@@ -15,6 +14,10 @@ from ._command import Command, commands
 from ._files import Root
 from ._text import Unit, UnitError
 from ._values import INFINITY, signal_number, span
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _EXITED, _KILLED, _DUMPED = 1, 2, 3  # CLD_EXITED and so on, as systemctl show gives them
 _DEFAULT_TIMEOUT_S = 90.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 
 class UnitError(Exception):
     """A unit cannot be understood or used; the message is for the user."""
@@ -77,19 +75,19 @@ def _escape(character: str) -> str:
     return known.get(character, "\\" + character)
 
 
-@dataclass
 class Unit:
     """A unit as its files say it."""
 
-    name: str
-    path: str = ""
-    """The unit file; empty where there is none."""
-    drop_ins: list[str] = field(default_factory=list)
-    sections: Sections = field(default_factory=dict)
-    load_state: str = "not-found"
-    """As systemd says: loaded, not-found, masked or bad-setting."""
-    host: str = ""
-    """The node's host name, for specifiers."""
+    def __init__(self, name: str, *, path: str = "", load_state: str = "not-found", host: str = "") -> None:
+        self.name = name
+        self.path = path
+        """The unit file; empty where there is none."""
+        self.load_state = load_state
+        """As systemd says: loaded, not-found, masked or bad-setting."""
+        self.host = host
+        """The node's host name, for specifiers."""
+        self.drop_ins: list[str] = []
+        self.sections: Sections = {}
 
     @property
     def kind(self) -> str:

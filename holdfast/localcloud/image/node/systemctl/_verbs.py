@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import sys
-from typing import Callable  # noqa: UP035  collections.abc costs start-up time
 
 from . import _enable, _fstab, _records, _show
 from ._files import Root
 from ._manager import JobError, Manager
 from ._text import UnitError
 from ._values import signal_number
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _IGNORED = (
     "--no-pager", "--system", "-l", "--full", "--no-wall", "--no-ask-password", "--force", "-f", "--plain", "--no-warn",
@@ -98,6 +100,8 @@ class Verbs:
         found = []
         for argument in self.options.arguments:
             if any(character in argument for character in "*?["):
+                import fnmatch
+
                 pattern = self.root.full_name(argument) if "." not in argument else argument
                 found += [name for name in _records.known(self.root) if fnmatch.fnmatch(name, pattern)]
             else:
