@@ -47,6 +47,14 @@ def test_services_run_as_their_users_and_no_key_of_the_machine_is_there(node: No
     assert (refused.returncode, "Interactive authentication required" in refused.stderr) == (4, True)
 
 
+def test_what_starts_at_boot_is_the_images_and_not_the_machines(node: Node):
+    wanted = ok(node, "ls", "/etc/systemd/system/multi-user.target.wants").split()
+    assert wanted == ["containerd.service", "dlami-nvme.service", "docker.service", "munge.service", "ssh.service"]
+    assert ok(node, "systemctl", "list-unit-files", "--state=enabled", "--no-legend", "--type=service").split()[
+        ::2
+    ] == [*wanted]
+
+
 def test_the_database_starts_empty_and_comes_back_after_a_kill(node: Node):
     if not Path("/usr/sbin/mariadbd").exists():
         pytest.skip("needs mariadbd")
