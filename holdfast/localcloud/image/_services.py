@@ -118,6 +118,7 @@ Subsystem sftp internal-sftp
 """
 SSH_SETTINGS = "Include /etc/ssh/ssh_config.d/*.conf\n\nHost *\n    SendEnv LANG LC_*\n"
 
+# No container engine runs in a node; scripts ask whether these two services do.
 DOCKER = """\
 [Unit]
 Description=Docker Application Container Engine
@@ -126,7 +127,7 @@ Wants=network-online.target
 
 [Service]
 Type=simple
-ExecStart=/usr/local/lib/holdfast/bin/dockerd
+ExecStart=/bin/sleep infinity
 Restart=always
 RestartSec=2
 
@@ -141,7 +142,7 @@ After=network.target
 
 [Service]
 Type=simple
-ExecStart=/usr/local/lib/holdfast/bin/dockerd
+ExecStart=/bin/sleep infinity
 KillMode=process
 Restart=always
 RestartSec=5

@@ -29,7 +29,7 @@ _UNIT = """\
 Description={description}
 After=network-online.target munge.service{after}
 Wants=network-online.target
-{condition}
+{condition}{limit}
 [Service]
 Type=simple
 EnvironmentFile=-/etc/default/{name}
@@ -50,23 +50,28 @@ def units() -> dict[str, str]:
         description="Slurm controller daemon",
         after="",
         condition=f"ConditionPathExists={SETTINGS}/slurm.conf\n",
+        limit="",
         arguments="$SLURMCTLD_OPTIONS",
         settings="LimitNOFILE=65536\n",
     )
     # -b: a node shares the machine's uptime, and slurmctld would never believe that it was rebooted.
+    # Exit status 1: a slurmd without configuration asks its controller again since Slurm 23.02, which HyperPod has;
+    # before, it ends. A killed one stays down.
     slurmd = _UNIT.format(
         name="slurmd",
         description="Slurm node daemon",
         after=" remote-fs.target",
         condition="",
+        limit="StartLimitIntervalSec=600\nStartLimitBurst=60\n",
         arguments="-b $SLURMD_OPTIONS",
-        settings="KillMode=process\nLimitNOFILE=131072\nLimitMEMLOCK=infinity\nLimitSTACK=infinity\nDelegate=yes\n",
+        settings="RestartForceExitStatus=1\nRestartSec=5\nKillMode=process\nLimitNOFILE=131072\nLimitMEMLOCK=infinity\nLimitSTACK=infinity\nDelegate=yes\n",
     )
     slurmdbd = _UNIT.format(
         name="slurmdbd",
         description="Slurm DBD accounting daemon",
         after=" mysql.service mysqld.service mariadb.service",
         condition=f"ConditionPathExists={SETTINGS}/slurmdbd.conf\n",
+        limit="",
         arguments="$SLURMDBD_OPTIONS",
         settings="LimitNOFILE=65536\n",
     )
