@@ -63,6 +63,7 @@ def _system(orchestrator: str) -> dict[str, Entry]:
         "/usr/lib/sysusers.d/holdfast.conf": _text(_services.SYSUSERS),
         "/var/log/provision": _folder(),
         "/opt/ml/config": _folder(),
+        "/usr/bin/aws": Entry(link="/usr/local/bin/aws"),
     }
     entries |= {path: _folder() for path in MOUNT_POINTS}
     entries |= _service("containerd", _services.CONTAINERD) | _service("dlami-nvme", _services.DLAMI_NVME)

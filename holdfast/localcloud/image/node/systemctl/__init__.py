@@ -14,7 +14,7 @@ It runs on the node's own Python and imports the standard library alone, sparing
     state     _records                     what runs
     running   _spawn  _children  _supervisor
     deciding  _manager  _restart
-    telling   _verbs  _show  _enable  _journal
+    telling   _options  _verbs  _show  _enable  _journal
 """
 
 from ._journal import main as journalctl

@@ -104,3 +104,22 @@ class Watch:
             for line in self._notify.recv(65536).decode(errors="replace").splitlines():
                 key, _, value = line.partition("=")
                 self.messages[key] = value
+
+
+def listening(path: str, kind: int, *, mode: int) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, kind)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    made.bind(path)
+    os.chmod(path, mode)
+    return made
+
+
+def pid_in(path: str) -> int:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return int(file.read().strip() or 0)
+    except (OSError, ValueError):
+        return 0

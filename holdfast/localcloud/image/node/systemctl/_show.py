@@ -136,6 +136,4 @@ def _table(rows: list[list[str]]) -> str:
     if not rows:
         return ""
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return "\n".join("  ".join(cell.ljust(widths[number]) for number, cell in enumerate(row)).rstrip() for row in rows)

@@ -9,7 +9,7 @@ import socket
 import time
 
 from . import _records, _restart, _spawn
-from ._children import Watch, adopt_orphans, descendants, send
+from ._children import Watch, adopt_orphans, descendants, listening, pid_in, send
 from ._command import Command, commands
 from ._files import Root
 from ._text import Unit, UnitError
@@ -38,11 +38,11 @@ class Supervisor:
         place = os.open(root.state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._notify_path = f"{root.state}/{unit.name}.notify"
         # Through the folder's descriptor, since the path of a socket is limited to 107 characters.
-        control = _socket(f"/proc/self/fd/{place}/{unit.name}.sock", socket.SOCK_STREAM, mode=0o600)
+        control = listening(f"/proc/self/fd/{place}/{unit.name}.sock", socket.SOCK_STREAM, mode=0o600)
         control.listen(16)
         notify = None
         if unit.type == "notify":
-            notify = _socket(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
+            notify = listening(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
         adopt_orphans()
         self._watch = Watch(control=control, notify=notify)
 
@@ -168,7 +168,7 @@ class Supervisor:
             self._main = below[0] if len(below) == 1 else 0
             return _FINE
         path = self.root.at(path if path.startswith("/") else f"/run/{path}")
-        while (pid := _pid_in(path)) == 0 or not os.path.exists(f"/proc/{pid}"):
+        while (pid := pid_in(path)) == 0 or not os.path.exists(f"/proc/{pid}"):
             if self._watch.until(self._stopping, timeout=0.01):
                 return ("success", -signal.SIGTERM)
             if time.monotonic() > deadline:
@@ -316,22 +316,3 @@ class Supervisor:
     def _log(self, text: str) -> None:
         with open(_spawn.log_path(self.root, self.unit.name), "a", encoding="utf-8") as file:
             file.write(text + "\n")
-
-
-def _socket(path: str, kind: int, *, mode: int) -> socket.socket:
-    made = socket.socket(socket.AF_UNIX, kind)
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-    made.bind(path)
-    os.chmod(path, mode)
-    return made
-
-
-def _pid_in(path: str) -> int:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return int(file.read().strip() or 0)
-    except (OSError, ValueError):
-        return 0
