@@ -58,6 +58,39 @@ def output(node: Node, *argv: str, **more) -> str:
     return done.stdout.strip()
 
 
+def test_an_image_lies_over_the_machine_and_under_what_the_node_writes(fleet: Fleet):
+    image = fleet.directory / "image"
+    for folder in ("etc/new", "etc/ssh", "usr/local/bin", "opt/slurm/etc"):
+        (image / folder).mkdir(parents=True)
+    (image / "etc/new/file").write_text("of the image\n")
+    (image / "etc/issue").write_text("of the image\n")
+    (image / "etc/ssh/sshd_config").write_text("Port 22\n")
+    (image / "etc/slurm").symlink_to("/opt/slurm/etc")
+    os.chown(image / "etc/new/file", 12, 34)
+    first, second = fleet.boot(spec(11, image=image)), fleet.boot(spec(12, image=image))
+    assert output(first, "stat", "-c", "%u:%g", "/etc/new/file") == "12:34"
+    assert output(first, "cat", "/etc/issue") == "of the image"
+    assert output(first, "readlink", "/etc/slurm") == "/opt/slurm/etc"
+    assert output(first, "ls", "/etc/ssh") == "sshd_config"  # and none of the machine's keys
+    output(first, "sh", "-c", "echo changed > /etc/new/file; rm /etc/issue")
+    assert output(second, "cat", "/etc/new/file", "/etc/issue") == "of the image\nof the image"
+    assert (image / "etc/new/file").read_text() == "of the image\n"
+    assert Fleet(home=fleet.home).node("ip-10-1-0-11").spec.image == image
+    first.destroy()
+    again = fleet.boot(spec(11, image=image), keep_root=True)
+    assert output(again, "cat", "/etc/new/file") == "changed"
+
+
+def test_an_image_that_is_not_there_is_refused(fleet: Fleet, tmp_path: Path):
+    with pytest.raises(NodeError, match="is not a directory; build it"):
+        fleet.boot(spec(11, image=tmp_path / "none"))
+
+
+def test_an_image_on_the_disk_of_the_machines_root_is_refused(fleet: Fleet):
+    with pytest.raises(NodeError, match="lies on the same file system as /;"):
+        fleet.boot(spec(11, image=Path("/usr/share")))
+
+
 def connects(node: Node, address: str, port: int) -> bool:
     script = f"exec 3<>/dev/tcp/{address}/{port}"
     return node.run(["timeout", "2", "bash", "-c", script], timeout_s=10).returncode == 0

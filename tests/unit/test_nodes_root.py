@@ -47,6 +47,17 @@ def test_stripped_people_leave_their_groups():
     )
 
 
+def test_an_image_brings_accounts_that_the_machine_lacks():
+    asked = (
+        '# no\ng docker 998\nu mysql 897 "MySQL Server" /nonexistent /bin/false\nu munge 5 "" / /x\nm ubuntu docker\n'
+    )
+    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    passwd, group = root.add_accounts(asked, passwd=passwd, group=group)
+    assert "mysql:x:897:897:MySQL Server:/nonexistent:/bin/false" in passwd.splitlines()
+    assert [line for line in passwd.splitlines() if line.startswith("munge")] == [PASSWD.splitlines()[1]]
+    assert {"docker:x:998:ubuntu", "mysql:x:897:"} <= set(group.splitlines())
+
+
 def test_nobody_has_a_password():
     passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
     assert {line.split(":")[1] for line in root.shadow_for(passwd).splitlines()} == {"*"}
@@ -97,6 +108,13 @@ def test_only_system_directories_are_shared(tmp_path: Path):
 def test_a_home_inside_a_shared_directory_is_emptied():
     assert "/var/lib" in root.emptied_directories(Path("/var/lib"))
     assert "/tmp" in root.emptied_directories(Path("/elsewhere"))
+
+
+def test_a_directory_that_the_image_replaces_by_a_link_is_not_emptied(tmp_path: Path):
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var/tmp").symlink_to("/tmp")
+    assert "/var/tmp" in root.emptied_directories(Path("/elsewhere"))
+    assert "/var/tmp" not in root.emptied_directories(Path("/elsewhere"), image=tmp_path)
 
 
 @pytest.mark.parametrize(

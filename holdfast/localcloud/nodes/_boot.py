@@ -29,6 +29,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class Layer(TypedDict):
     at: str
+    lowers: list[str]  # what the node reads through, topmost first
     upper: str
     work: str
 
@@ -68,6 +69,7 @@ class Plan(TypedDict):
     root: str
     console: str
     layers: list[Layer]
+    image: str  # of the upper layers' lowers; empty: none
     hide: list[str]
     empty: list[str]
     directories: list[Directory]
@@ -112,10 +114,10 @@ def die_with_parent(*, yes: bool = True) -> None:
     _call("prctl", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(_SIGKILL if yes else 0))
 
 
-def overlay_options(*, lower: str, upper: str, work: str) -> str:
+def overlay_options(*, lowers: list[str], upper: str, work: str) -> str:
     """The mount data; a colon or comma in a path would otherwise end it."""
-    escaped = [path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (lower, upper, work)]
-    return f"lowerdir={escaped[0]},upperdir={escaped[1]},workdir={escaped[2]},index=off"
+    escaped = [path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (*lowers, upper, work)]
+    return f"lowerdir={':'.join(escaped[:-2])},upperdir={escaped[-2]},workdir={escaped[-1]},index=off"
 
 
 def _program(*argv: str, text: str) -> None:
@@ -177,7 +179,28 @@ def _prepare_uppers(plan: Plan) -> None:
     for path in plan["empty"]:
         upper, relative = _layer_of(path, plan["layers"])
         if not Path(upper, relative).exists():
-            os.setxattr(_upper_directory(path, plan["layers"]), "trusted.overlay.opaque", b"y")
+            upper_directory = _upper_directory(path, plan["layers"])
+            os.setxattr(upper_directory, "trusted.overlay.opaque", b"y")
+            if plan["image"]:
+                _copy_tree(plan["image"] + path, upper_directory)
+
+
+def _copy_tree(source: str, target: str) -> None:
+    """What the image has in an emptied directory: an opaque directory hides it together with the machine's."""
+    if not os.path.isdir(source):  # noqa: PTH112
+        return
+    for entry in os.scandir(source):
+        copy, info = os.path.join(target, entry.name), entry.stat(follow_symlinks=False)  # noqa: PTH118
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), copy)  # noqa: PTH115, PTH211
+        elif entry.is_dir():
+            os.mkdir(copy)  # noqa: PTH102
+            _copy_tree(entry.path, copy)
+        else:
+            Path(copy).write_bytes(Path(entry.path).read_bytes())
+        os.chown(copy, info.st_uid, info.st_gid, follow_symlinks=False)
+        if not entry.is_symlink():
+            os.chmod(copy, stat.S_IMODE(info.st_mode))  # noqa: PTH101
 
 
 def _mount_root(plan: Plan) -> None:
@@ -185,7 +208,7 @@ def _mount_root(plan: Plan) -> None:
     mount(source=None, target="/", flags=MS_REC | MS_PRIVATE)
     for layer in plan["layers"]:
         target = plan["root"] + layer["at"].rstrip("/")
-        options = overlay_options(lower=layer["at"], upper=layer["upper"], work=layer["work"])
+        options = overlay_options(lowers=layer["lowers"], upper=layer["upper"], work=layer["work"])
         mount(source="overlay", target=target, kind="overlay", data=options)
     os.chdir(plan["root"])
     Path("old").mkdir(exist_ok=True)

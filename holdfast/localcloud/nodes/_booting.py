@@ -57,7 +57,7 @@ def start(
 def _plan(
     spec: NodeSpec, *, directory: Path, fabric: Fabric, prefix: int, home: Path, kept: bool, lock: int
 ) -> _boot.Plan:
-    layers = _layers(directory / "layers")
+    layers = _layers(directory / "layers", image=spec.image)
     (directory / "root").mkdir(exist_ok=True)
     upper = Path(layers[0]["upper"])
     directories, files = _root.root_contents(spec, kept=upper if kept else None)
@@ -74,16 +74,19 @@ def _plan(
         root=str(directory / "root"),
         console=str(directory / "console.log"),
         layers=layers,
+        image=str(spec.image) if spec.image else "",
         hide=[] if kept else _root.hidden_names(Path("/")),
-        empty=[] if kept else _root.emptied_directories(home),
+        empty=[] if kept else _root.emptied_directories(home, image=spec.image),
         directories=directories,
         files=files,
         binds=binds,
     )
 
 
-def _layers(directory: Path) -> list[_boot.Layer]:
+def _layers(directory: Path, *, image: Path | None) -> list[_boot.Layer]:
     """One overlay per disk of the machine that holds part of its system; deepest last."""
+    if image is not None:
+        _check_image(image)
     layers = []
     for index, at in enumerate(["/", *_root.disk_mounts(Path("/proc/self/mountinfo").read_text())]):
         upper, work = directory / str(index) / "upper", directory / str(index) / "work"
@@ -94,8 +97,16 @@ def _layers(directory: Path) -> list[_boot.Layer]:
             upper.chmod(stat.S_IMODE(info.st_mode))
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
-        layers.append(_boot.Layer(at=at, upper=str(upper), work=str(work)))
+        over = [str(image / at[1:])] if image is not None and (image / at[1:]).is_dir() else []
+        layers.append(_boot.Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))
     return layers
+
+
+def _check_image(image: Path) -> None:
+    if not image.is_dir():
+        raise NodeError(f"image {image} is not a directory; build it before the node boots")
+    if image.stat().st_dev == Path("/").stat().st_dev:  # the kernel refuses a lower layer inside another: ELOOP
+        raise NodeError(f"image {image} lies on the same file system as /; build it below the fleet's directory")
 
 
 class _BootError(Exception):

@@ -19,7 +19,7 @@ _boot.mount(source=None, target="/", flags=_boot.MS_REC | _boot.MS_PRIVATE)
 _boot.mount(source="probe", target="/tmp", kind="tmpfs")
 for name in ("upper", "work", "root"):
     os.mkdir("/tmp/" + name)
-options = _boot.overlay_options(lower="/", upper="/tmp/upper", work="/tmp/work")
+options = _boot.overlay_options(lowers=["/"], upper="/tmp/upper", work="/tmp/work")
 _boot.mount(source="overlay", target="/tmp/root", kind="overlay", data=options)
 os.setxattr("/tmp/upper", "trusted.overlay.opaque", b"y")
 os.mknod("/tmp/upper/whiteout", 0o020000, 0)

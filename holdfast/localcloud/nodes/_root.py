@@ -6,6 +6,7 @@ Pure apart from reading the machine's own files. The mounting is in ``_boot``.
 import hashlib
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,8 +24,11 @@ _OWN_DIRECTORIES = {
 }  # fmt: skip
 """Present in every node, empty at its birth. /root lets others through: an interpreter may be mounted below it."""
 
-_PRIVATE = ("/etc/munge", "/etc/slurm", "/etc/ssl/private", "/var/backups", "/var/lib/munge", "/var/lib/slurm")
-"""Hidden where the machine has them: its own keys, its own Slurm, copies of its password file."""
+_PRIVATE = (
+    "/etc/munge", "/etc/slurm", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/systemd/system", "/var/backups",
+    "/var/lib/munge", "/var/lib/mysql", "/var/lib/slurm",
+)  # fmt: skip
+"""Hidden where the machine has them: its own keys, Slurm, services, database, rights, copies of its password file."""
 
 _PSEUDO = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
@@ -62,11 +66,18 @@ def hidden_names(root: Path) -> list[str]:
     )
 
 
-def emptied_directories(home: Path) -> list[str]:
-    """Directories of the machine whose contents a node must not see, Holdfast's own among them."""
+def emptied_directories(home: Path, *, image: Path | None = None) -> list[str]:
+    """
+    Directories of the machine whose contents a node must not see, Holdfast's own among them.
+
+    Not those that the node's ``image`` replaces by a link or a file.
+    """
     candidates = [*_OWN_DIRECTORIES, *_PRIVATE]
     if home.parts[1] in SHARED:
         candidates.append(str(home))
+    if image is not None:
+        replaced = [path for path in candidates if (image / path[1:]).is_symlink() or (image / path[1:]).is_file()]
+        candidates = [path for path in candidates if path not in replaced]
     return [path for path in candidates if os.path.realpath(path) == path and Path(path).is_dir()]
 
 
@@ -88,6 +99,25 @@ def strip_accounts(*, passwd: str, group: str) -> tuple[str, str]:
     kept.append(f"ubuntu:x:{UBUNTU_UID}:{UBUNTU_UID}:Ubuntu:/home/ubuntu:/bin/bash")
     groups.append(f"ubuntu:x:{UBUNTU_UID}:")
     return "\n".join(kept) + "\n", "\n".join(groups) + "\n"
+
+
+def add_accounts(sysusers: str, *, passwd: str, group: str) -> tuple[str, str]:
+    """The accounts that an image asks for in the words of sysusers.d(5): users, groups, members, with numbers."""
+    users = {line.split(":")[0] for line in passwd.splitlines()}
+    groups = {fields[0]: fields for fields in (line.split(":") for line in group.splitlines())}
+    for line in sysusers.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        kind, name, number, *more = shlex.split(line)
+        if kind in ("u", "g") and name not in groups:
+            groups[name] = [name, "x", number, ""]
+        if kind == "u" and name not in users:
+            gecos, home, shell = more
+            passwd += f"{name}:x:{number}:{number}:{gecos}:{home}:{shell}\n"
+        if kind == "m":
+            members = [one for one in groups[number][3].split(",") if one]
+            groups[number][3] = ",".join(dict.fromkeys([*members, name]))
+    return passwd, "".join(":".join(fields) + "\n" for fields in groups.values())
 
 
 def shadow_for(passwd: str) -> str:
@@ -145,6 +175,9 @@ def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[Directory]
         accounts = Accounts(passwd=_text(f"{kept}/etc/passwd"), group=_text(f"{kept}/etc/group"))
         return _runtime_directories(accounts), [_file(path, file, accounts) for path, file in spec.files.items()]
     passwd, group = strip_accounts(passwd=_text("/etc/passwd"), group=_text("/etc/group"))
+    if spec.image is not None:
+        for path in sorted((spec.image / "usr/lib/sysusers.d").glob("*.conf")):
+            passwd, group = add_accounts(path.read_text(), passwd=passwd, group=group)
     accounts = Accounts(passwd=passwd, group=group)
     files = {**_system_files(spec, passwd=passwd, group=group), **spec.files}
     directories = _directories(accounts) + _runtime_directories(accounts)

@@ -50,6 +50,12 @@ class NodeSpec:
     mounts: tuple[Mount, ...] = ()
     files: Mapping[str, FileSpec] = field(default_factory=dict)
     """Path to file. Not kept on disk: empty for a node that another process booted."""
+    image: Path | None = None
+    """
+    A directory that lies over the machine's root and under what the node writes; one for many nodes.
+
+    Not on the disk of the machine's root: ``Fleet.directory`` is a tmpfs and has room for it. Default: none.
+    """
 
     def __post_init__(self) -> None:
         if not _INSTANCE_ID.fullmatch(self.instance_id):
@@ -83,6 +89,7 @@ class NodeRecord:
             "instance_id": spec.instance_id,
             "hostname": spec.hostname,
             "address": spec.address,
+            "image": str(spec.image) if spec.image else None,
             "mounts": mounts,
             "pid": self.pid,
             "start_ticks": self.start_ticks,
@@ -102,6 +109,7 @@ class NodeRecord:
             hostname=document["hostname"],
             address=document["address"],
             mounts=mounts,
+            image=Path(document["image"]) if document.get("image") else None,
         )
         return NodeRecord(
             spec=spec,

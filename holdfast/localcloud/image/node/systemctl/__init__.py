@@ -1,0 +1,23 @@
+"""
+The ``systemctl`` and ``journalctl`` of a node: services from real unit files, without systemd as PID 1.
+
+It reads the units that scripts and packages install, starts services under one small supervisor process each, keeps
+their state below /run/holdfast/units and their output below /var/log/holdfast/units. What it does and says follows
+systemd 249, that of Ubuntu 22.04: systemctl(1), systemd.unit(5), systemd.service(5), systemd.exec(5),
+systemd.kill(5). What differs: unit files are read when they are used, so there is nothing to reload but /etc/fstab;
+an automount mounts at once; sockets, timers and paths are not known; nothing is sandboxed and no cgroup is made.
+
+It runs on the node's own Python and imports the standard library alone, sparingly: starting takes most of its time.
+
+    parsing   _text  _command  _values     pure
+    reading   _files  _fstab               unit files below a root
+    state     _records                     what runs
+    running   _spawn  _children  _supervisor
+    deciding  _manager  _restart
+    telling   _options  _verbs  _show  _enable  _journal
+"""
+
+from ._journal import main as journalctl
+from ._verbs import main as systemctl
+
+__all__ = ["journalctl", "systemctl"]

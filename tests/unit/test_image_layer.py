@@ -1,0 +1,123 @@
+"""The image of a node: what the layer holds, which Python it names, what the list of stand-ins promises."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud.image import _interpreter as interpreter
+from holdfast.localcloud.image import _layer as layer
+from holdfast.localcloud.image import build, stand_ins
+from holdfast.localcloud.image._interpreter import Interpreter
+
+PYTHON_39 = Interpreter(version=(3, 9), executable=Path("/opt/p/bin/python3.9"), prefix=Path("/opt/p"), note="a test's")
+
+
+def rendered(orchestrator: str = "slurm") -> dict[str, layer.Entry]:
+    return layer.layer(orchestrator=orchestrator, interpreter=PYTHON_39, programs_python="/usr/bin/python3.11")
+
+
+def text(entries: dict[str, layer.Entry], path: str) -> str:
+    return (entries[path].content or b"").decode()
+
+
+def program(folder: Path, name: str, body: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_slurm_is_under_opt_slurm_and_etc_slurm_leads_there():
+    entries = rendered()
+    assert entries["/etc/slurm"].link == "/opt/slurm/etc"
+    assert "${SLURM_DB_PASSWORD}" in text(entries, "/opt/slurm/etc/slurmdbd.conf.template")
+    assert "/opt/slurm/sbin/slurmd -D -s -b $SLURMD_OPTIONS" in text(entries, "/etc/systemd/system/slurmd.service")
+    assert not [path for path in rendered("eks") if path.startswith("/opt/slurm")]
+
+
+@pytest.mark.parametrize(("orchestrator", "version"), [("slurm", '"22.04"'), ("eks", '"2023"')])
+def test_os_release_is_that_of_the_ami(orchestrator: str, version: str):
+    assert f"VERSION_ID={version}" in text(rendered(orchestrator), "/usr/lib/os-release")
+
+
+def test_no_entry_replaces_a_link_of_the_machines_root():
+    """A folder in the layer at /bin or /lib would hide /usr/bin behind the link."""
+    linked = ("/bin/", "/sbin/", "/lib/", "/lib64/", "/var/run/")
+    assert not [path for path in (*rendered(), *rendered("eks")) if path.startswith(linked)]
+
+
+def test_every_listed_stand_in_is_a_program_of_the_layer_and_can_be_called():
+    entries = rendered()
+    for one in stand_ins():
+        assert entries[one.path].mode == 0o755, one.path
+        module, _, function = one.call.partition(":")
+        source = (Path(layer.__file__).parent / "node/standins" / f"{module}.py").read_text()
+        assert f"def {function}(" in source, one.call
+        assert one.answers
+        assert one.why
+
+
+def test_every_stand_in_module_is_listed():
+    source = Path(layer.__file__).parent / "node/standins"
+    modules = {path.stem for path in source.glob("*.py")} - {"__init__", "_common"}
+    assert {one.call.partition(":")[0] for one in stand_ins()} == modules
+
+
+def test_the_page_about_the_image_lists_every_stand_in():
+    page = (Path(__file__).parents[2] / "docs/node-image.md").read_text()
+    for one in stand_ins():
+        row = f"| `{one.path}` | {one.answers} | {one.why} |"
+        assert row in page, f"docs/node-image.md lacks this row:\n{row}"
+
+
+def test_an_interpreter_of_the_path_is_taken_if_it_runs_and_has_the_amis_version(tmp_path: Path):
+    program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")
+    found = interpreter.find("eks", environ={"PATH": str(tmp_path)})
+    assert (found.version, found.note) == ((3, 9), "python3.9 of PATH")
+
+
+def test_the_setting_goes_over_the_path(tmp_path: Path):
+    program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")
+    other = program(tmp_path / "b", "mine", """echo '[[3, 9], "/q", "/q/bin/python3.9"]'""")
+    found = interpreter.find("eks", environ={"PATH": str(tmp_path), "HOLDFAST_PYTHON_EKS": str(other)})
+    assert (found.prefix, found.note) == (Path("/q"), "python3.9 of HOLDFAST_PYTHON_EKS")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("exit 127", r"python3\.9 \(PATH\) does not run"),
+        ("""echo '[[3, 12], "/p", "/p/bin/p"]'""", r"is Python 3\.12"),
+        ("echo nonsense", "does not run"),
+    ],
+)
+def test_a_shim_that_fails_or_lies_leaves_the_machines_own_python_and_says_why(tmp_path: Path, body: str, why: str):
+    program(tmp_path, "python3.9", body)
+    found = interpreter.find("eks", environ={"PATH": str(tmp_path)})
+    assert found.note.startswith("the machine's own python 3.")
+    with pytest.raises(AssertionError, match=why):
+        raise AssertionError(found.note)
+
+
+def test_without_any_the_setting_is_named(tmp_path: Path):
+    found = interpreter.find("slurm", environ={"PATH": str(tmp_path)})
+    assert "python3.10 is not on the PATH and HOLDFAST_PYTHON_SLURM is not set" in found.note
+
+
+def test_an_unknown_orchestrator_is_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match="must be one of slurm, eks, got 'nomad'"):
+        build(tmp_path, orchestrator="nomad")
+
+
+def test_a_layer_is_rendered_once_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    first = build(tmp_path, orchestrator="slurm")
+    marks = first.path.stat().st_ino
+    assert build(tmp_path, orchestrator="slurm") == first
+    assert first.path.stat().st_ino == marks
+    assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
+    assert stat.S_IMODE((first.path / "etc/sudoers.d/90-hyperpod").stat().st_mode) == 0o440
+    assert list((first.path / "usr/local/lib/holdfast/systemctl/__pycache__").iterdir())
+    assert first.notes[0] in (first.path / "etc/holdfast-image").read_text()
