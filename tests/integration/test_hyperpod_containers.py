@@ -107,21 +107,28 @@ class Lab:
 
 def traces(node: Node) -> list[str]:
     """What a container leaves behind: a mount in the node's own namespace, a process, a file."""
-    mine = (node.root / "proc/1/ns/mnt").stat().st_ino
     found = [
         line
         for line in node.run(["cat", "/proc/1/mountinfo"], timeout_s=10).stdout.splitlines()
         if "/run/holdfast/container" in line or "lowerdir=/opt/holdfast/images" in line
     ]
-    for process in (node.root / "proc").glob("[0-9]*"):
-        try:
-            name = (process / "comm").read_text().strip()
-            if name in ("runc", "holdfast-keeper") or (process / "ns/mnt").stat().st_ino != mine:
-                found.append(f"process {process.name} {name}")
-        except OSError:
-            continue
+    mine = (node.root / "proc/1/ns/mnt").stat().st_ino
+    found += [
+        f"process {process.name} {name}"
+        for process in (node.root / "proc").glob("[0-9]*")
+        for name, mounts in [name_and_mounts(process)]
+        if name in ("runc", "holdfast-keeper") or mounts not in (0, mine)
+    ]
     stage = node.root / "run/holdfast/container"
     return found + [str(path) for path in (stage.iterdir() if stage.is_dir() else [])]
+
+
+def name_and_mounts(process: Path) -> tuple[str, int]:
+    """What a process is called, and the number of its mount namespace; 0 when it is gone."""
+    try:
+        return (process / "comm").read_text().strip(), (process / "ns/mnt").stat().st_ino
+    except OSError:
+        return "", 0
 
 
 def cgroups() -> set[str]:
@@ -202,7 +209,9 @@ def test_mounts_and_the_working_directory_are_as_asked(lab: Lab) -> None:
 
 
 def test_all_tasks_of_a_step_on_a_node_share_one_container(lab: Lab) -> None:
-    script = "echo $SLURM_PROCID > /tmp/$SLURM_PROCID; while [ ! -e /tmp/0 -o ! -e /tmp/1 ]; do sleep 0.05; done; ls /tmp"
+    script = (
+        "echo $SLURM_PROCID > /tmp/$SLURM_PROCID; while [ ! -e /tmp/0 -o ! -e /tmp/1 ]; do sleep 0.05; done; ls /tmp"
+    )
     done = lab.srun("-n2", "--overcommit", "sh", "-c", script)
     assert sorted(done.stdout.split()) == ["0", "0", "1", "1"], done.stderr
 
@@ -293,15 +302,8 @@ def running(lab: Lab, *options: str, marker: str) -> str:
 
 
 def sleepers(node: Node, marker: str) -> list[int]:
-    found = []
-    for process in (node.root / "proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] == [b"sleep", marker.encode()]:
-            found.append(int(process.name))
-    return found
+    listed = node.run(["pgrep", "-f", "-x", f"sleep {marker}"], timeout_s=10).stdout
+    return [int(number) for number in listed.split()]
 
 
 def test_scancel_ends_the_container_with_all_that_is_in_it(lab: Lab) -> None:

@@ -6,17 +6,20 @@ is here. ``spank/`` is a plugin for Slurm with Pyxis's options, ``start/`` the p
 with runc, ``Store`` the images of one local cloud, ``prepare`` what its nodes need for all of it.
 """
 
-from ._build import add_image, build_training_image
+from ._build import Buildah, add_image, build, build_training_image, make_base
 from ._parts import Parts, missing, plugstack_line, prepare
 from ._store import ImageError, Store, StoredImage
 
 __all__ = [
+    "Buildah",
     "ImageError",
     "Parts",
     "Store",
     "StoredImage",
     "add_image",
+    "build",
     "build_training_image",
+    "make_base",
     "missing",
     "plugstack_line",
     "prepare",

@@ -1,8 +1,8 @@
 """
 The images of one local cloud, unpacked, as its nodes see them read-only.
 
-``images/sha256-<digest>/rootfs`` and ``config.json`` (the image's configuration as OCI has it); ``images/refs/<name>`` is
-a link to one of them. A name that moves to another image leaves the old one where it is: steps may be running in it.
+``images/sha256-<digest>/rootfs`` and ``config.json`` (the image's configuration as OCI has it); ``images/refs/<name>``
+is a link to one of them. A name that moves to another image leaves the old one where it is: steps may be running in it.
 """
 
 import contextlib
@@ -50,15 +50,14 @@ class Store:
 
     def list(self) -> tuple[StoredImage, ...]:
         """By name."""
-        found = []
-        for link in sorted(self._refs.iterdir()) if self._refs.is_dir() else []:
-            if match := _DIGEST.fullmatch(link.readlink().name):
-                found.append(StoredImage(name=unquote(link.name), digest=f"sha256:{match[1]}"))
-        return tuple(found)
+        links = sorted(self._refs.iterdir()) if self._refs.is_dir() else []
+        return tuple(
+            StoredImage(name=unquote(link.name), digest=f"sha256:{match[1]}")
+            for link in links
+            if (match := _DIGEST.fullmatch(link.readlink().name))
+        )
 
-    def add(
-        self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]
-    ) -> StoredImage:
+    def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
         """
         Store an image and let ``name`` mean it.
 

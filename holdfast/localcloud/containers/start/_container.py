@@ -62,10 +62,10 @@ def open_mounts(request: Request) -> list[Prepared]:
     if request.script:
         wanted.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
     system = [Mount(source=path, target=path, attributes=frozenset({"ro", "nodev"})) for path in request.system]
-    prepared = [_open(mount) for mount in system if Path(mount.source).exists()]
-    for mount in wanted:
-        prepared.append(_open(mount, request=request) if mount.source else _tmpfs(mount, request=request))
-    return prepared
+    return [
+        *(_open(mount) for mount in system if Path(mount.source).exists()),
+        *(_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted),
+    ]
 
 
 def _tmpfs(mount: Mount, *, request: Request) -> Prepared:

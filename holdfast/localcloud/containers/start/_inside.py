@@ -83,7 +83,7 @@ class Inside:
         own = os.fstat(parent).st_dev in self._own
         with contextlib.nullcontext() if own else _system.acting_as(self._user):
             if directory:
-                os.mkdir(name, 0o755, dir_fd=parent)  # noqa: PTH102
+                os.mkdir(name, 0o755, dir_fd=parent)
             else:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
                 os.close(os.open(name, flags, 0o644, dir_fd=parent))

@@ -5,6 +5,7 @@ import socket
 
 from . import _container, _spec, _system
 from ._errors import RefusedError
+from ._inside import Prepared
 from ._request import MAX_BYTES, Request, parse
 
 
@@ -39,9 +40,7 @@ def _read(channel: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _make(
-    channel: socket.socket, *, request: Request, image: _container.Image, prepared: list[_container.Prepared]
-) -> None:
+def _make(channel: socket.socket, *, request: Request, image: _container.Image, prepared: list[Prepared]) -> None:
     mounts = _container.build(request, image=image)
     where = _container.furnish(request, image=image, mounts=mounts, prepared=prepared)
     words = ["ok", where, *_spec.environment(image.config)]
@@ -54,5 +53,3 @@ def _refuse(channel: socket.socket, error: Exception) -> None:
     text = str(error) if isinstance(error, RefusedError) else f"{type(error).__name__}: {error}"
     line = " ".join(text.split()) or "no reason given"
     channel.sendall(b"error\0" + line.encode(errors="replace") + b"\0")
-
-

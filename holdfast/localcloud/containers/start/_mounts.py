@@ -47,11 +47,11 @@ def _entry(entry: str, *, folder: str) -> Mount:
     if not target.startswith((".", "/")):
         raise RefusedError("mount target must be a relative path or an absolute path")
     # Lexically, as the target need not exist; a symbolic link on the way is followed when the mount is made.
-    inside = posixpath.normpath("/" + target)
+    inside = "/" + posixpath.normpath("/" + target).strip("/")
     if inside == "/":
         raise RefusedError(f"--container-mounts: {entry}: the container's / is its image; choose a target below it")
     where = "" if source == "tmpfs" else posixpath.join(folder, source)
-    return Mount(source=where, target="/" + inside.lstrip("/"), attributes=_attributes(flags, entry=entry))
+    return Mount(source=where, target=inside, attributes=_attributes(flags, entry=entry))
 
 
 def _attributes(flags: str, *, entry: str) -> frozenset[str]:

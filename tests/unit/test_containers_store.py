@@ -1,0 +1,83 @@
+"""The images of a local cloud, and what nodes are given of them."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud.containers import ImageError, Store, plugstack_line
+
+FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
+
+
+def store_with(home: Path, *images: tuple[str, str]) -> Store:
+    store = Store(home=home)
+    for name, digest in images:
+
+        def unpack(root: Path, digest: str = digest) -> None:
+            (root / "file").write_text(digest)
+
+        store.add(name, digest=digest, config={"config": {}}, unpack=unpack)
+    return store
+
+
+def content(store: Store, name: str) -> str:
+    return (store.directory / "refs" / name / "rootfs" / "file").read_text()
+
+
+def test_an_image_is_found_by_its_name(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("docker.io#ubuntu", FIRST))
+    assert [(image.name, image.digest) for image in store.list()] == [("ubuntu:latest", FIRST)]
+    assert content(store, "ubuntu%3Alatest") == FIRST
+
+
+def test_a_name_that_moves_leaves_the_old_image_for_those_who_run_in_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST), ("a", SECOND))
+    assert content(store, "a%3Alatest") == SECOND
+    assert (store.directory / f"sha256-{'1' * 64}" / "rootfs/file").exists()
+
+
+def test_an_image_that_is_there_is_not_unpacked_again(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST))
+
+    def unpack(root: Path) -> None:
+        raise AssertionError
+
+    store.add("b", digest=FIRST, config={}, unpack=unpack)
+    assert [image.name for image in store.list()] == ["a:latest", "b:latest"]
+
+
+def test_an_image_goes_with_its_last_name(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST), ("b", FIRST))
+    store.remove("a")
+    assert content(store, "b%3Alatest") == FIRST
+    store.remove("b")
+    assert list(store.directory.glob("sha256-*")) == []
+
+
+def test_an_image_that_could_not_be_unpacked_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(home=tmp_path)
+
+    def unpack(root: Path) -> None:
+        (root / "half").touch()
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        store.add("a", digest=FIRST, config={}, unpack=unpack)
+    assert store.list() == ()
+    assert {entry.name for entry in store.directory.iterdir()} == {"refs", ".lock"}
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST))
+    with pytest.raises(ImageError, match="no image b:latest; there are: a:latest"):
+        store.remove("b")
+    with pytest.raises(ImageError, match="is not an image's name"):
+        store.add("a b", digest=FIRST, config={}, unpack=lambda _: None)
+    with pytest.raises(ImageError, match="a digest is sha256: and 64 hexadecimal digits, got 'x'"):
+        store.add("a", digest="x", config={}, unpack=lambda _: None)
+
+
+def test_the_plugin_is_required_since_slurm_ignores_an_optional_ones_refusal() -> None:
+    line = plugstack_line(Path("/opt/holdfast/containers/holdfast_containers.so"))
+    assert line.startswith("required /opt/holdfast/containers/holdfast_containers.so helper=/opt/holdfast/containers ")
+    assert "\n" not in line
