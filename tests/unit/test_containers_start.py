@@ -88,6 +88,7 @@ def test_a_target_never_leaves_the_container() -> None:
         ("/a:/b:suid", "flag 'suid' is not known; allowed: bind, nodev"),
         ("/:/", "the container's / is its image"),
         ("/a:/b/..", "the container's / is its image"),
+        (",".join(["/a"] * 257), "257 mounts; at most 256 are allowed"),
     ],
 )
 def test_a_mount_that_cannot_be_is_refused(option: str, said: str) -> None:

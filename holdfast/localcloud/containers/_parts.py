@@ -82,8 +82,12 @@ def prepare(*, home: Path) -> Parts:
     for path in (*_SOURCES, *_HELPER):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     place = home / "containers" / digest.hexdigest()[:16]
-    if not place.is_dir():
-        _render(place)
+    try:
+        if not place.is_dir():
+            _render(place)
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("srun --container-image is not offered: %s", error)
+        return Parts()
     store = Store(home=home)
     store.create()
     return Parts(

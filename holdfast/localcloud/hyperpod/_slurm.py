@@ -34,6 +34,12 @@ mkdir -p /var/log/slurm /var/spool/slurmd /etc/slurm
     setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null 2>&1
 """
 
+# Not where a node is older than its plugin: a required one that is not there stops every srun.
+_PLUGINS = """
+plugin=${1#required }
+[ -n "$1" ] && [ ! -e "${plugin%% *}" ] || printf '%s' "$1" > /etc/slurm/plugstack.conf
+"""
+
 _FORM = f"""set -eu
 conf=/etc/slurm/slurm.conf
 running() {{ [ -s /run/slurmctld.pid ] && kill -0 "$(cat /run/slurmctld.pid)" 2>/dev/null; }}
@@ -41,7 +47,7 @@ running() {{ [ -s /run/slurmctld.pid ] && kill -0 "$(cat /run/slurmctld.pid)" 2>
 mkdir -p /var/spool/slurmctld
 # Without it slurmd looks for a mounted cgroup hierarchy, which nodes have none of and these plugins need none of.
 echo CgroupPlugin=cgroup/v1 > /etc/slurm/cgroup.conf
-printf '%s' "$1" > /etc/slurm/plugstack.conf
+{_PLUGINS}
 cat > $conf.new
 if running && cmp -s $conf.new $conf; then rm $conf.new; exit 0; fi
 mv $conf.new $conf
@@ -165,7 +171,7 @@ class Slurm:
 
     def start_login(self, *, node: Node) -> None:
         """Give a login node what Slurm's commands need."""
-        script = f"set -eu\n{_MUNGE}\nprintf '%s' \"$1\" > /etc/slurm/plugstack.conf\ncat > /etc/slurm/slurm.conf"
+        script = f"set -eu\n{_MUNGE}{_PLUGINS}\ncat > /etc/slurm/slurm.conf"
         _script(node, script, self._plugstack, text=self._conf, timeout_s=COMMAND_TIMEOUT_S)
 
     def join(self, host_name: str) -> None:

@@ -291,6 +291,17 @@ static int enter(void)
     return 0;
 }
 
+/* The lines that Pyxis prints when it has an image from a registry. */
+static void tell_import(spank_t sp)
+{
+    uint32_t tasks = 0;
+
+    spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &tasks);
+    if (tasks <= 1)
+        slurm_spank_log("pyxis: importing docker image: %s", option(CONTAINER_IMAGE));
+    slurm_spank_log("pyxis: imported docker image: %s", option(CONTAINER_IMAGE));
+}
+
 int slurm_spank_task_init(spank_t sp, int ac, char **av)
 {
     int local = 0;
@@ -303,6 +314,8 @@ int slurm_spank_task_init(spank_t sp, int ac, char **av)
             slurm_error("pyxis: %s", step.problem);
         return -1;
     }
+    if (local == 0)
+        tell_import(sp);
     import_environment(sp);
     if (enter() < 0) {
         slurm_error("pyxis: couldn't join the container: %s", strerror(errno));

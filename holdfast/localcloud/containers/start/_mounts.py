@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ._errors import RefusedError
 
+MOUNTS_MAX = 256
 _ATTRIBUTES = frozenset({"ro", "nosuid", "nodev", "noexec"})
 _DEFAULTS = frozenset({"rw", "bind", "rbind", "private", "rprivate", "slave", "rslave", "x-create=auto"})
 """What holds anyway, or makes no difference where nothing is mounted later."""
@@ -31,7 +32,10 @@ def parse(option: str, *, folder: str = "/") -> tuple[Mount, ...]:
     Raises:
         RefusedError: with the words of Pyxis where it has some.
     """
-    return tuple(_entry(entry, folder=folder) for entry in option.split(",")) if option else ()
+    entries = option.split(",") if option else []
+    if len(entries) > MOUNTS_MAX:
+        raise RefusedError(f"--container-mounts: {len(entries)} mounts; at most {MOUNTS_MAX} are allowed")
+    return tuple(_entry(entry, folder=folder) for entry in entries)
 
 
 def _entry(entry: str, *, folder: str) -> Mount:
