@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,8 @@ def test_a_batch_script_runs_in_the_container_that_sbatch_asks_for(lab: Lab) -> 
     worker = lab.workers[0].spec.hostname
     done = lab.run("sbatch", "--wait", "-w", worker, "-o", "/shared/batch.out", "--container-mounts=/shared", "job.sh")
     assert done.returncode == 0, done.stderr
-    assert lab.workers[0].read_file("/shared/batch.out") == b"small\n"
+    said = lab.workers[0].read_file("/shared/batch.out").decode().splitlines()
+    assert said == ["pyxis: importing docker image: small", "pyxis: imported docker image: small", "small"]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +232,13 @@ def sleepers(node: Node, marker: str) -> list[int]:
     return [int(number) for number in listed.split()]
 
 
+def kill_slurmstepd(node: Node, *, step: str) -> None:
+    named = node.run(["pgrep", "-x", "slurmstepd", "-a"], timeout_s=10).stdout.splitlines()
+    found = [line.split()[0] for line in named if f"[{step}]" in line]
+    assert len(found) == 1
+    node.run(["kill", "-9", *found], timeout_s=10)
+
+
 def test_scancel_ends_the_container_with_all_that_is_in_it(lab: Lab) -> None:
     job = running(lab, marker="1001")
     lab.run("scancel", job)
@@ -245,10 +253,7 @@ def test_a_program_that_stays_behind_ends_with_its_step(lab: Lab) -> None:
 
 def test_nothing_of_a_container_outlives_slurmstepd(lab: Lab) -> None:
     job = running(lab, "--no-requeue", marker="1003")
-    named = lab.workers[0].run(["pgrep", "-x", "slurmstepd", "-a"], timeout_s=10).stdout.splitlines()
-    stepd = [line.split()[0] for line in named if f"[{job}.0]" in line]
-    assert len(stepd) == 1
-    lab.workers[0].run(["kill", "-9", *stepd], timeout_s=10)
+    kill_slurmstepd(lab.workers[0], step=f"{job}.0")
     eventually(lambda: not sleepers(lab.workers[0], "1003"))
     lab.run("scancel", job)
 
@@ -257,4 +262,41 @@ def test_a_requeued_job_leaves_no_container(lab: Lab) -> None:
     job = running(lab, "--requeue", marker="1004")
     lab.run("scontrol", "requeuehold", job)
     eventually(lambda: not sleepers(lab.workers[0], "1004"))
+    lab.run("scancel", job)
+
+
+@pytest.fixture
+def another_runc(lab: Lab) -> Iterator[Callable[[str], None]]:
+    """Put a script in runc's place on the first worker."""
+    path = "/usr/local/sbin/runc"
+
+    def install(script: str) -> None:
+        lab.workers[0].write_file(path, f"#!/bin/sh\n{script}\n".encode(), mode=0o755)
+
+    try:
+        yield install
+    finally:
+        lab.workers[0].run(["rm", "-f", path], timeout_s=10)
+
+
+def test_a_container_that_runc_cannot_make_fails_its_step_with_runcs_last_words(
+    lab: Lab, another_runc: Callable[[str], None]
+) -> None:
+    another_runc("echo first >&2; echo broken >&2; exit 1")
+    done = lab.srun("true")
+    assert done.returncode == 1
+    assert "pyxis: container start failed: runc: broken" in done.stderr
+
+
+def test_nothing_of_a_container_half_made_outlives_slurmstepd(lab: Lab, another_runc: Callable[[str], None]) -> None:
+    another_runc("exec sleep 1005")
+    worker = lab.workers[0]
+    wrap = "srun --container-image=small true"
+    job = lab.run(
+        "sbatch", "--parsable", "--no-requeue", "-w", worker.spec.hostname, "-o", "/dev/null", "--wrap", wrap
+    ).stdout.strip()
+    eventually(lambda: sleepers(worker, "1005"))
+    assert traces(worker)
+    kill_slurmstepd(worker, step=f"{job}.0")
+    eventually(lambda: not sleepers(worker, "1005"))
     lab.run("scancel", job)

@@ -230,7 +230,7 @@ def test_in_a_container_without_slurms_programs_the_allocation_still_says_who_is
     found = find_peers(environment=slurm, **options)  # type: ignore[arg-type]
     assert (found.nodes, found.node_rank, found.known[0]) == (3, 2, ("node-1", 29442))
 
-    array = slurm | {"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_JOB_ID": "7"}
+    array = slurm | {"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_COUNT": "2"}
     with pytest.raises(PeersError, match="there is no squeue to ask where the others are, as in a container"):
         find_peers(environment=array, **options)  # type: ignore[arg-type]
 

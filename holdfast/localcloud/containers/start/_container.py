@@ -27,7 +27,7 @@ from ._request import Request
 _STAGE = Path("/run/holdfast/container")
 _NODE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id")
 _MAX_FILE_BYTES = 1 << 20
-_RUNC_TIMEOUT_S = 20
+_RUNC_TIMEOUT_S = 10
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
