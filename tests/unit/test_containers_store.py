@@ -1,10 +1,14 @@
 """The images of a local cloud, and what nodes are given of them."""
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from holdfast.localcloud.containers import ImageError, Store, plugstack_line
+from holdfast.cli import _images
+from holdfast.cli._errors import CommandError
+from holdfast.localcloud.containers import ImageError, Parts, Store, _parts, missing, plugstack_line, prepare
 
 FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
@@ -81,3 +85,39 @@ def test_the_plugin_is_required_since_slurm_ignores_an_optional_ones_refusal() -
     line = plugstack_line(Path("/opt/holdfast/containers/holdfast_containers.so"))
     assert line.startswith("required /opt/holdfast/containers/holdfast_containers.so helper=/opt/holdfast/containers ")
     assert "\n" not in line
+
+
+def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+    assert "no images; holdfast images build" in CliRunner().invoke(_images.app, ["list"]).stdout.replace("\n", " ")
+    store_with(tmp_path, ("a", FIRST))
+    assert json.loads(CliRunner().invoke(_images.app, ["list", "--json"]).stdout) == [
+        {"name": "a:latest", "digest": FIRST}
+    ]
+
+
+def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(CommandError, match="need root; run it with sudo"):
+        CliRunner().invoke(_images.app, ["remove", "a"], catch_exceptions=False)
+
+
+def test_a_machine_without_slurms_headers_gets_nodes_without_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_parts, "_VERSION", tmp_path / "absent.h")
+    assert any("install Debian's package libslurm-dev" in problem for problem in missing())
+    assert prepare(home=tmp_path) == Parts()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop_every_srun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = tmp_path / "slurm_version.h"
+    header.write_text("#define SLURM_VERSION_NUMBER 0x180503\n")
+    monkeypatch.setattr(_parts, "_VERSION", header)
+    monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(_parts, "_slurm_version", lambda: "22.5.8")
+    assert missing() == ["Slurm is 22.5.8 and its header files are of 24.5.3; install those of one version"]

@@ -66,10 +66,21 @@ def _run(program: str, *arguments: str) -> str:
 def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
     """Storage for as long as it takes. ``below``: where there is room. Default: the folder for temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-images-", dir=below))
+    tool = Buildah(folder)
     try:
-        yield Buildah(folder)
+        yield tool
     finally:
+        with contextlib.suppress(ImageError):
+            tool.run("umount", "--all")
+        for place in _mounted_below(folder):
+            subprocess.run(["umount", "--lazy", place], check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mounted_below(folder: Path) -> list[str]:
+    """Deepest first. buildah mounts its storage on itself."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [point for point in reversed(points) if point.startswith(f"{folder}/")]
 
 
 def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
