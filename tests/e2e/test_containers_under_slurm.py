@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from slurm_lab import SlurmLab
 
-from holdfast.localcloud.containers import BUILD_TOOLS, build_training_image, missing
+from holdfast.localcloud.containers import BUILD_TOOLS, PackagesError, build_training_image, missing
 
 MISSING = [*missing(), *(f"needs {tool}" for tool in BUILD_TOOLS if shutil.which(tool) is None)]
 pytestmark = [
@@ -48,6 +48,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[
         for package in ("common/holdfast_common", "training/holdfast_runtime"):
             shutil.copytree(repository / "containers" / package, shared / "lib" / Path(package).name)
         yield lab
+    except PackagesError as error:
+        pytest.skip(str(error))
     finally:
         lab.close()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.containers import Buildah, build, make_base
+from holdfast.localcloud.containers import Buildah, PackagesError, build, make_base
 
 TOOLS = ("buildah", "podman", "mmdebstrap")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -48,6 +48,8 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
     try:
         make_base(storage, tag=BASE)
         yield storage
+    except PackagesError as error:
+        pytest.skip(str(error))
     finally:
         _podman(storage, "system", "reset", "--force")
         shutil.rmtree(folder, ignore_errors=True)

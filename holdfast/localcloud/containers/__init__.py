@@ -7,7 +7,7 @@ with runc, ``Store`` the images of one local cloud, ``prepare`` what its nodes n
 """
 
 from ._build import TOOLS as BUILD_TOOLS
-from ._build import Buildah, add_image, build, build_training_image, make_base
+from ._build import Buildah, PackagesError, add_image, build, build_training_image, make_base
 from ._parts import Parts, missing, plugstack_line, prepare
 from ._store import ImageError, Store, StoredImage
 
@@ -15,6 +15,7 @@ __all__ = [
     "BUILD_TOOLS",
     "Buildah",
     "ImageError",
+    "PackagesError",
     "Parts",
     "Store",
     "StoredImage",

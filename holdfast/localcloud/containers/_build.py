@@ -27,6 +27,10 @@ _PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "net
 _MODULES = ("filelock", "fsspec", "typing_extensions.py")
 
 
+class PackagesError(ImageError):
+    """Debian's packages cannot be had from here."""
+
+
 class Buildah:
     """buildah with images of its own, away from those of the machine. Its errors become ``ImageError``."""
 
@@ -143,7 +147,10 @@ def make_base(tool: Buildah, *, tag: str) -> None:
     container = tool.run("from", "scratch").strip()
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "base.tar"
-        _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
+        try:
+            _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
+        except ImageError as error:
+            raise PackagesError(f"Debian's packages cannot be had: {error}") from error
         tool.run("add", container, str(archive), "/")
     root = Path(tool.run("mount", container).strip())
     for name in (*_PACKAGES, *_MODULES, f"torch-{importlib.metadata.version('torch')}.dist-info"):
