@@ -298,5 +298,6 @@ def test_nothing_of_a_container_half_made_outlives_slurmstepd(lab: Lab, another_
     eventually(lambda: sleepers(worker, "1005"))
     assert traces(worker)
     kill_slurmstepd(worker, step=f"{job}.0")
-    eventually(lambda: not sleepers(worker, "1005"))
+    # Before the helper itself gives runc up, which is after ten seconds.
+    eventually(lambda: not sleepers(worker, "1005"), within_s=5)
     lab.run("scancel", job)
