@@ -13,6 +13,7 @@ from holdfast.cli import (
     _diff,
     _down,
     _events,
+    _images,
     _import,
     _kill_node,
     _logs,
@@ -53,6 +54,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(_import.import_cluster)
+app.add_typer(_images.app, name="images")
 
 
 def main() -> None:

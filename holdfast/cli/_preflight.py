@@ -36,7 +36,11 @@ def check(*, home: Path) -> str:
     problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host()]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
-    return f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
+    from holdfast.localcloud.containers import missing
+
+    without = missing()
+    note = f"; srun --container-image is not offered: {without[0]}" if without else ""
+    return f"{platform.system()} {platform.release()}, {os.cpu_count()} cores{note}"
 
 
 def _missing_programs() -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-import torch
+
+from holdfast.localcloud.containers import Buildah, PackagesError, build, make_base
 
 TOOLS = ("buildah", "podman", "mmdebstrap")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -22,10 +23,6 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING) or os.geteuid() != 0, reason=f"needs root and {', '.join(MISSING or TOOLS)}"),
 ]
 BASE, IMAGE = "localhost/holdfast-base:test", "localhost/holdfast-training:test"
-PYTHON_OF_DEBIAN = "usr/lib/python3/dist-packages"
-PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
-MODULES = ("filelock", "fsspec", "typing_extensions.py", f"torch-{torch.__version__}.dist-info")
-
 PROGRAM = """
 import os, signal, torch, holdfast_runtime as holdfast
 model = torch.nn.Linear(4, 4)
@@ -43,30 +40,18 @@ if run.is_logger:
 """
 
 
-class Storage:
-    """Images of their own, away from those of the machine."""
-
-    def __init__(self, folder: Path) -> None:
-        self._options = ["--root", str(folder / "images"), "--runroot", str(folder / "run")]
-
-    def run(self, tool: str, *arguments: str, options: Sequence[str] = ()) -> str:
-        """What a command prints; its errors fail the test."""
-        done = subprocess.run(
-            [tool, *self._options, *options, *arguments], capture_output=True, text=True, timeout=600, check=False
-        )
-        assert done.returncode == 0, f"{tool} {' '.join(arguments[:3])}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
-        return done.stdout
-
-
 @pytest.fixture(scope="module")
-def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
+    """Images of their own, away from those of the machine."""
     folder = tmp_path_factory.mktemp("images")
-    storage = Storage(folder)
+    storage = Buildah(folder)
     try:
-        _make_base(storage, folder)
+        make_base(storage, tag=BASE)
         yield storage
+    except PackagesError as error:
+        pytest.skip(str(error))
     finally:
-        storage.run("podman", "system", "reset", "--force")
+        _podman(storage, "system", "reset", "--force")
         shutil.rmtree(folder, ignore_errors=True)
         for group in Path("/sys/fs/cgroup").glob("**/libpod_parent"):
             for leaf in sorted(group.rglob("*/"), reverse=True):
@@ -74,43 +59,10 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Storage]:
             group.rmdir()
 
 
-def _make_base(storage: Storage, folder: Path) -> None:
-    archive = folder / "base.tar"
-    command = ["mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive)]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if made.returncode:
-        pytest.skip(f"Debian's packages cannot be had: {made.stderr[-300:]}")
-    container = storage.run("buildah", "from", "scratch").strip()
-    storage.run("buildah", "add", container, str(archive), "/")
-    root = Path(storage.run("buildah", "mount", container).strip())
-    site = Path(torch.__file__).parents[1]
-    for name in PACKAGES + MODULES:
-        source, target = site / name, root / PYTHON_OF_DEBIAN / name
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        elif source.exists():
-            shutil.copy2(source, target)
-    storage.run("buildah", "umount", container)
-    storage.run("buildah", "commit", "--disable-compression", container, BASE)
-    storage.run("buildah", "rm", container)
-
-
 def test_the_image_is_built_and_trains_through_the_loss_of_a_rank(
-    storage: Storage, repository: Path, tmp_path: Path
+    storage: Buildah, repository: Path, tmp_path: Path
 ) -> None:
-    containers = repository / "containers"
-    arguments = [
-        "--build-arg",
-        f"BASE_IMAGE={BASE}",
-        "--build-arg",
-        "ACCELERATOR=cpu",
-        "--isolation",
-        "chroot",
-        "--format",
-        "docker",
-    ]
-    dockerfile = str(containers / "training" / "Dockerfile")
-    storage.run("buildah", "build", *arguments, "--tag", IMAGE, "--file", dockerfile, str(containers))
+    build(storage, containers=repository / "containers", base=BASE, tag=IMAGE)
     (tmp_path / "program.py").write_text(PROGRAM)
     tmp_path.chmod(0o755)
 
@@ -119,16 +71,22 @@ def test_the_image_is_built_and_trains_through_the_loss_of_a_rank(
     assert "trained 8 epoch 3 user 10001" in said
 
 
-def test_the_image_refuses_what_cannot_be_with_one_message(storage: Storage, tmp_path: Path) -> None:
+def test_the_image_refuses_what_cannot_be_with_one_message(storage: Buildah, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"--nproc-per-node is 0; allowed: 1 or more"):
         _run(storage, "--nproc-per-node", "0", "/job/program.py", folder=tmp_path)
 
 
-def _run(storage: Storage, *arguments: str, folder: Path) -> str:
+def _podman(storage: Buildah, *arguments: str, options: Sequence[str] = ()) -> str:
+    """What podman prints; its errors fail the test."""
+    command = ["podman", *storage.options, *options, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"podman {' '.join(arguments[:3])}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    return done.stdout
+
+
+def _run(storage: Buildah, *arguments: str, folder: Path) -> str:
     runtime = ["--runtime", "runc"] if shutil.which("runc") else []
     options = [*runtime, "--cgroup-manager", "cgroupfs"]
     limits = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]
     mount = ["--volume", f"{folder}:/job:ro"]
-    return storage.run(
-        "podman", "run", "--rm", "--network", "none", *limits, *mount, IMAGE, *arguments, options=options
-    )
+    return _podman(storage, "run", "--rm", "--network", "none", *limits, *mount, IMAGE, *arguments, options=options)

@@ -112,6 +112,13 @@ def test_task_prolog_prints_the_environment_of_jobs(tmp_path: Path) -> None:
     ]
 
 
+def test_task_prolog_leaves_a_container_the_programs_of_its_image() -> None:
+    program = task_prolog(environment={"HOLDFAST_CLUSTER": "dev"})
+    command = ["env", "HOLDFAST_CONTAINER_IMAGE=small", "sh", "-c", program]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == "export HOLDFAST_CLUSTER=dev\n"
+
+
 @pytest.mark.parametrize(
     ("state", "reason", "mark"),
     [

@@ -26,7 +26,7 @@ from holdfast_runtime.control import (
     Stop,
     View,
 )
-from holdfast_runtime.launcher._peers import PeersError, find_peers
+from holdfast_runtime.launcher._peers import PeersError, expand_host_list, find_peers
 from holdfast_runtime.launcher._shared_keys import SharedKeys
 from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt
 
@@ -199,6 +199,40 @@ def test_under_slurm_the_allocation_says_who_is_there() -> None:
 
     assert (found.nodes, found.node_rank, found.host) == (3, 1, "node-b")  # type: ignore[attr-defined]
     assert found.known == (("node-a", 29442), ("node-b", 29442), ("node-c", 29442))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("listed", "hosts"),
+    [
+        ("ip-10-1-0-[11-12,20],login", ["ip-10-1-0-11", "ip-10-1-0-12", "ip-10-1-0-20", "login"]),
+        ("n[08-10]", ["n08", "n09", "n10"]),
+        ("x[1-2]-y[3,5]", ["x1-y3", "x1-y5", "x2-y3", "x2-y5"]),
+        ("a", ["a"]),
+    ],
+)
+def test_a_host_list_means_what_scontrol_says(listed: str, hosts: list[str]) -> None:
+    """The answers are those of ``scontrol show hostnames`` of Slurm 22.05.8."""
+    assert expand_host_list(listed) == hosts
+
+
+@pytest.mark.parametrize("listed", ["", "n[a-b]", "n[1-]"])
+def test_what_is_no_host_list_is_refused(listed: str) -> None:
+    with pytest.raises(PeersError, match="SLURM_JOB_NODELIST is"):
+        expand_host_list(listed)
+
+
+def test_in_a_container_without_slurms_programs_the_allocation_still_says_who_is_there() -> None:
+    def absent(_command: object) -> str:
+        raise FileNotFoundError
+
+    options = {"nodes": None, "node_rank": None, "listed": None, "endpoint": None, "port": None, "run": absent}
+    slurm = {"SLURM_JOB_NODELIST": "node-[1-3]", "SLURM_NODEID": "2", "SLURM_JOB_ID": "42"}
+    found = find_peers(environment=slurm, **options)  # type: ignore[arg-type]
+    assert (found.nodes, found.node_rank, found.known[0]) == (3, 2, ("node-1", 29442))
+
+    array = slurm | {"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_COUNT": "2"}
+    with pytest.raises(PeersError, match="there is no squeue to ask where the others are, as in a container"):
+        find_peers(environment=array, **options)  # type: ignore[arg-type]
 
 
 def test_in_a_job_array_each_task_is_a_node_and_running_ones_are_asked_for() -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud import containers
 from holdfast.localcloud.hyperpod import _reconcile
 from holdfast.localcloud.hyperpod._aws import Aws, Plane, Report, Waker
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
@@ -89,6 +90,7 @@ class ControlPlane:
             memory=Memory(path=home / "hyperpod" / "memory.json"),
             bundles=Bundles(s3=aws.s3, directory=home / "hyperpod" / "bundles"),
             lifecycle_timeout_s=lifecycle_timeout_s,
+            containers=containers.prepare(home=home),
         )
         self._watch = Watch(on_change=self._waker.wake)
         self._reach = Reach(on_change=self._waker.wake)

@@ -114,7 +114,7 @@ class Procedure:
             instance_id=instance.instance_id,
             hostname=instance.host_name,
             address=instance.address,
-            mounts=(*python_mounts(at=TRAINING_ENVIRONMENT), *self._storage()),
+            mounts=(*python_mounts(at=TRAINING_ENVIRONMENT), *self.tools.containers.mounts, *self._storage()),
             files=files,
         )
 

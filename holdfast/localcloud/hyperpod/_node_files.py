@@ -66,6 +66,8 @@ if [ -r /etc/holdfast/environment ]; then
         esac
     done < /etc/holdfast/environment
 fi
+# In a container programs are the image's.
+[ -z "${{HOLDFAST_CONTAINER_IMAGE-}}" ] || exit 0
 case "$path" in
     /opt/holdfast/env/bin | /opt/holdfast/env/bin:*) ;;
     *) path=/opt/holdfast/env/bin:$path ;;

@@ -34,6 +34,12 @@ mkdir -p /var/log/slurm /var/spool/slurmd /etc/slurm
     setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null 2>&1
 """
 
+# Not where a node is older than its plugin: a required one that is not there stops every srun.
+_PLUGINS = """
+plugin=${1#required }
+[ -n "$1" ] && [ ! -e "${plugin%% *}" ] || printf '%s' "$1" > /etc/slurm/plugstack.conf
+"""
+
 _FORM = f"""set -eu
 conf=/etc/slurm/slurm.conf
 running() {{ [ -s /run/slurmctld.pid ] && kill -0 "$(cat /run/slurmctld.pid)" 2>/dev/null; }}
@@ -41,6 +47,7 @@ running() {{ [ -s /run/slurmctld.pid ] && kill -0 "$(cat /run/slurmctld.pid)" 2>
 mkdir -p /var/spool/slurmctld
 # Without it slurmd looks for a mounted cgroup hierarchy, which nodes have none of and these plugins need none of.
 echo CgroupPlugin=cgroup/v1 > /etc/slurm/cgroup.conf
+{_PLUGINS}
 cat > $conf.new
 if running && cmp -s $conf.new $conf; then rm $conf.new; exit 0; fi
 mv $conf.new $conf
@@ -108,9 +115,15 @@ class NodeState:
 
 
 class Slurm:
-    """Slurm of one cluster. Thread-safe."""
+    """
+    Slurm of one cluster. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        plugstack: plugstack.conf; configless Slurm hands it on with the rest. Default: no plugins.
+    """
+
+    def __init__(self, *, plugstack: str = "") -> None:
+        self._plugstack = plugstack
         self._controller: Node | None = None
         self._conf = ""
         self._formed = threading.Condition()
@@ -134,7 +147,7 @@ class Slurm:
         before = node_names(self.conf)
         if not before:
             before = node_names(_read(controller, "/etc/slurm/slurm.conf"))
-        _script(controller, _FORM, text=conf, timeout_s=FORM_TIMEOUT_S)
+        _script(controller, _FORM, self._plugstack, text=conf, timeout_s=FORM_TIMEOUT_S)
         self._controller, self._conf = controller, conf
         new = sorted((node_names(conf) - before) & set(start_drained))
         if new:
@@ -158,7 +171,8 @@ class Slurm:
 
     def start_login(self, *, node: Node) -> None:
         """Give a login node what Slurm's commands need."""
-        _script(node, f"set -eu\n{_MUNGE}\ncat > /etc/slurm/slurm.conf", text=self._conf, timeout_s=COMMAND_TIMEOUT_S)
+        script = f"set -eu\n{_MUNGE}{_PLUGINS}\ncat > /etc/slurm/slurm.conf"
+        _script(node, script, self._plugstack, text=self._conf, timeout_s=COMMAND_TIMEOUT_S)
 
     def join(self, host_name: str) -> None:
         """Let jobs on a node; returns when Slurm would start one. Raises SlurmError when the node does not answer."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud.containers import Parts
 from holdfast.localcloud.hyperpod._aws import Aws, Plane
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
 from holdfast.localcloud.hyperpod._lifecycle import Bundles, LifecycleError
@@ -48,12 +49,13 @@ class Tools:
     memory: Memory
     bundles: Bundles
     lifecycle_timeout_s: float
+    containers: Parts = field(default_factory=Parts)
     file_systems: list[FileSystem] = field(default_factory=list)
     slurms: dict[str, Slurm] = field(default_factory=dict)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(BOOTS_AT_ONCE))
 
     def slurm(self, cluster: Cluster) -> Slurm:
-        return self.slurms.setdefault(cluster.arn, Slurm())
+        return self.slurms.setdefault(cluster.arn, Slurm(plugstack=self.containers.plugstack))
 
     def find(self, instance_id: str) -> Node | None:
         return next((node for node in self.fleet.nodes() if node.spec.instance_id == instance_id), None)

@@ -125,13 +125,52 @@ def _job_port(environment: Mapping[str, str], name: str) -> int:
 def _slurm(
     environment: Mapping[str, str], *, nodes: int | None, node_rank: int | None, port: int | None, run: Run
 ) -> Peers:
-    hosts = run(["scontrol", "show", "hostnames", environment["SLURM_JOB_NODELIST"]]).split()
+    hosts = _hosts(environment["SLURM_JOB_NODELIST"], run=run)
     if nodes is not None and nodes != len(hosts):
         raise PeersError(f"--nnodes is {nodes} and Slurm's allocation has {len(hosts)} nodes; leave the flag out")
     rank = _rank(int(environment.get("SLURM_NODEID", "0")) if node_rank is None else node_rank, len(hosts))
     listen = port or _job_port(environment, "SLURM_JOB_ID")
     known = tuple((host, listen) for host in hosts)
     return Peers(nodes=len(hosts), node_rank=rank, port=listen, known=known, host=hosts[rank])
+
+
+def _hosts(listed: str, *, run: Run) -> list[str]:
+    try:
+        return run(["scontrol", "show", "hostnames", listed]).split()
+    except FileNotFoundError:  # in a container of Pyxis there is none of Slurm's programs
+        return expand_host_list(listed)
+
+
+def expand_host_list(text: str) -> list[str]:
+    """
+    The names that Slurm's ``ip-10-1-0-[11-12,20],login`` stands for.
+
+    Leading zeros count, as Slurm has it: ``n[08-10]`` is n08, n09, n10.
+
+    Raises:
+        PeersError: not a list of hosts.
+    """
+    names = []
+    for item in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        parts = re.split(r"\[([^\]]*)\]", item)
+        made = [parts[0]]
+        for numbers, rest in zip(parts[1::2], parts[2::2], strict=True):
+            made = [name + number + rest for name in made for number in _numbers(numbers, whole=text)]
+        names += made
+    if not names:
+        raise PeersError(f"SLURM_JOB_NODELIST is {text!r}; allowed: names of hosts, such as ip-10-1-0-[11-12]")
+    return names
+
+
+def _numbers(ranges: str, *, whole: str) -> list[str]:
+    found = []
+    for one in ranges.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", one)
+        if not match:
+            raise PeersError(f"SLURM_JOB_NODELIST is {whole!r}; {one!r} in brackets must be N or N-M")
+        last = match[2] or match[1]
+        found += [f"{number:0{len(match[1])}d}" for number in range(int(match[1]), int(last) + 1)]
+    return found
 
 
 def _slurm_array(environment: Mapping[str, str], *, nodes: int | None, port: int | None, run: Run) -> Peers:
@@ -145,7 +184,13 @@ def _slurm_array(environment: Mapping[str, str], *, nodes: int | None, port: int
     first = int(environment.get("SLURM_ARRAY_TASK_MIN", "0"))
     rank = _rank(int(environment["SLURM_ARRAY_TASK_ID"]) - first, count)
     listen = port or _job_port(environment, "SLURM_ARRAY_JOB_ID")
-    answer = run(["squeue", "--noheader", "--array", "--job", job, "--states", "RUNNING", "--format", "%N"])
+    try:
+        answer = run(["squeue", "--noheader", "--array", "--job", job, "--states", "RUNNING", "--format", "%N"])
+    except FileNotFoundError:
+        raise PeersError(
+            "this is a task of a job array and there is no squeue to ask where the others are, as in a container; "
+            "give --rdzv-endpoint HOST:PORT or --peers, or run one job of several nodes"
+        ) from None
     known = tuple((host, listen) for host in answer.split())
     return Peers(
         nodes=count, node_rank=rank, port=listen, known=known, host=environment.get("SLURMD_NODENAME") or _own_host()

@@ -1,0 +1,162 @@
+"""Containers under Slurm: the pure parts of the helper that makes them."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.localcloud import containers
+from holdfast.localcloud.containers.start._errors import RefusedError
+from holdfast.localcloud.containers.start._mounts import Mount
+from holdfast.localcloud.containers.start._mounts import parse as parse_mounts
+from holdfast.localcloud.containers.start._reference import canonical, file_name
+from holdfast.localcloud.containers.start._request import MAX_BYTES, parse
+from holdfast.localcloud.containers.start._spec import (
+    DEFAULT_PATH,
+    environment,
+    runc_config,
+    with_account,
+    working_directory,
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("holdfast-training", "holdfast-training:latest"),
+        ("holdfast-training:1.2", "holdfast-training:1.2"),
+        ("localhost/holdfast-training:1.2", "holdfast-training:1.2"),
+        ("docker://ubuntu", "ubuntu:latest"),
+        ("docker.io#library/ubuntu:24.04", "ubuntu:24.04"),
+        ("docker.io/ubuntu:24.04", "ubuntu:24.04"),
+        ("$oauthtoken@nvcr.io#nvidia/pytorch:21.12-py3", "nvcr.io/nvidia/pytorch:21.12-py3"),
+        ("registry:5000#team/image:1", "registry:5000/team/image:1"),
+    ],
+)
+def test_a_name_in_any_form_of_pyxis_means_one_image(given: str, name: str) -> None:
+    assert canonical(given) == name
+    assert canonical(name) == name
+
+
+@pytest.mark.parametrize("given", ["./image.sqsh", "/fsx/image.sqsh", "../image"])
+def test_a_squashfs_file_is_refused_with_what_to_do(given: str) -> None:
+    with pytest.raises(RefusedError, match=r"a squashfs image cannot be used .* 'holdfast images list'"):
+        canonical(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["", "a/../b", "a//b", "a b", "a:", "a:b:c", "a/.hidden", "-a", "a\0b", "a" * 600, "ä", "name:tag/x", "#a"]
+)
+def test_what_is_not_an_images_name_is_refused(given: str) -> None:
+    with pytest.raises(RefusedError, match=r"is not an image's name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"):
+        canonical(given)
+
+
+def test_a_name_is_one_file_of_the_store() -> None:
+    assert file_name("nvcr.io/nvidia/pytorch:21.12-py3") == "nvcr.io%2Fnvidia%2Fpytorch%3A21.12-py3"
+
+
+def test_mounts_mean_what_they_mean_to_pyxis() -> None:
+    assert parse_mounts("/fsx:/data:ro+rprivate,/a,./b:/c:,tmpfs:/scratch:noexec", folder="/fsx/me") == (
+        Mount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
+        Mount(source="/a", target="/a"),
+        Mount(source="/fsx/me/./b", target="/c"),
+        Mount(source="", target="/scratch", attributes=frozenset({"noexec"})),
+    )
+    assert parse_mounts("") == ()
+
+
+def test_a_target_never_leaves_the_container() -> None:
+    assert parse_mounts("/a:/x/../../y,/b:../z,/c://d") == (
+        Mount(source="/a", target="/y"),
+        Mount(source="/b", target="/z"),
+        Mount(source="/c", target="/d"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (":", "invalid format: :"),
+        ("/a:", "invalid format: /a:"),
+        ("/a:/b,", "invalid format: "),
+        ("a:/b", "mount source must be a relative path, an absolute path"),
+        ("/a:b", "mount target must be a relative path or an absolute path"),
+        ("umount:/tmp", "'umount' is not available on the local cluster"),
+        ("/a:/b:suid", "flag 'suid' is not known; allowed: bind, nodev"),
+        ("/:/", "the container's / is its image"),
+        ("/a:/b/..", "the container's / is its image"),
+        (",".join(["/a"] * 257), "257 mounts; at most 256 are allowed"),
+    ],
+)
+def test_a_mount_that_cannot_be_is_refused(option: str, said: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        parse_mounts(option)
+    assert said in str(refused.value)
+
+
+def test_a_request_is_read_as_the_plugin_writes_it() -> None:
+    words = [
+        "uid=1000",
+        "gid=1001",
+        "groups=1001,27",
+        "images=/i",
+        "image=a=b",
+        "mounts=/a:/b",
+        "home=",
+        "system=/x,/y",
+    ]
+    request = parse("".join(f"{word}\0" for word in words).encode())
+    assert (request.user.uid, request.user.gid, request.user.groups, request.user.home) == (1000, 1001, (1001, 27), "/")
+    assert (request.image, request.mounts, request.system, request.read_only) == ("a=b", "/a:/b", ("/x", "/y"), False)
+
+
+def test_a_request_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(RefusedError, match=f"at most {MAX_BYTES} are allowed"):
+        parse(b"x" * (MAX_BYTES + 1))
+
+
+def test_the_images_environment_always_says_where_programs_are() -> None:
+    assert environment({}) == (f"PATH={DEFAULT_PATH}",)
+    assert environment({"config": None}) == (f"PATH={DEFAULT_PATH}",)
+    assert environment({"config": {"Env": ["A=1", "PATH=/bin", "broken", "=x"]}}) == ("A=1", "PATH=/bin")
+
+
+def test_the_working_directory_is_absolute() -> None:
+    assert working_directory({"config": {"WorkingDir": "work/"}}) == "/work"
+    assert working_directory({"config": {"WorkingDir": ""}}) == "/"
+
+
+def test_the_users_account_comes_first_and_is_the_only_one_of_its_number() -> None:
+    image = "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\nubuntu:x:5:5::/:/bin/sh\n"
+    made = with_account(image, entry="ubuntu:x:1000:1000::/home/ubuntu:/bin/sh")
+    assert made == "ubuntu:x:1000:1000::/home/ubuntu:/bin/sh\nroot:x:0:0::/root:/bin/sh\n"
+    assert with_account("", entry="a:x:7:") == "a:x:7:\n"
+
+
+def test_runc_is_given_no_privilege_and_no_namespace_of_processes_or_network_to_make() -> None:
+    config = runc_config(root="/r", process_files="/p", files={"/etc/hosts": "/h"}, uid=1000, gid=1001)
+    assert config["process"]["noNewPrivileges"] is True
+    assert "capabilities" not in config["process"]
+    assert config["process"]["user"] == {"uid": 1000, "gid": 1001}
+    assert {one["type"] for one in config["linux"]["namespaces"]} == {"mount", "pid"}
+    assert {mount["destination"] for mount in config["mounts"]} == {
+        "/proc",
+        "/sys",
+        "/dev",
+        "/tmp",
+        "/run",
+        "/etc/hosts",
+    }
+    for mount in config["mounts"]:
+        assert mount["destination"] == "/proc" or "nosuid" in mount["options"]
+
+
+def test_the_helper_runs_with_the_standard_library_alone(tmp_path: Path) -> None:
+    shutil.copytree(Path(containers.__file__).parent / "start", tmp_path / "start")
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from start import main"
+    command = [sys.executable, "-I", "-S", "-B", "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

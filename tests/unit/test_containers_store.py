@@ -1,0 +1,123 @@
+"""The images of a local cloud, and what nodes are given of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast.cli import _images
+from holdfast.cli._errors import CommandError
+from holdfast.localcloud.containers import ImageError, Parts, Store, _parts, missing, plugstack_line, prepare
+
+FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
+
+
+def store_with(home: Path, *images: tuple[str, str]) -> Store:
+    store = Store(home=home)
+    for name, digest in images:
+
+        def unpack(root: Path, digest: str = digest) -> None:
+            (root / "file").write_text(digest)
+
+        store.add(name, digest=digest, config={"config": {}}, unpack=unpack)
+    return store
+
+
+def content(store: Store, name: str) -> str:
+    return (store.directory / "refs" / name / "rootfs" / "file").read_text()
+
+
+def test_an_image_is_found_by_its_name(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("docker.io#ubuntu", FIRST))
+    assert [(image.name, image.digest) for image in store.list()] == [("ubuntu:latest", FIRST)]
+    assert content(store, "ubuntu%3Alatest") == FIRST
+
+
+def test_a_name_that_moves_leaves_the_old_image_for_those_who_run_in_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST), ("a", SECOND))
+    assert content(store, "a%3Alatest") == SECOND
+    assert (store.directory / f"sha256-{'1' * 64}" / "rootfs/file").exists()
+
+
+def test_an_image_that_is_there_is_not_unpacked_again(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST))
+
+    def unpack(root: Path) -> None:
+        raise AssertionError
+
+    store.add("b", digest=FIRST, config={}, unpack=unpack)
+    assert [image.name for image in store.list()] == ["a:latest", "b:latest"]
+
+
+def test_an_image_goes_with_its_last_name(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST), ("b", FIRST))
+    store.remove("a")
+    assert content(store, "b%3Alatest") == FIRST
+    store.remove("b")
+    assert list(store.directory.glob("sha256-*")) == []
+
+
+def test_an_image_that_could_not_be_unpacked_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(home=tmp_path)
+
+    def unpack(root: Path) -> None:
+        (root / "half").touch()
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        store.add("a", digest=FIRST, config={}, unpack=unpack)
+    assert store.list() == ()
+    assert {entry.name for entry in store.directory.iterdir()} == {"refs", ".lock"}
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("a", FIRST))
+    with pytest.raises(ImageError, match="no image b:latest; there are: a:latest"):
+        store.remove("b")
+    with pytest.raises(ImageError, match="is not an image's name"):
+        store.add("a b", digest=FIRST, config={}, unpack=lambda _: None)
+    with pytest.raises(ImageError, match="a digest is sha256: and 64 hexadecimal digits, got 'x'"):
+        store.add("a", digest="x", config={}, unpack=lambda _: None)
+
+
+def test_the_plugin_is_required_since_slurm_ignores_an_optional_ones_refusal() -> None:
+    line = plugstack_line(Path("/opt/holdfast/containers/holdfast_containers.so"))
+    assert line.startswith("required /opt/holdfast/containers/holdfast_containers.so helper=/opt/holdfast/containers ")
+    assert "\n" not in line
+
+
+def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+    assert "no images; holdfast images build" in CliRunner().invoke(_images.app, ["list"]).stdout.replace("\n", " ")
+    store_with(tmp_path, ("a", FIRST))
+    assert json.loads(CliRunner().invoke(_images.app, ["list", "--json"]).stdout) == [
+        {"name": "a:latest", "digest": FIRST}
+    ]
+
+
+def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(CommandError, match="need root; run it with sudo"):
+        CliRunner().invoke(_images.app, ["remove", "a"], catch_exceptions=False)
+
+
+def test_a_machine_without_slurms_headers_gets_nodes_without_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_parts, "_VERSION", tmp_path / "absent.h")
+    assert any("install Debian's package libslurm-dev" in problem for problem in missing())
+    assert prepare(home=tmp_path) == Parts()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop_every_srun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = tmp_path / "slurm_version.h"
+    header.write_text("#define SLURM_VERSION_NUMBER 0x180503\n")
+    monkeypatch.setattr(_parts, "_VERSION", header)
+    monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(_parts, "_slurm_version", lambda: "22.5.8")
+    assert missing() == ["Slurm is 22.5.8 and its header files are of 24.5.3; install those of one version"]
