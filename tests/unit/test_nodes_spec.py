@@ -82,7 +82,7 @@ def test_an_address_fixes_the_mac():
 
 def test_overlay_options_survive_odd_paths():
     options = boot.overlay_options(lowers=["/i:1", "/"], upper="/a:b/u", work="/a,b/w")
-    assert options == "lowerdir=/i\\:1:/,upperdir=/a\\:b/u,workdir=/a\\,b/w,index=off"
+    assert options == "lowerdir=/i\\:1:/,upperdir=/a\\:b/u,workdir=/a\\,b/w,index=off,redirect_dir=on"
 
 
 def test_shared_locks_admit_each_other_and_keep_an_exclusive_one_out(tmp_path: Path):

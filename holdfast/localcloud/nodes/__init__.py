@@ -22,13 +22,18 @@ records lie on the tmpfs ``home/nodes`` beside what the nodes write. What a node
 package starts no daemon in it and knows neither Slurm nor AWS.
 """
 
+from ._fabric import METADATA_ADDRESS
 from ._fleet import Fleet
 from ._forward import Forwarder, forward
 from ._node import Node, kill_group
-from ._root import python_mounts
+from ._root import REACHABLE, REACHABLE_NFS, UBUNTU_UID, python_mounts
 from ._spec import FileSpec, Mount, NodeError, NodeSpec
 
 __all__ = [
+    "METADATA_ADDRESS",
+    "REACHABLE",
+    "REACHABLE_NFS",
+    "UBUNTU_UID",
     "FileSpec",
     "Fleet",
     "Forwarder",

@@ -64,6 +64,7 @@ class Plan(TypedDict):
     link: str
     address: str
     prefix: int
+    gateway: str
     mac: str
     fabric: str
     root: str
@@ -115,9 +116,9 @@ def die_with_parent(*, yes: bool = True) -> None:
 
 
 def overlay_options(*, lowers: list[str], upper: str, work: str) -> str:
-    """The mount data; a colon or comma in a path would otherwise end it."""
+    """The mount data; a colon or comma in a path would otherwise end it. Folders below can be renamed, as on a disk."""
     escaped = [path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (*lowers, upper, work)]
-    return f"lowerdir={':'.join(escaped[:-2])},upperdir={escaped[-2]},workdir={escaped[-1]},index=off"
+    return f"lowerdir={':'.join(escaped[:-2])},upperdir={escaped[-2]},workdir={escaped[-1]},index=off,redirect_dir=on"
 
 
 def _program(*argv: str, text: str) -> None:
@@ -143,7 +144,8 @@ def _plug_in(plan: Plan) -> None:
     _program(
         "ip", "-batch", "-",
         text="link set lo up\nlink set eth0 addrgenmode none up\n"
-        f"addr add {plan['address']}/{plan['prefix']} dev eth0\n",
+        f"addr add {plan['address']}/{plan['prefix']} dev eth0\n"
+        f"route add default via {plan['gateway']}\n",
     )  # fmt: skip
 
 

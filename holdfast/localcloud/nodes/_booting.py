@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import _boot, _proc, _root
-from ._fabric import Fabric, link_name, mac_of
+from ._fabric import Fabric, Network, link_name, mac_of
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
 
 BOOT_TIMEOUT_S = 30.0
 
 
 def start(
-    spec: NodeSpec, *, directory: Path, fabric: Fabric, prefix: int, home: Path, kept: bool, lock: int
+    spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
 ) -> NodeRecord:
     """
     Boot one node into its own ``directory``; its record is on disk before it can outlive this process.
 
     ``kept``: what an earlier life wrote is there and stays. ``lock``: the fleet's, which the boot program shares.
     """
-    plan = _plan(spec, directory=directory, fabric=fabric, prefix=prefix, home=home, kept=kept, lock=lock)
+    plan = _plan(spec, directory=directory, fabric=fabric, network=network, home=home, kept=kept, lock=lock)
     with _helper(spec, lock=lock) as helper:
         assert helper.stdin is not None
         assert helper.stdout is not None
@@ -55,7 +55,7 @@ def start(
 
 
 def _plan(
-    spec: NodeSpec, *, directory: Path, fabric: Fabric, prefix: int, home: Path, kept: bool, lock: int
+    spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
 ) -> _boot.Plan:
     layers = _layers(directory / "layers", image=spec.image)
     (directory / "root").mkdir(exist_ok=True)
@@ -68,7 +68,8 @@ def _plan(
         hostname=spec.hostname,
         link=link_name(spec.instance_id),
         address=spec.address,
-        prefix=prefix,
+        prefix=network.network.prefixlen,
+        gateway=str(network.gateway),
         mac=mac_of(spec.address),
         fabric=str(fabric.path),
         root=str(directory / "root"),

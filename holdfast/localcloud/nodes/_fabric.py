@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,17 @@ from . import _boot
 from ._spec import NodeError
 
 _T = TypeVar("_T")
+
+METADATA_ADDRESS = "169.254.169.254"
+"""Where EC2 instances find what they are; ``Fabric.listen`` can serve it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The nodes' addresses. The gateway leads nowhere but to what listens on it."""
+
+    network: ipaddress.IPv4Network
+    gateway: ipaddress.IPv4Address
 
 
 def run_ip(*commands: str, namespace: Path, force: bool = False) -> None:
@@ -48,14 +60,17 @@ class Fabric:
             return self.path.stat().st_dev != self.path.parent.stat().st_dev
         return False
 
-    def create(self, *, network: ipaddress.IPv4Network, gateway: ipaddress.IPv4Address) -> None:
+    def create(self, network: Network) -> None:
+        gateway = network.gateway
         self.path.touch()
         _in_thread(self._pin_new_namespace)
         run_ip(
             "link set lo up",
             "link add br0 type bridge stp_state 0 mcast_snooping 0",
             f"link set br0 address {mac_of(str(gateway))} addrgenmode none up",
-            f"addr add {gateway}/{network.prefixlen} dev br0",
+            f"addr add {gateway}/{network.network.prefixlen} dev br0",
+            f"addr add {METADATA_ADDRESS}/32 dev lo",
+            "route add unreachable default",
             namespace=self.path,
         )
 
@@ -89,6 +104,10 @@ class Fabric:
     def _pin_new_namespace(self) -> None:
         _boot.unshare(_boot.CLONE_NEWNET)
         _boot.mount(source=f"/proc/self/task/{threading.get_native_id()}/ns/net", target=str(self.path), flags=4096)
+        # A router that has no way says so, every time, and nobody waits; without it packets vanish.
+        with contextlib.suppress(OSError):
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            Path("/proc/sys/net/ipv4/icmp_ratelimit").write_text("0")
 
     def _socket_here(self, kind: int, protocol: int = 0) -> socket.socket:
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)

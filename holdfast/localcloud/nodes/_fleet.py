@@ -11,24 +11,17 @@ import os
 import shutil
 import socket
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import _boot, _host, _proc
 from ._booting import BOOT_TIMEOUT_S, start
-from ._fabric import Fabric, link_name
+from ._fabric import Fabric, Network, link_name
 from ._lock import locked
 from ._node import Node
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
 
 _LOCK_TIMEOUT_S = BOOT_TIMEOUT_S + 10.0
 _KILL_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Settings:
-    network: ipaddress.IPv4Network
-    gateway: ipaddress.IPv4Address
 
 
 class Fleet:
@@ -68,7 +61,7 @@ class Fleet:
             _boot.mount(
                 source="holdfast", target=str(self.directory), kind="tmpfs", flags=_boot.MS_NOSUID, data="mode=755"
             )
-            self.fabric.create(network=wanted.network, gateway=wanted.gateway)
+            self.fabric.create(wanted)
             text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
             write_atomically(path=self._settings_file, text=text)
 
@@ -98,7 +91,7 @@ class Fleet:
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
         return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
 
-    def _settings(self) -> _Settings | None:
+    def _settings(self) -> Network | None:
         try:
             document = json.loads(self._settings_file.read_text())
         except FileNotFoundError:
@@ -159,7 +152,7 @@ class Fleet:
                         spec,
                         directory=directory,
                         fabric=self.fabric,
-                        prefix=settings.network.prefixlen,
+                        network=settings,
                         home=self.home,
                         kept=keep_root,
                         lock=lock,
@@ -172,7 +165,7 @@ class Fleet:
                     raise
                 return self._node(record)
 
-    def _require_open(self, spec: NodeSpec) -> _Settings:
+    def _require_open(self, spec: NodeSpec) -> Network:
         settings = self._settings()
         if settings is None or not self.fabric.exists():
             raise NodeError(f"no network for nodes below {self.home}; open the fleet first")
@@ -208,9 +201,9 @@ class Fleet:
         return Node(record=record, directory=self.directory / record.spec.instance_id, fabric=self.fabric)
 
 
-def _parse(*, network: str, gateway: str) -> _Settings:
+def _parse(*, network: str, gateway: str) -> Network:
     try:
-        parsed = _Settings(network=ipaddress.IPv4Network(network), gateway=ipaddress.IPv4Address(gateway))
+        parsed = Network(network=ipaddress.IPv4Network(network), gateway=ipaddress.IPv4Address(gateway))
     except ValueError as error:
         raise NodeError(f"network must be like 10.1.0.0/16 and gateway an address in it: {error}") from error
     if parsed.gateway not in parsed.network:

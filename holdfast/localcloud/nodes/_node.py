@@ -63,14 +63,17 @@ class Node:
         index = max(i for i, at in enumerate(layers) if f"{path}/".startswith(at.rstrip("/") + "/"))
         return self._directory / "layers" / str(index) / "upper" / path[len(layers[index]) :].lstrip("/")
 
-    def write_file(self, path: str, content: bytes, *, mode: int = 0o644) -> None:
-        """Replace a file of the running node as a whole; its readers never see half of it."""
+    def write_file(self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root") -> None:
+        """Replace a file of the running node as a whole; its readers never see half of it. ``owner``: a user's name."""
         self._require_alive()
         target = self.root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
         temporary.write_bytes(content)
         temporary.chmod(mode)
+        if owner != "root":
+            account = self._account(owner)
+            os.chown(temporary, int(account["uid"]), int(account["gid"]))
         temporary.replace(target)
 
     def read_file(self, path: str) -> bytes:

@@ -38,6 +38,10 @@ _PSEUDO = frozenset({
 _ENGINES = ("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd", "/var/lib/kubelet", "/var/snap")
 _LOGIN_UIDS = range(1000, 60000)  # Debian gives packages 60000-64999 and counts nobody from 65534
 UBUNTU_UID = 1000
+REACHABLE = "/run/holdfast/lustre"
+"""Below it stand file systems that root of the node can mount: DNS name, then mount name."""
+REACHABLE_NFS = "/run/holdfast/nfs"
+"""The same for what is mounted as NFS: DNS name, then exported path."""
 
 
 def _below(path: str, parents: Iterable[str]) -> bool:
@@ -226,7 +230,9 @@ def _directories(accounts: Accounts) -> list[Directory]:
 
 
 def _runtime_directories(accounts: Accounts) -> list[Directory]:
-    found = [_directory("/run/lock", 0o1777)]
+    # Whatever is bound below the second is for root alone: a node's users may use what is mounted, not all that can be.
+    found = [_directory("/run/lock", 0o1777), _directory("/run/holdfast", 0o711)]
+    found += [_directory(path, 0o700) for path in (REACHABLE, REACHABLE_NFS)]
     if accounts.has("munge"):
         found.append(_directory("/run/munge", 0o755, accounts.ids("munge")))
     return found
