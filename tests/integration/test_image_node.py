@@ -29,6 +29,7 @@ def test_python3_is_the_one_that_the_image_says_and_has_yaml(node: Node):
     assert ok(node, "python3", "-c", "import yaml; print(yaml.__version__)", user="ubuntu")
 
 
+@pytest.mark.documented("HP-90")
 def test_ubuntu_has_sudo_without_a_password_and_is_in_dockers_group(node: Node):
     assert ok(node, "sudo", "id", "-un", user="ubuntu") == "root"
     assert "docker" in ok(node, "id", "-nG", "ubuntu").split()

@@ -78,6 +78,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     until(lambda: not with_environment(f"HOLDFAST_SYSTEMD_ROOT={tmp_path}"), "processes are left")
 
 
+@pytest.mark.documented("HP-95")
 def test_a_simple_service_starts_is_told_and_stops(machine: Machine):
     machine.service("a", "ExecStart=/bin/sleep 1000")
     assert machine.run("is-active", "a").returncode == 3
@@ -254,6 +255,7 @@ def test_reload_runs_its_commands_with_the_main_pid(machine: Machine, tmp_path: 
     assert (refused.returncode, "not applicable" in refused.stderr) == (3, True)
 
 
+@pytest.mark.documented("HP-95")
 def test_enable_now_starts_and_disable_now_stops(machine: Machine):
     machine.unit("a.service", "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=multi-user.target\n")
     assert "Created symlink" in machine.run("enable", "--now", "a").stderr

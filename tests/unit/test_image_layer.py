@@ -72,6 +72,7 @@ def test_the_page_about_the_image_lists_every_stand_in():
         assert row in page, f"docs/node-image.md lacks this row:\n{row}"
 
 
+@pytest.mark.documented("HP-94")
 def test_an_interpreter_of_the_path_is_taken_if_it_runs_and_has_the_amis_version(tmp_path: Path):
     program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")
     found = interpreter.find("eks", environ={"PATH": str(tmp_path)})

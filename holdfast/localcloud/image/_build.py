@@ -54,6 +54,7 @@ def build(directory: Path, *, orchestrator: str) -> Image:
         fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
         try:
             _write(fresh, entries)
+            _make_host_key(fresh)
             _compile(fresh, python=programs_python)
             fresh.chmod(0o755)
             fresh.rename(place)
@@ -95,6 +96,14 @@ def _write(root: Path, entries: dict[str, Entry]) -> None:
         if os.geteuid() == 0 and entry.owner != "root":
             uid = owners.get(entry.owner, 0)
             os.chown(target, uid, uid)
+
+
+def _make_host_key(root: Path) -> None:
+    """One for all nodes of a fleet: making one at each boot would take longer than the rest of it."""
+    key = root / "etc/ssh/ssh_host_ed25519_key"
+    if shutil.which("ssh-keygen") and not key.exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "holdfast", "-f", str(key)]
+        subprocess.run(command, check=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
 def _owners() -> dict[str, int]:

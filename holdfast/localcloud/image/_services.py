@@ -85,8 +85,6 @@ ConditionPathExists=!/etc/ssh/sshd_not_to_be_run
 [Service]
 Type=notify
 EnvironmentFile=-/etc/default/ssh
-ExecStartPre=/bin/sh -c '[ -e /etc/ssh/ssh_host_ed25519_key ] || \
-ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key'
 ExecStartPre=/usr/sbin/sshd -t
 ExecStart=/usr/sbin/sshd -D $SSHD_OPTS
 ExecReload=/usr/sbin/sshd -t
@@ -119,6 +117,14 @@ Subsystem sftp internal-sftp
 SSH_SETTINGS = "Include /etc/ssh/ssh_config.d/*.conf\n\nHost *\n    SendEnv LANG LC_*\n"
 
 # No container engine runs in a node; scripts ask whether these two services do.
+SSH_BETWEEN_NODES = """\
+Host ip-* localhost 127.0.0.1
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    LogLevel ERROR
+"""
+"""Nodes come and go under the same names, so their keys are not remembered; AWS's scripts write a file of this name."""
+
 DOCKER = """\
 [Unit]
 Description=Docker Application Container Engine

@@ -1,4 +1,8 @@
-"""What is known about each unit that was started: a JSON record, and a lock that its supervisor holds."""
+"""
+What is known about each unit that was started: a JSON record, and a lock that its supervisor holds.
+
+A record without a supervisor is that of a service which something else has started, as at a node's boot.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def read(root: Root, name: str) -> Record:
     except (FileNotFoundError, ValueError):
         reached = {"active": "active", "sub": "active"} if name in AT_BOOT else {}
         return {**NONE, **reached}
-    if record.get("supervised") and not held(root, name):
+    if (record.get("supervised") or record["main_pid"]) and not held(root, name):
         alive = record["main_pid"] and os.path.exists(f"/proc/{record['main_pid']}")
         if not alive:
             record.update(active="failed", sub="failed", result="resources", main_pid=0)
