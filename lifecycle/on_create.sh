@@ -3,13 +3,27 @@
 # on Slurm, where it has started nothing. It finds a Python and hands over to holdfast_lifecycle beside it.
 set -u
 
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
+case ${BASH_SOURCE[0]} in */*) here=${BASH_SOURCE[0]%/*} ;; *) here=. ;; esac
+case $here in /*) ;; *) here=$PWD/$here ;; esac
+
+# HyperPod uploads this file and nothing else. Its agent looks every three seconds, and a failed instance may be gone
+# at once, so a failure waits a little longer than that.
+log=${HOLDFAST_PROVISIONING_LOG-/var/log/provision/provisioning.log}
+upload_wait_s=5
+if [ -n "$log" ] && [ ! -t 1 ]; then
+    [ -d "${log%/*}" ] || mkdir -p "${log%/*}"
+    exec >>"$log" 2>&1
+fi
 
 for python in "${HOLDFAST_PYTHON:-}" python3 /usr/bin/python3; do
     if [ -n "$python" ] && command -v "$python" >/dev/null 2>&1; then
-        # -S: no site-packages are needed, and looking for them takes as long as the steps.
+        # -S, and not -m: looking for site-packages and for the module would take as long as the steps.
         # A later --hook wins, which is how on_init_complete.sh says its own.
-        PYTHONPATH="$here" exec "$python" -S -m holdfast_lifecycle --hook OnCreate --config "$here/config.json" "$@"
+        run='import sys; from holdfast_lifecycle import main; sys.exit(main(sys.argv[1:]))'
+        PYTHONPATH="$here" "$python" -S -c "$run" --hook OnCreate --config "$here/config.json" "$@"
+        code=$?
+        [ $code -eq 0 ] || [ -z "$log" ] || [ -t 1 ] || sleep $upload_wait_s
+        exit $code
     fi
 done
 

@@ -1,6 +1,8 @@
 #!/bin/bash
 # HyperPod runs this as root on a new Slurm node where a group's LifeCycleConfig has OnInitComplete: after its own
 # configuration of the AMI, so file systems are mounted and Slurm is started.
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
-# Through bash: S3 keeps no modes.
-exec bash "$here/on_create.sh" --hook OnInitComplete "$@"
+case ${BASH_SOURCE[0]} in */*) folder=${BASH_SOURCE[0]%/*} ;; *) folder=. ;; esac
+# Read, not run: S3 keeps no modes.
+set -- --hook OnInitComplete "$@"
+# shellcheck source=/dev/null
+. "$folder/on_create.sh"

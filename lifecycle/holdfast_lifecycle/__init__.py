@@ -2,6 +2,7 @@
 
 from holdfast_lifecycle._bundle import LifecycleError
 from holdfast_lifecycle._context import Context, User, load_context
+from holdfast_lifecycle._main import main
 from holdfast_lifecycle._runner import Result, Runner
 from holdfast_lifecycle._step import Step, StepError, plan
 
@@ -14,5 +15,6 @@ __all__ = [
     "StepError",
     "User",
     "load_context",
+    "main",
     "plan",
 ]

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import secrets
 
 from holdfast_lifecycle._accounts import account
 from holdfast_lifecycle._bundle import AccountingDatabase
@@ -56,6 +55,8 @@ def point_slurmdbd(context: Context) -> bool:
     if database is None:
         if "storagetype" in found:
             return False
+        import secrets  # only here: importing it takes as long as a step
+
         storage = {"StorageHost": "localhost", "StorageUser": _USER, "StoragePass": secrets.token_urlsafe(24)}
     else:
         storage = _outside(database)

@@ -14,7 +14,7 @@ _BEGIN, _END = "# holdfast: begin, written at node creation", "# holdfast: end"
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644, owner: Optional[tuple[int, int]] = None) -> None:
     """Put a file in the place of the old one in one step, on the disk before it is seen."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.tmp")
+    unfinished = _unfinished(path)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123  a descriptor, no path
         os.fchmod(descriptor, mode)
@@ -75,7 +75,7 @@ def fill_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
                 place.mkdir(mode=0o700)
                 os.chown(place, *owner)
         elif path.is_file() and path.suffix != ".new":
-            unfinished = place.with_name(f".{place.name}.tmp")
+            unfinished = _unfinished(place)
             shutil.copy2(path, unfinished)
             os.chown(unfinished, *owner)
             _sync(unfinished)
@@ -96,10 +96,15 @@ def own_folder(folder: Path, *, owner: tuple[int, int]) -> None:
 
 def point_to(link: Path, target: Path) -> None:
     """Make ``link`` a symbolic link to the target in one step."""
-    fresh = link.with_name(f".{link.name}.tmp")
+    fresh = _unfinished(link)
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
     fresh.replace(link)
+
+
+def _unfinished(path: Path) -> Path:
+    """A name that no other process has, on whatever node: several may write the same file of a shared file system."""
+    return path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
 
 
 def _no_sockets(folder: str, names: list[str]) -> list[str]:

@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -123,6 +122,8 @@ def _perform(step: Step, context: Context) -> dict[str, str]:
     except StepError as error:
         return {"outcome": FAILED, "expected": error.expected, "seen": error.seen, "action": error.action}
     except Exception as error:  # noqa: BLE001  the entry point of a process: whatever it was must reach the log
+        import traceback
+
         where = traceback.extract_tb(error.__traceback__)[-1]
         return {
             "outcome": FAILED,

@@ -250,6 +250,9 @@ def slurm_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             program.parent.mkdir(exist_ok=True)
             program.write_text(f"#!/bin/sh\necho '{answer}'\n")
             program.chmod(0o755)
+        if "UP" not in ping:
+            lost = "slurm_load_node error: Unable to contact slurm controller (connect failure)"
+            (tmp_path / "bin" / "sinfo").write_text(f"#!/bin/sh\necho '{lost}' >&2\nexit 1\n")
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
 
     return say

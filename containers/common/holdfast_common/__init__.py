@@ -4,6 +4,8 @@ Standard library only and Python 3.9, because it runs inside every image and on 
 Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from holdfast_common import kinds
 from holdfast_common._events import (
     SOURCES,
@@ -16,9 +18,11 @@ from holdfast_common._events import (
     events_log_group,
     parse_events,
 )
-from holdfast_common._faults import FAULTS, Fault, Remedy, Severity, fault_named
-from holdfast_common._incidents import Incident
-from holdfast_common._timeline import JobTimeline, Phase, Timeline, timeline
+
+if TYPE_CHECKING:
+    from holdfast_common._faults import FAULTS, Fault, Remedy, Severity, fault_named
+    from holdfast_common._incidents import Incident
+    from holdfast_common._timeline import JobTimeline, Phase, Timeline, timeline
 
 __all__ = [
     "FAULTS",
@@ -42,3 +46,18 @@ __all__ = [
     "parse_events",
     "timeline",
 ]
+
+_FROM = {
+    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "fault_named"), "_faults"),
+    "Incident": "_incidents",
+    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "timeline"), "_timeline"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What only readers of events use is loaded on first use: a node that writes them starts without it."""
+    if name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_FROM[name]}"), name)

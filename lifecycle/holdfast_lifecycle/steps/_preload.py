@@ -6,23 +6,27 @@ fetched then. A directory that stands in for Lustre has its files already. Nodes
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from holdfast_lifecycle._context import Context
-from holdfast_lifecycle._preloading import Order
 from holdfast_lifecycle._programs import find_program
 from holdfast_lifecycle._step import CONTROLLER, Step
 from holdfast_lifecycle.steps._fsx import mount_type
+
+if TYPE_CHECKING:
+    from holdfast_lifecycle._preloading import Order
 
 _STATE = "/var/lib/holdfast/preload"
 _LOG = "/var/log/holdfast/preload.log"
 _START_WAIT_S = 10.0
 
 
-def order(context: Context) -> Order:
+def order(context: Context) -> "Order":
     """What the program is told."""
+    from holdfast_lifecycle._preloading import Order  # only where something is fetched, for the sake of all others
+
     return Order(
         folders=tuple(str(context.path(folder)) for folder in context.preload),
         state=str(context.path(_STATE)),
@@ -50,6 +54,8 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
+    import subprocess
+
     find_program("lfs")
     log = context.path(_LOG)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,6 @@
 A script that has succeeded does not run again on the same node unless its content changed.
 """
 
-import hashlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +20,8 @@ def _script(context: Context, name: str) -> Path:
 def _mark(context: Context, name: str) -> Path:
     """The file that says that this content of the script has succeeded here."""
     try:
+        import hashlib  # this and subprocess only where there is a script: importing them takes longer than the step
+
         content = _script(context, name).read_bytes()
     except OSError as error:
         raise StepError(
@@ -37,6 +37,8 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
+    import subprocess
+
     for name in context.scripts:
         mark = _mark(context, name)
         if mark.exists():

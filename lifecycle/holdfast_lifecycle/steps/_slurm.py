@@ -25,11 +25,9 @@ _NO_CONFIGURATION = "configuration source"
 def _look(context: Context) -> tuple[str, bool]:
     """What is wrong, empty when Slurm is ready here; and whether it is that the controller does not know this node."""
     try:
-        ping = run_program("scontrol", "ping", timeout_s=15)
-        if " is UP" not in ping:
-            return f"scontrol ping: {ping.strip() or 'no answer'}", False
         if context.role != COMPUTE:
-            return "", False
+            ping = run_program("scontrol", "ping", timeout_s=15)
+            return ("" if " is UP" in ping else f"scontrol ping: {ping.strip() or 'no answer'}"), False
         host = os.uname().nodename
         state = run_program("sinfo", "--noheader", "--Node", "--nodes", host, "--format", "%T", timeout_s=15).split()
     except StepError as error:
@@ -47,9 +45,10 @@ def _is_unconfigured(context: Context, complaint: str) -> bool:
     """
     Whether commands fail only because slurmd has fetched no configuration for them, the controller being there.
 
-    So it is in custom mode on a node that has no line yet, and on a login node that never gets one.
+    So it is on a node that has no line yet, where slurmd does not stay up whoever starts it, and on a login node in
+    custom mode, which never gets one.
     """
-    if context.role == CONTROLLER or not context.starts_slurm or _NO_CONFIGURATION not in complaint:
+    if context.role == CONTROLLER or _NO_CONFIGURATION not in complaint:
         return False
     try:
         with socket.create_connection((context.controller_address, _PORT), timeout=5):
@@ -65,7 +64,7 @@ def check(context: Context) -> bool:
 def apply(context: Context) -> None:
     """Wait: the daemons need a moment to find each other."""
     began = time.monotonic()
-    pause_s = 0.05
+    pause_s = 0.2
     while True:
         complaint, is_unknown = _look(context)
         if not complaint or time.monotonic() > began + (_UNKNOWN_WAIT_S if is_unknown else _WAIT_S):
