@@ -4,6 +4,7 @@ The deployed truth, read from AWS APIs and from Slurm, never from the environmen
 Gathers what the commands show; how it looks is theirs.
 """
 
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -268,7 +269,7 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str
     script = "sinfo -h -N -o 'N|%N|%T' ; squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
-    except (CommandError, OSError):
+    except (CommandError, OSError, subprocess.TimeoutExpired):
         return {}, []
     rows = [line.split("|") for line in answer.stdout.splitlines()]
     states = {row[1]: row[2] for row in rows if row[0] == "N"}

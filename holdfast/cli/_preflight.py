@@ -11,11 +11,16 @@ PROGRAMS = {
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
     "sbatch": "slurm-client",
+    "slurmdbd": "slurmdbd slurm-wlm-mysql-plugin",
+    "mariadbd": "mariadb-server-core",
+    "mariadb": "mariadb-client-core",
     "munged": "munge",
+    "sshd": "openssh-server",
+    "sudo": "sudo",
     "ip": "iproute2",
     "nsenter": "util-linux",
 }
-"""Program and the Debian package it comes in."""
+"""Program and the Debian packages it needs."""
 
 MIN_FREE_GIB = 3.0
 

@@ -6,6 +6,7 @@ deploys. Running it again brings everything back to what the file says, after a 
 """
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,12 @@ from holdfast.localcloud import LocalCloud, from_environment
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
+
+NODES_TIMEOUT_S = 3600.0
+"""Longer than the attempts that HyperPod makes take, each with a script that hangs."""
+NODES_POLL_S = 0.25
+GIVEN_UP_AFTER_S = 5.0
+"""A failed instance that HyperPod tries again is gone sooner."""
 
 
 def up(
@@ -155,8 +162,25 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
         try:
             cdk.wait(child, what="cdk deploy", progress=watch.look)
         except CommandError as error:
-            raise CommandError(watch.why_it_failed() or str(error), exit_code=1) from None
+            told = [watch.why_it_failed() or str(error)]
+            # AWS's message names the instance, not the cause, and its logs go with what was begun.
+            told += local.node_failures() if embedded else []
+            raise CommandError("\n".join(told), exit_code=1) from None
         watch.look()
+    if embedded:
+        with step("wait for the nodes") as progress:
+            failed = watch.wait_for_nodes(progress)
+            if failed:
+                raise CommandError("\n".join([*failed, *local.node_failures()]), exit_code=1)
+
+
+def _said_of(node: dict[str, Any]) -> str:
+    status = node["InstanceStatus"]
+    said = f": {status['Message']}" if status.get("Message") else ""
+    return (
+        f"instance {node['InstanceId']} of instance group {node['InstanceGroupName']} did not come into service, "
+        f"it is {status['Status']}{said}"
+    )
 
 
 def _start_local_cloud(local: LocalCloud, *, region: str) -> None:
@@ -192,6 +216,26 @@ class _DeploymentWatch:
             words.append(f"{running} of {len(nodes)} nodes running")
         self._progress.update(", ".join(words) or "nothing changed")
 
+    def wait_for_nodes(self, progress: Step) -> list[str]:
+        """
+        Return when all nodes run: with continuous provisioning they come after the cluster is in service, or never.
+
+        Returns:
+            What HyperPod says of nodes that it has given up, a line each.
+        """
+        failing_since: dict[str, float] = {}
+        deadline = time.monotonic() + NODES_TIMEOUT_S
+        while True:
+            nodes, now = self._nodes(), time.monotonic()
+            waiting = [node for node in nodes if node["InstanceStatus"]["Status"] != "Running"]
+            progress.update(f"{len(nodes) - len(waiting)} of {len(nodes)} running")
+            failed = [node for node in waiting if node["InstanceStatus"]["Status"] == "Failure"]
+            failing_since = {name: failing_since.get(name, now) for name in (node["InstanceId"] for node in failed)}
+            given_up = [node for node in failed if now - failing_since[node["InstanceId"]] > GIVEN_UP_AFTER_S]
+            if not waiting or given_up or now > deadline:
+                return [_said_of(node) for node in given_up or waiting]
+            time.sleep(NODES_POLL_S)
+
     def why_it_failed(self) -> str:
         """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""
         failures = [
@@ -208,13 +252,13 @@ class _DeploymentWatch:
     def _events(self) -> list[dict[str, Any]]:
         from botocore.exceptions import ClientError
 
+        pages = self._context.client("cloudformation").get_paginator("describe_stack_events")
         try:
-            answer = self._context.client("cloudformation").describe_stack_events(
-                StackName=self._context.session.stack_name
-            )
+            # All of them: what failed lies some pages before the end of the rollback.
+            found = pages.paginate(StackName=self._context.session.stack_name).build_full_result()
         except ClientError:
             return []
-        events: list[dict[str, Any]] = answer["StackEvents"]
+        events: list[dict[str, Any]] = found["StackEvents"]
         return events
 
     def _nodes(self) -> list[dict[str, Any]]:

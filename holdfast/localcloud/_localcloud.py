@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud import _process
+from holdfast_common import kinds, parse_events
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
@@ -124,6 +125,19 @@ class LocalCloud:
         for name in (HYPERPOD, AWS):
             _process.stop(name=name, home=self.home)
 
+    def node_failures(self) -> list[str]:
+        """Why instances failed since the control plane started: a line for each reason."""
+        try:
+            text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
+        except OSError:
+            return []
+        events = parse_events(line[line.index("{") :] for line in text.splitlines() if "{" in line).events
+        nodes: dict[str, list[str]] = {}
+        for event in events:
+            if event.kind == kinds.NODE_FAILED:
+                nodes.setdefault(event.evidence, []).append(event.node)
+        return [f"{_instances(names)}: {evidence}" for evidence, names in nodes.items()]
+
     def remove(self) -> None:
         """End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash."""
         from holdfast.localcloud.nodes import Fleet
@@ -133,6 +147,11 @@ class LocalCloud:
             return
         Fleet(home=self.home).close()
         shutil.rmtree(self.home)
+
+
+def _instances(names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"instance {names[0]}{more}"
 
 
 def from_environment() -> LocalCloud:

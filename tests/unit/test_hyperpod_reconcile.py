@@ -111,7 +111,7 @@ def test_a_cluster_is_in_service_once_all_run_and_slurm_is_settled() -> None:
     assert decide(Observed(cluster=cluster("Creating"), health=ALIVE, slurm_settled=False)) == []
 
 
-def test_a_failed_creation_names_every_failed_instance() -> None:
+def test_a_failed_creation_names_one_instance_and_says_that_there_may_be_more() -> None:
     observed = Observed(
         cluster=cluster("Creating", "Failure", "Failure"),
         health=ALIVE,
@@ -119,8 +119,8 @@ def test_a_failed_creation_names_every_failed_instance() -> None:
     )
     (action,) = decide(observed)
     message = (
-        "instance i-0 of instance group workers: exit code 3 in step users; "
-        "instance i-1 of instance group workers: exit code 1"
+        'Instance i-0 failed to provision with the following error: "exit code 3 in step users" '
+        "Note that multiple instances may be impacted."
     )
     assert action == SetStatus(arn=ARN, status="Failed", message=message)
 
@@ -137,7 +137,9 @@ def test_a_failure_waits_a_little_for_others_to_be_named_with_it() -> None:
 def test_a_failed_update_rolls_back_to_the_instances_before_it() -> None:
     updating = cluster("Updating", "Running", "Failure")
     (begin,) = decide(Observed(cluster=updating, health=ALIVE, settled=frozenset({"i-0"}), failures={"i-1": "no"}))
-    assert begin == SetStatus(arn=ARN, status="RollingBack", message="instance i-1 of instance group workers: no")
+    assert isinstance(begin, SetStatus)
+    assert begin.status == "RollingBack"
+    assert begin.message.startswith('Instance i-1 failed to provision with the following error: "no"')
     rolling = cluster("RollingBack", "Running", "Failure")
     assert decide(Observed(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(arn=ARN, instance_id="i-1")]
     done = cluster("RollingBack", "Running")
@@ -178,3 +180,61 @@ def test_with_continuous_provisioning_what_never_ran_is_tried_again_three_times(
 
     assert again == [Replace(arn=ARN, instance_id="i-1", cause="no")]
     assert tired == []
+
+
+def of_slurm(controller: str, login: str, worker: str, *, status: str = "Creating", **settings: Any) -> Cluster:
+    kinds = {"head": "Controller", "door": "Login", "workers": "Compute"}
+    groups = tuple(
+        Group(name=name, instance_type="ml.c5.xlarge", slurm_role=kind, on_create="on_create.sh")
+        for name, kind in kinds.items()
+    )
+    instances = tuple(
+        Instance(instance_id=f"i-{name}", group=name, address=f"10.1.0.{10 + number}", status=one)
+        for number, (name, one) in enumerate(zip(kinds, (controller, login, worker), strict=True))
+    )
+    return Cluster(arn=ARN, name="dev", status=status, groups=groups, instances=instances, **settings)
+
+
+def prepared(observed: Observed) -> list[str]:
+    return [action.instance_id for action in decide(observed) if isinstance(action, Prepare)]
+
+
+@pytest.mark.parametrize(
+    ("controller", "login"), [("Pending", "Pending"), ("Running", "Pending"), ("Pending", "Running")]
+)
+def test_a_continuous_cluster_waits_for_controller_and_login(controller: str, login: str) -> None:
+    waiting = Observed(cluster=of_slurm(controller, login, "Pending", continuous=True))
+    assert not [action for action in decide(waiting) if isinstance(action, SetStatus)]
+    assert "i-workers" in prepared(waiting)
+
+
+def test_a_continuous_cluster_is_in_service_before_its_workers() -> None:
+    ready = Observed(cluster=of_slurm("Running", "Running", "Pending", continuous=True))
+    assert decide(ready) == [SetStatus(arn=ARN, status="InService")]
+    plain = Observed(cluster=of_slurm("Running", "Running", "Pending"))
+    assert prepared(plain) == ["i-head", "i-door", "i-workers"]
+
+
+def test_a_failed_script_of_a_controller_fails_a_continuous_cluster_for_good() -> None:
+    failed = of_slurm("Failure", "Running", "Running", continuous=True)
+    known = {"failures": {"i-head": "exit code 3"}, "health": dict.fromkeys(["i-head"], Health.ALIVE)}
+    (given_up,) = decide(Observed(cluster=failed, scripts_failed=frozenset({"i-head"}), **known))
+    assert isinstance(given_up, SetStatus)
+    assert given_up.status == "Failed"
+    assert "Instance i-head failed to provision" in given_up.message
+
+
+def test_a_controller_that_failed_otherwise_is_tried_again_with_continuous_provisioning() -> None:
+    failed = of_slurm("Failure", "Running", "Running", continuous=True)
+    health = dict.fromkeys(["i-head", "i-door", "i-workers"], Health.ALIVE)
+    observed = Observed(cluster=failed, failures={"i-head": "its network failed"}, health=health)
+    assert decide(observed) == [Replace(arn=ARN, instance_id="i-head", cause="its network failed")]
+
+
+def test_a_failed_script_of_a_worker_is_tried_again_and_the_cluster_goes_on() -> None:
+    serving = of_slurm("Running", "Running", "Failure", continuous=True, status="InService")
+    health = dict.fromkeys(["i-head", "i-door", "i-workers"], Health.ALIVE)
+    observed = Observed(
+        cluster=serving, failures={"i-workers": "no"}, scripts_failed=frozenset({"i-workers"}), health=health
+    )
+    assert decide(observed) == [Replace(arn=ARN, instance_id="i-workers", cause="no")]

@@ -54,13 +54,29 @@ def test_a_described_cluster_is_parsed() -> None:
     assert [(mount.dns_name, mount.mount_path) for mount in workers.mounts] == [("fs-1.fsx", "/fsx")]
 
 
+@pytest.mark.documented("HP-13")
+def test_file_systems_without_a_mount_path_are_at_fsx_and_home() -> None:
+    storage = [
+        {"FsxLustreConfig": {"DnsName": "fs-1.fsx", "MountName": "abcd"}},
+        {"FsxOpenZfsConfig": {"DnsName": "fs-2.fsx"}},
+        {"EbsVolumeConfig": {"VolumeSizeInGB": 500}},
+    ]
+    group = {"InstanceGroupName": "workers", "InstanceStorageConfigs": storage}
+    parsed = parse_cluster({**DESCRIBED, "InstanceGroups": [group]}, nodes=[])
+    assert [(mount.mount_path, mount.mount_name) for mount in parsed.group("workers").mounts] == [
+        ("/fsx", "abcd"),
+        ("/home", "fsx"),
+    ]
+
+
 def test_slurm_conf_names_the_controller_the_nodes_and_the_partitions() -> None:
     conf = slurm_conf(cluster(), machine=MACHINE)
     lines = conf.splitlines()
     assert "SlurmctldHost=ip-10-1-0-10(10.1.0.10)" in lines
     assert "NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 CPUs=2 RealMemory=2000 State=UNKNOWN" in lines
-    assert lines[-2] == ("PartitionName=train Nodes=ip-10-1-0-11,ip-10-1-0-12 Default=YES MaxTime=INFINITE State=UP")
-    assert lines[-1] == 'PartitionName=dev Nodes="" Default=NO MaxTime=INFINITE State=UP'
+    both = "Nodes=ip-10-1-0-11,ip-10-1-0-12"
+    assert lines[-2] == f"PartitionName=dev {both} Default=YES MaxTime=INFINITE State=UP"
+    assert lines[-1] == f"PartitionName=train {both} Default=NO MaxTime=INFINITE State=UP"
     assert node_names(conf) == {"ip-10-1-0-11", "ip-10-1-0-12"}
 
 

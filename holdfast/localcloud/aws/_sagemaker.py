@@ -59,6 +59,9 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         self._plane = plane
         self._notices = Notices(client=client)
         plane.join(self)
+        if not plane.simulated:
+            # The largest of all service models; whoever creates a cluster need not wait for it.
+            threading.Thread(target=client, args=("ec2",), name="clients", daemon=True).start()
 
     def create_cluster(
         self, *, ClusterName: str, Tags: list[dict[str, str]] | None = None, **settings: Any

@@ -205,9 +205,11 @@ class NodeOperations(Reports):
             in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
             return in_use, f"Node '{node.instance_id}' already has a {node.request} in progress."
         group = cluster.groups.get(node.group, {})
+        if action != "reboot" and group.get("SlurmConfig", {}).get("NodeType") == "Controller":
+            # "NODE_ID_IN_USE" for a deletion (guide, "Scale down a cluster"). For a replacement the code is assumed.
+            code = "NodeIdInUse" if action == "delete" else "InvalidInstanceStatus"
+            return code, f"Node '{node.instance_id}' is a Slurm controller and cannot be {action}d."
         if action == "delete":
-            if group.get("SlurmConfig", {}).get("NodeType") == "Controller":
-                return "InvalidNodeStatus", f"Node '{node.instance_id}' is a Slurm controller and cannot be deleted."
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
         self._tell(

@@ -9,7 +9,7 @@ import logging
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.hyperpod._batch import Batcher
 from holdfast.localcloud.hyperpod._model import (
+    LUSTRE,
+    OPENZFS,
     Association,
     Cluster,
     FileSystem,
@@ -30,6 +32,7 @@ from holdfast.localcloud.hyperpod._model import (
 
 DEFAULT_REGION = "us-west-2"
 WATCH_TIMEOUT_S = 10
+S3_ATTEMPTS = 3
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +54,12 @@ class Aws:
             proxies={},
             s3={"addressing_style": "path"},
         )
-        make: Callable[[str], Any] = lambda name: session.client(name, endpoint_url=endpoint, config=config)  # noqa: E731
+        # Boots wait for S3: the mode and the number of attempts are those of the SDK's "standard" retries.
+        patient = config.merge(Config(retries={"mode": "standard", "total_max_attempts": S3_ATTEMPTS}))
+
+        def make(name: str) -> Any:
+            return session.client(name, endpoint_url=endpoint, config=patient if name == "s3" else config)
+
         self.sagemaker = make("sagemaker")
         self.fsx = make("fsx")
         self.s3 = make("s3")
@@ -85,16 +93,17 @@ class Aws:
             address = str(node["NodeDetails"]["PrivatePrimaryIp"])
         return address
 
-    def vpc_cidr(self, subnets: Sequence[str]) -> str:
-        """The address range of the VPC that these subnets are in."""
+    def place_of(self, subnets: Sequence[str]) -> tuple[str, str]:
+        """The address range of the VPC that these subnets are in, and the zone of the first."""
         described = self.ec2.describe_subnets(SubnetIds=[subnets[0]])["Subnets"][0]
-        return str(self.ec2.describe_vpcs(VpcIds=[described["VpcId"]])["Vpcs"][0]["CidrBlock"])
+        vpc = self.ec2.describe_vpcs(VpcIds=[described["VpcId"]])["Vpcs"][0]
+        return str(vpc["CidrBlock"]), str(described["AvailabilityZone"])
 
     def file_systems(self) -> list[FileSystem]:
-        """Every Lustre file system."""
+        """Every file system of Lustre or OpenZFS."""
         pages = self.fsx.get_paginator("describe_file_systems").paginate()
         described = [one for page in pages for one in page["FileSystems"]]
-        return [parse_file_system(one) for one in described if one.get("FileSystemType", "LUSTRE") == "LUSTRE"]
+        return [parse_file_system(one) for one in described if one.get("FileSystemType", LUSTRE) in (LUSTRE, OPENZFS)]
 
     def associations(self) -> list[Association]:
         """Every data repository association in use."""

@@ -20,7 +20,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud import containers
 from holdfast.localcloud.hyperpod import _reconcile
+from holdfast.localcloud.hyperpod._accounting import Accounting
 from holdfast.localcloud.hyperpod._aws import Aws, Plane, Report, Waker
+from holdfast.localcloud.hyperpod._daemons import FORM_TIMEOUT_S
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
 from holdfast.localcloud.hyperpod._forward import Forwarder
 from holdfast.localcloud.hyperpod._health import Watch
@@ -28,20 +30,21 @@ from holdfast.localcloud.hyperpod._instances import Procedure
 from holdfast.localcloud.hyperpod._lifecycle import TIMEOUT_S, Bundles
 from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
+from holdfast.localcloud.hyperpod._metadata import PORT as METADATA_PORT
+from holdfast.localcloud.hyperpod._metadata import Metadata
 from holdfast.localcloud.hyperpod._model import FAILED, FAILURE, IN_SERVICE, ROLLING_BACK, Cluster, Instance
-from holdfast.localcloud.hyperpod._node_files import EVENTS
+from holdfast.localcloud.hyperpod._node_files import instance_metadata
 from holdfast.localcloud.hyperpod._reach import Reach
 from holdfast.localcloud.hyperpod._reconcile import Action, Health, Observed
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
-from holdfast.localcloud.hyperpod._tools import Tools
-from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, Tools
+from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node, NodeError
 from holdfast_common import kinds
 
 IDLE_S = 1.0
 REFRESH_S = 5.0
 THREADS = 80
-EMBEDDED_PORT = 5710
 
 _log = logging.getLogger(__name__)
 
@@ -60,9 +63,22 @@ class ControlPlane:
     Args:
         endpoint: Of the embedded AWS.
         lifecycle_timeout_s: Bound on a lifecycle script. Default: 600 s.
+        node_line_delay_s: Between the script of a node that joins a running cluster and its line in slurm.conf; on AWS
+            it can be minutes. Default: 0 s.
+        form_timeout_s: How long instances wait for Slurm's controller, "the expected time" that AWS does not name.
+            Default: 40 s.
     """
 
-    def __init__(self, *, home: Path, endpoint: str, region: str, lifecycle_timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        *,
+        home: Path,
+        endpoint: str,
+        region: str,
+        lifecycle_timeout_s: float = TIMEOUT_S,
+        node_line_delay_s: float = 0.0,
+        form_timeout_s: float = FORM_TIMEOUT_S,
+    ) -> None:
         self._home = home
         self._endpoint = endpoint
         self._waker = Waker()
@@ -77,6 +93,8 @@ class ControlPlane:
         self._clusters: list[Cluster] = []
         self._requests: dict[str, str] = {}
         self._forwarder: Forwarder | None = None
+        self._metadata: Metadata | None = None
+        self._region, self._zone = region, ""
         aws = Aws(endpoint=endpoint, region=region)
         shipper = LogShipper(logs=aws.logs)
         self._tools = Tools(
@@ -89,7 +107,11 @@ class ControlPlane:
             shipper=shipper,
             memory=Memory(path=home / "hyperpod" / "memory.json"),
             bundles=Bundles(s3=aws.s3, directory=home / "hyperpod" / "bundles"),
+            accounting=Accounting(directory=home / "hyperpod" / "accounting"),
             lifecycle_timeout_s=lifecycle_timeout_s,
+            node_line_delay_s=node_line_delay_s,
+            region=region,
+            form_timeout_s=form_timeout_s,
             containers=containers.prepare(home=home),
         )
         self._watch = Watch(on_change=self._waker.wake)
@@ -105,10 +127,15 @@ class ControlPlane:
         watcher = threading.Thread(target=self._watch_service, name="service", daemon=True)
         watcher.start()
         self._storage.start()
+        self._tools.accounting.prepare()
+        self._tools.prepare_image()
         on_ready()
         try:
             while not self._stopping.is_set():
+                began = time.monotonic()
                 self._step()
+                # A storm of changes is looked at now and then, and leaves the machine to those who cause it.
+                self._stopping.wait(time.monotonic() - began)
                 self._waker.wait(timeout_s=IDLE_S)
         finally:
             self._close()
@@ -129,6 +156,8 @@ class ControlPlane:
         self._reach.stop()
         if self._forwarder:
             self._forwarder.stop()
+        if self._metadata:
+            self._metadata.stop()
         self._tools.tailer.stop()
         self._tools.shipper.stop()
 
@@ -179,6 +208,7 @@ class ControlPlane:
         clusters = self._tools.aws.clusters()
         self._tools.file_systems = self._tools.aws.file_systems()
         self._requests, self._clusters, self._refreshed = requests, clusters, time.monotonic()
+        self._tools.statuses = {cluster.arn: cluster.status for cluster in clusters}
         self._tools.memory.forget(keep=frozenset(cluster.arn for cluster in clusters))
         if clusters and self._forwarder is None:
             self._open_fleet(clusters[0])
@@ -186,7 +216,7 @@ class ControlPlane:
             self._close_fleet()
 
     def _open_fleet(self, cluster: Cluster) -> None:
-        network = self._tools.aws.vpc_cidr(cluster.subnets) if cluster.subnets else ""
+        network, self._zone = self._tools.aws.place_of(cluster.subnets) if cluster.subnets else ("", "")
         if not network:
             if not cluster.instances:
                 return
@@ -194,6 +224,7 @@ class ControlPlane:
         gateway = str(ipaddress.ip_network(network)[1])
         try:
             self._tools.fleet.open(network=network, gateway=gateway)
+            self._tools.gateway = gateway
             listener = self._tools.fleet.listen(address=gateway, port=EMBEDDED_PORT)
         except NodeError as error:
             _log.error("nodes of cluster %s cannot be booted: %s", cluster.name, error)
@@ -201,6 +232,9 @@ class ControlPlane:
         target = urlsplit(self._endpoint)
         self._forwarder = Forwarder(listener=listener, host=target.hostname or "127.0.0.1", port=target.port or 80)
         self._forwarder.start()
+        metadata = self._tools.fleet.listen(address=METADATA_ADDRESS, port=METADATA_PORT)
+        self._metadata = Metadata(listener=metadata, lookup=self._instance_metadata)
+        self._metadata.start()
         self._reach.start(self._tools.fleet.pinger())
 
     def _close_fleet(self) -> None:
@@ -209,7 +243,19 @@ class ControlPlane:
             self._reach.stop()
             self._forwarder.stop()
             self._forwarder = None
+        if self._metadata is not None:
+            self._metadata.stop()
+            self._metadata = None
         self._tools.fleet.close()
+        self._tools.forget_images()
+
+    def _instance_metadata(self, address: str) -> dict[str, str] | None:
+        """What the instance with this address is, for its metadata service."""
+        for cluster in self._clusters:
+            for one in cluster.instances:
+                if one.address == address:
+                    return instance_metadata(cluster, one, region=self._region, zone=self._zone)
+        return None
 
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
         with self._busy_lock:
@@ -222,8 +268,7 @@ class ControlPlane:
                 silent = known is Health.ALIVE and self._reach.is_silent(node)
                 health[one.instance_id] = Health.SILENT if silent else known
                 if one.instance_id not in busy:
-                    path = node.outside(EVENTS)
-                    self._tools.tailer.follow(instance_id=one.instance_id, cluster=cluster.name, path=path)
+                    self._tools.follow(node, cluster=cluster, group=one.group)
         with self._tools.memory.change(cluster.arn) as memory:
             if cluster.status == IN_SERVICE:
                 memory.settled = sorted(
@@ -240,6 +285,7 @@ class ControlPlane:
                 settled=frozenset(memory.settled),
                 attempts=dict(memory.attempts),
                 failures=dict(memory.failures),
+                scripts_failed=frozenset(memory.scripts_failed),
                 failing_for_s=self._failing_for(cluster, settled=memory.settled),
                 rollback_message=memory.rollback_message,
             )

@@ -1,8 +1,9 @@
 """
-Events on their way to the cluster's log group: the control plane's own, and those in the event files of nodes.
+Events on their way to the cluster's log group: the control plane's own, and those in the files of nodes.
 
-A node's file is read from outside the node, so what a node wrote before it died is not lost. How far a file was
-shipped is what its stream holds already: nothing has to be remembered, and no line is put twice.
+Two files of a node are shipped: its events, and provisioning.log, as the CloudWatch agent of HyperPod's images does
+(SageMaker developer guide, FAQ). A file is read from outside the node, so what a node wrote before it died is not lost.
+How far a file was shipped is what its stream holds already: nothing has to be remembered, and no line is put twice.
 """
 
 import json
@@ -16,10 +17,19 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.hyperpod._logs import Line, LogShipper, now_ms
+from holdfast.localcloud.hyperpod._model import Cluster
 from holdfast_common import Event, events_log_group
 
 OWN_STREAM = "control-plane"
-TAIL_S = 0.15
+TAIL_S = 0.25
+PROVISIONING_LOG_S = 3.0
+"""As the CloudWatch agent of HyperPod's images is set (force_flush_interval, same FAQ)."""
+CHUNK_BYTES = 1 << 20
+LAST_CHUNKS = 64
+"""Of a node that is gone; what lies beyond is lost with its disk."""
+MOST_WAITING_LINES = 20_000
+MOST_LOG_BYTES = 4 << 20
+"""Of a provisioning.log; the embedded AWS keeps all logs in memory."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,36 +72,55 @@ class EventSink:
 
 @dataclass(kw_only=True)
 class Tail:
-    """One node's event file."""
+    """One file of a node."""
 
     path: Path
     group: str
     stream: str
+    is_events: bool = True
+    """Lines carry their own time. Default: True"""
+    most_bytes: int | None = None
+    """What lies beyond is not shipped, and a last line says so. None: all is."""
+    every_s: float = 0.0
+    """Between two looks. Default: as often as there are looks."""
+    next_at: float = 0.0
     to_skip: int | None = None
     """Lines that the stream has already. None: not asked yet."""
     offset: int = 0
     torn: bytes = field(default=b"")
+    is_cut_off: bool = False
 
     def read(self) -> list[str]:
         """Complete lines that were not read before."""
+        most = CHUNK_BYTES if self.most_bytes is None else min(CHUNK_BYTES, self.most_bytes - self.offset)
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
-                data = file.read()
+                data = file.read(max(most, 1))
         except (FileNotFoundError, NotADirectoryError):
             return []
+        if most <= 0:
+            return self._cut_off() if data else []
         self.offset += len(data)
         *lines, self.torn = (self.torn + data).split(b"\n")
+        if len(self.torn) > CHUNK_BYTES:
+            lines, self.torn = [*lines, self.torn], b""
         return [line.decode(errors="replace") for line in lines if line.strip()]
+
+    def _cut_off(self) -> list[str]:
+        if self.is_cut_off:
+            return []
+        self.is_cut_off, self.torn = True, b""
+        return [f"[holdfast] the log goes on, on the node only: it has more than {self.most_bytes} bytes"]
 
 
 class Tailer:
-    """One thread that reads every node's event file and ships what is new."""
+    """One thread that reads these files of every node and ships what is new."""
 
     def __init__(self, *, shipper: LogShipper) -> None:
         self._shipper = shipper
         self._lock = threading.Lock()
-        self._tails: dict[str, Tail] = {}
+        self._tails: dict[str, tuple[Tail, ...]] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tail", daemon=True)
 
@@ -103,18 +132,47 @@ class Tailer:
         self._thread.join(5.0)
         self._poll()
 
-    def follow(self, *, instance_id: str, cluster: str, path: Path) -> None:
-        """Ship this file from now on; a no-op for one that is followed."""
+    def follow(
+        self,
+        *,
+        instance_id: str,
+        cluster: Cluster,
+        group: str,
+        events: Path,
+        provisioning_log: Path,
+        is_new: bool = False,
+    ) -> None:
+        """
+        Ship these files of an instance from now on; a no-op for one that is followed.
+
+        Args:
+            is_new: Nothing of it was ever shipped. Default: its streams are asked what they have.
+        """
+        to_skip = 0 if is_new else None
         with self._lock:
-            if instance_id not in self._tails or self._tails[instance_id].path != path:
-                self._tails[instance_id] = Tail(path=path, group=events_log_group(cluster), stream=instance_id)
+            if instance_id in self._tails and self._tails[instance_id][0].path == events:
+                return
+            self._tails[instance_id] = (
+                Tail(path=events, group=events_log_group(cluster.name), stream=instance_id, to_skip=to_skip),
+                Tail(
+                    path=provisioning_log,
+                    group=f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}",
+                    stream=f"LifecycleConfig/{group}/{instance_id}",
+                    is_events=False,
+                    most_bytes=MOST_LOG_BYTES,
+                    every_s=PROVISIONING_LOG_S,
+                    next_at=time.monotonic() + PROVISIONING_LOG_S,
+                    to_skip=to_skip,
+                ),
+            )
 
     def finish(self, *, instance_id: str) -> None:
-        """Ship the rest of a file whose node is gone, and let go of it."""
+        """Ship the rest of the files of a node that is gone, and let go of them."""
         with self._lock:
-            tail = self._tails.pop(instance_id, None)
-            if tail:
-                self._ship(tail)
+            for tail in self._tails.pop(instance_id, ()):
+                for _ in range(LAST_CHUNKS):
+                    if not self._ship(tail):
+                        break
 
     def _run(self) -> None:
         while not self._stopping.wait(TAIL_S):
@@ -122,24 +180,36 @@ class Tailer:
 
     def _poll(self) -> None:
         with self._lock:
-            for tail in self._tails.values():
-                self._ship(tail)
+            now = time.monotonic()
+            for tails in self._tails.values():
+                for tail in tails:
+                    if tail.next_at <= now:
+                        before = tail.offset
+                        self._ship(tail)
+                        is_behind = tail.offset - before == CHUNK_BYTES
+                        tail.next_at = now if is_behind else now + tail.every_s
 
-    def _ship(self, tail: Tail) -> None:
+    def _ship(self, tail: Tail) -> bool:
+        """Whether something was read. A stream whose lines still wait is left, so any file takes bounded memory."""
+        if self._shipper.waiting(group=tail.group, stream=tail.stream) > MOST_WAITING_LINES:
+            return False
         if tail.to_skip is None:
             if not tail.path.exists():
-                return
+                return False
             try:
                 tail.to_skip = self._shipper.count(group=tail.group, stream=tail.stream)
             except (ClientError, BotoCoreError) as error:
-                _log.warning("events of %s wait: %s", tail.stream, error)
-                return
+                _log.warning("log lines of %s wait: %s", tail.stream, error)
+                return False
+        before = tail.offset
         lines = tail.read()
         skipped = min(tail.to_skip, len(lines))
         tail.to_skip -= skipped
         if lines[skipped:]:
-            stamped = [stamp(line, otherwise=now_ms) for line in lines[skipped:]]
+            read = lines[skipped:]
+            stamped = [stamp(line, otherwise=now_ms) if tail.is_events else (now_ms(), line) for line in read]
             self._shipper.put(group=tail.group, stream=tail.stream, lines=stamped)
+        return tail.offset > before
 
 
 def stamp(line: str, *, otherwise: Callable[[], int]) -> Line:

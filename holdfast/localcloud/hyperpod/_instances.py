@@ -8,35 +8,71 @@ next decision goes on.
 import logging
 import secrets
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.localcloud.hyperpod import _ami, _daemons
 from holdfast.localcloud.hyperpod._aws import Report
-from holdfast.localcloud.hyperpod._lifecycle import Script, folder_of
-from holdfast.localcloud.hyperpod._logs import now_ms
+from holdfast.localcloud.hyperpod._lifecycle import LifecycleError, Script
 from holdfast.localcloud.hyperpod._lustre import ensure_directory
+from holdfast.localcloud.hyperpod._messages import (
+    CONTROLLER_NOT_READY,
+    completed,
+    provisioning_failed,
+    rebooting,
+    replacing,
+    script_event,
+    script_failed,
+    script_missing,
+)
 from holdfast.localcloud.hyperpod._model import (
+    COMPUTE,
+    CONTROLLER,
+    CREATING,
     DELETING,
     FAILURE,
+    IN_SERVICE,
+    LOGIN,
     NOT_FOUND,
+    OPENZFS,
     PENDING,
     RUNNING,
+    UPDATING,
     Cluster,
+    FileSystem,
+    FsxMount,
+    Group,
     Instance,
 )
 from holdfast.localcloud.hyperpod._node_files import (
-    EVENTS,
+    AWS_SETTINGS,
+    LIFE_CYCLE_CONFIG,
+    PROVISIONING_LOG,
+    PROVISIONING_PARAMETERS,
     RESOURCE_CONFIG,
+    client_environment,
     hosts,
     job_environment,
+    life_cycle_config,
+    provisioning_parameters,
     resource_config,
     task_prolog,
 )
-from holdfast.localcloud.hyperpod._slurm_conf import TASK_PROLOG
+from holdfast.localcloud.hyperpod._slurm_conf import PLUGSTACK_CONF, TASK_PROLOG
 from holdfast.localcloud.hyperpod._state import Return
-from holdfast.localcloud.hyperpod._tools import KNOWN_FAILURES, Tools, munge_key
-from holdfast.localcloud.nodes import FileSpec, Mount, Node, NodeError, NodeSpec, python_mounts
+from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, KNOWN_FAILURES, Tools, munge_key
+from holdfast.localcloud.nodes import (
+    REACHABLE,
+    REACHABLE_NFS,
+    FileSpec,
+    Mount,
+    Node,
+    NodeError,
+    NodeSpec,
+    python_mounts,
+)
 from holdfast_common import fault_named, kinds
 
 TRAINING_ENVIRONMENT = "/opt/holdfast/env"
@@ -58,23 +94,28 @@ class Procedure:
     def role(self) -> str:
         return self.cluster.group(self.instance.group).slurm_role
 
+    @property
+    def _group(self) -> Group:
+        return self.cluster.group(self.instance.group)
+
     # --- prepare
 
     def prepare(self, *, afresh: bool) -> None:
-        """Boot, Slurm, lifecycle scripts, in service; or Failure with the reason."""
+        """Boot, AMI-based configuration, lifecycle scripts, in service; or Failure with the reason."""
         began = time.monotonic()
-        uri = self.cluster.group(self.instance.group).lifecycle_uri
-        bundle = self.tools.bundles.begin(uri) if uri else None
+        uri = self._group.lifecycle_uri
+        bundle = self.tools.bundles.begin(uri) if uri and self._group.script else None
         try:
             with self.tools.memory.change(self.cluster.arn) as memory:
                 back = memory.returning.get(self.instance.instance_id)
             node, kept = self._running(afresh=afresh, reboot=back is not None and back.verb == "reboot")
-            self._start_slurm(node)
+            if self.role and self._group.has_ami_configuration:
+                self._configure(node)
             if bundle is not None and not kept:
-                self._run_lifecycle(node, bundle=bundle.result())
-            self._join_slurm()
+                self._run_script(node, bundle=bundle)
+            self._join_slurm(node)
         except KNOWN_FAILURES as error:
-            self._fail(str(error))
+            self._fail(error)
             return
         self._in_service(began=began)
 
@@ -88,13 +129,15 @@ class Procedure:
             if not kept:
                 node.remove()
             node = None
+        is_new = node is None and not kept
         if node is None:
             self._event(kinds.NODE_BOOTING)
             began = time.monotonic()
             with self.tools.boots:
                 node = self.tools.fleet.boot(self._spec(), keep_root=kept)
+            _daemons.boot(node)
             self._event(kinds.NODE_BOOTED, duration_s=time.monotonic() - began)
-        self.tools.tailer.follow(instance_id=name, cluster=self.cluster.name, path=node.outside(EVENTS))
+        self.tools.follow(node, cluster=self.cluster, group=self.instance.group, is_new=is_new)
         if self.on_boot:
             self.on_boot()
         return node, kept
@@ -107,66 +150,130 @@ class Procedure:
             RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
             TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
         }
+        aws = client_environment(endpoint=f"http://{self.tools.gateway}:{EMBEDDED_PORT}", region=self.tools.region)
+        files[AWS_SETTINGS] = FileSpec(content=aws.encode())
+        if self._group.script:
+            files[LIFE_CYCLE_CONFIG] = FileSpec(content=life_cycle_config(self._group).encode())
         if self.role:
             key = munge_key(self.tools.home, cluster)
             files["/etc/munge/munge.key"] = FileSpec(content=key, mode=0o400, owner="munge:munge")
+            files[PROVISIONING_PARAMETERS] = FileSpec(content=provisioning_parameters(cluster).encode())
+        if self.role and self._group.has_ami_configuration and self.tools.containers.plugstack:
+            # In place of Pyxis, which AMI-based configuration sets up. Configless Slurm hands the controller's on.
+            files[PLUGSTACK_CONF] = FileSpec(content=self.tools.containers.plugstack.encode())
+        image = self.tools.image(cluster)
         return NodeSpec(
             instance_id=instance.instance_id,
             hostname=instance.host_name,
             address=instance.address,
-            mounts=(*python_mounts(at=TRAINING_ENVIRONMENT), *self.tools.containers.mounts, *self._storage()),
+            image=image.path,
+            mounts=(
+                *python_mounts(at=TRAINING_ENVIRONMENT),
+                *image.mounts,
+                *self.tools.containers.mounts,
+                *self._reachable(),
+                *self._storage(),
+            ),
             files=files,
         )
 
-    def _storage(self) -> list[Mount]:
-        mounts = []
-        for wanted in self.cluster.group(self.instance.group).mounts:
-            for one in self.tools.file_systems:
-                if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
-                    mounts.append(Mount(source=ensure_directory(self.tools.home, one), target=wanted.mount_path))
-                    break
-            else:
-                raise NodeError(
-                    f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
-                    f"check InstanceStorageConfigs of instance group {self.instance.group}"
-                )
-        return mounts
+    def _reachable(self) -> list[Mount]:
+        """Where the node's mount helpers find every file system of the account."""
+        return [
+            Mount(
+                source=ensure_directory(self.tools.home, one),
+                target=f"{REACHABLE_NFS if one.type == OPENZFS else REACHABLE}/{one.dns_name}/{one.mount_name}",
+            )
+            for one in self.tools.file_systems
+            if one.lifecycle not in ("FAILED", "DELETING")
+        ]
 
-    def _start_slurm(self, node: Node) -> None:
+    def _storage(self) -> list[Mount]:
+        """With OnCreate "your lifecycle scripts are responsible for mounting" (developer guide, FSx configuration)."""
+        if self.role and not self._group.has_ami_configuration:
+            return []
+        return [
+            Mount(source=ensure_directory(self.tools.home, self._file_system(wanted)), target=wanted.mount_path)
+            for wanted in self._group.mounts
+        ]
+
+    def _file_system(self, wanted: FsxMount) -> FileSystem:
+        for one in self.tools.file_systems:
+            if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
+                return one
+        raise NodeError(
+            f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
+            f"check InstanceStorageConfigs of instance group {self.instance.group}"
+        )
+
+    def _configure(self, node: Node) -> None:
+        """AMI-based configuration. On a scale-up Slurm knows the node only later, and starts then."""
+        if self._group.mounts:
+            # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
+            first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
+            directory = ensure_directory(self.tools.home, self._file_system(first))
+            _ami.move_home(node, home=_ami.shared_home(directory=directory, mount_path=first.mount_path))
+        slurm = self.tools.slurm(self.cluster)
+        slurm.wait_formed()
+        if self.role == LOGIN:
+            _daemons.start_login(node, conf=slurm.conf)
+        if self.role == COMPUTE and slurm.knows(self.instance.host_name):
+            slurm.wait_answering()
+            slurm.drain(self.instance.host_name)
+            _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+
+    def _wait_for_line(self, node: Node) -> None:
+        """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
+        slurm = self.tools.slurm(self.cluster)
+        known = slurm.knows(self.instance.host_name)
+        self.tools.arrive(self.instance.instance_id)
+        if self.on_boot:
+            self.on_boot()
+        slurm.wait_formed(host_name=self.instance.host_name, timeout_s=self.tools.node_line_timeout_s)
+        # The controller's own script may take longer than this node's.
+        slurm.wait_answering(timeout_s=self.tools.lifecycle_timeout_s, is_given_up=self._is_given_up)
+        if self._group.has_ami_configuration:
+            if not known:
+                slurm.drain(self.instance.host_name)
+                _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+        elif _daemons.is_enabled(node, "slurmd"):
+            _daemons.revive_compute(node)
+
+    def _is_given_up(self) -> bool:
+        return self.tools.statuses.get(self.cluster.arn, NOT_FOUND) not in (CREATING, UPDATING, IN_SERVICE)
+
+    def _run_script(self, node: Node, *, bundle: "Future[Path]") -> None:
+        group = self._group
+        self._note(node, "[SageMaker] Downloading lifecycle scripts")
+        script = Script(
+            node=node,
+            bundle=bundle.result(),
+            name=group.script,
+            uri=group.lifecycle_uri,
+            timeout_s=self.tools.lifecycle_timeout_s,
+        )
+        script.run()
+        self._note(node, "[SageMaker] The lifecycle scripts succeeded.")
+
+    def _note(self, node: Node, line: str) -> None:
+        """A line of HyperPod's own in the log that its CloudWatch agent uploads."""
+        path = node.root / PROVISIONING_LOG.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as log:
+            log.write(line + "\n")
+
+    def _join_slurm(self, node: Node) -> None:
+        """A node is in service when Slurm would start a job on it."""
         if not self.role:
             return
         slurm = self.tools.slurm(self.cluster)
-        if self.role == "Compute":
-            slurm.wait_formed(host_name=self.instance.host_name)
-            slurm.drain(self.instance.host_name)
-            slurm.start_compute(node=node, controller_address=self.cluster.with_role("Controller")[0].address)
-            return
         slurm.wait_formed()
-        if self.role == "Login":
-            slurm.start_login(node=node)
-
-    def _run_lifecycle(self, node: Node, *, bundle: Path) -> None:
-        group = self.cluster.group(self.instance.group)
-        if not group.on_create:
-            return
-        where = {
-            "group": f"/aws/sagemaker/Clusters/{self.cluster.name}/{self.cluster.cluster_id}",
-            "stream": f"LifecycleConfig/{group.name}/{self.instance.instance_id}",
-        }
-        script = Script(
-            node=node,
-            bundle=bundle,
-            name=group.on_create,
-            folder=folder_of(group.lifecycle_uri),
-            timeout_s=self.tools.lifecycle_timeout_s,
-        )
-        script.run(on_line=lambda line: self.tools.shipper.put(**where, lines=[(now_ms(), line)]))
-
-    def _join_slurm(self) -> None:
-        if self.role == "Compute":
-            self.tools.slurm(self.cluster).join(self.instance.host_name)
-        if self.role:
-            self._event(kinds.SLURM_READY)
+        if self.role != COMPUTE:
+            slurm.wait_answering()
+        else:
+            self._wait_for_line(node)
+            slurm.join(self.instance.host_name)
+        self._event(kinds.SLURM_READY)
 
     def _in_service(self, *, began: float) -> None:
         name, address = self.instance.instance_id, self.instance.address
@@ -175,21 +282,32 @@ class Procedure:
             memory.attempts.pop(address, None)
             memory.failures.pop(name, None)
         self._event(kinds.NODE_IN_SERVICE, duration_s=time.monotonic() - began)
-        said = "The instance is in service."
+        operation = "creation"
         if back is not None:
             kind = kinds.NODE_REPLACED if back.verb == "replace" else kinds.NODE_REBOOTED
             detail = {"replaces": back.old} if back.verb == "replace" else {}
             self._event(kind, duration_s=(time.time_ns() - back.since_ns) / 1e9, **detail)
-            said = f"The instance replaced {back.old}." if back.verb == "replace" else "The instance was rebooted."
-        self._report(status=RUNNING, description=said)
+            operation = "replacement" if back.verb == "replace" else "reboot"
+        self._report(status=RUNNING, events=[completed(self.cluster, self.instance, operation=operation)])
 
-    def _fail(self, message: str) -> None:
-        short = message if len(message) <= 900 else message[:897] + "..."
+    def _fail(self, error: Exception) -> None:
+        """Tell AWS's clients in AWS's words, and the timeline what happened."""
+        reason = str(error)
+        short = reason if len(reason) <= 900 else reason[:897] + "..."
+        said = short
+        if isinstance(error, LifecycleError):
+            said = script_missing() if error.missing else script_failed(self.cluster, self.instance)
+        elif isinstance(error, _daemons.SlurmError) and self.role in (CONTROLLER, LOGIN):
+            said = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
         with self.tools.memory.change(self.cluster.arn) as memory:
-            memory.failures[self.instance.instance_id] = short
+            memory.failures[self.instance.instance_id] = said
+            if isinstance(error, LifecycleError):
+                memory.scripts_failed = sorted({*memory.scripts_failed, self.instance.instance_id})
         self._event(kinds.NODE_FAILED, fault=fault_named("lifecycle-failed").name, evidence=short)
-        where = f"Instance {self.instance.instance_id} of instance group {self.instance.group}"
-        self._report(status=FAILURE, message=short, description=f"{where} failed: {short}", level="Error")
+        told = [provisioning_failed(self.cluster, self.instance)]
+        if isinstance(error, LifecycleError) and not error.missing:
+            told.insert(0, script_event(self.cluster, self.instance))
+        self._report(status=FAILURE, message=said, events=told, level="Error")
 
     # --- replace, reboot, remove, give up
 
@@ -215,7 +333,7 @@ class Procedure:
             )
             memory.settled = [new if one == old else one for one in memory.settled]
         node = {"instance_id": new, "status": PENDING, "replaces": old, "private_ip": self.instance.address}
-        said = f"Instance {old} is being replaced by {new}: {cause}."
+        said = replacing(self.cluster, self.instance, new=new)
         self.tools.plane.report(
             Report(
                 arn=self.cluster.arn,
@@ -238,7 +356,7 @@ class Procedure:
         node = self.tools.find(self.instance.instance_id)
         if node is not None:
             node.destroy()
-        self._report(status=PENDING, description=f"The instance is being rebooted: {cause}.")
+        self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
 
     def remove(self) -> None:
         """Delete the instance; its event file has been shipped to the end before."""
@@ -250,7 +368,7 @@ class Procedure:
             memory.returning.pop(self.instance.instance_id, None)
             memory.attempts.pop(self.instance.address, None)
         self._event(kinds.NODE_DELETED)
-        self._report(status=NOT_FOUND, description="The instance was deleted.")
+        self._report(status=NOT_FOUND, events=[completed(self.cluster, self.instance, operation="deletion")])
 
     def give_up(self, *, message: str) -> None:
         """Report a lost instance as Failure and leave it to a person."""
@@ -259,7 +377,7 @@ class Procedure:
         if self.role == "Compute":
             self.tools.slurm(self.cluster).down(self.instance.host_name, reason="the instance is lost")
         self._event(kinds.NODE_LOST, fault=fault_named("instance-lost").name, evidence=message)
-        self._report(status=FAILURE, message=message, description=message, level="Error")
+        self._report(status=FAILURE, message=message, events=[message], level="Error")
 
     def _destroy(self) -> None:
         node = self.tools.find(self.instance.instance_id)
@@ -291,12 +409,12 @@ class Procedure:
             detail={"group": self.instance.group, "host": self.instance.host_name, **detail},
         )
 
-    def _report(self, *, status: str, description: str, message: str = "", level: str = "Info") -> None:
+    def _report(self, *, status: str, events: list[str], message: str = "", level: str = "Info") -> None:
         node = {"instance_id": self.instance.instance_id, "status": status}
         if message:
             node["message"] = message
-        event = self._service_event(description, level=level, instance_id=self.instance.instance_id)
-        self.tools.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=(event,)))
+        told = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
+        self.tools.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=told))
 
     def _service_event(self, description: str, *, level: str, instance_id: str) -> dict[str, str]:
         return {

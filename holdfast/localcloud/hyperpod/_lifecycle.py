@@ -4,34 +4,50 @@ Lifecycle scripts: fetched from S3 once per content, put on the instance, run as
 What the scripts do is theirs; that a failed one fails its instance is ``_instances``'s.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
-from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from holdfast.localcloud.hyperpod._node_files import EVENTS, RESOURCE_CONFIG
+from holdfast.localcloud.hyperpod._node_files import EVENTS, PROVISIONING_LOG, PROVISIONING_PARAMETERS, RESOURCE_CONFIG
 from holdfast.localcloud.hyperpod._sync import safe_path
 from holdfast.localcloud.nodes import Node, kill_group
 from holdfast_common import kinds, parse_events
 
 TIMEOUT_S = 600.0
-PLACE = "/opt/ml/lifecycle"
+PLACE = "/tmp"  # noqa: S108  where HyperPod puts them
+AGENT_LOG = "/var/log/aws/clusters/sagemaker-host-agent.log"
+AGENT_LOG_BYTES = 64 << 20
+OWN_LINES = "[SageMaker] "
+"""How HyperPod's own lines in provisioning.log begin (``_instances``)."""
 LAST_LINES = 6
+LAST_CHARACTERS = 700
+TAIL_BYTES = 8192
 _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class LifecycleError(Exception):
-    """A bundle cannot be had or its script failed; the message is what the instance's status shows."""
+    """
+    A bundle cannot be had or its script failed.
+
+    Args:
+        reason: What happened, in one line, for the timeline.
+        missing: The script is not there to be run. Default: False, it ran.
+    """
+
+    def __init__(self, reason: str, *, missing: bool = False) -> None:
+        super().__init__(reason)
+        self.missing = missing
 
 
 class Bundles:
@@ -60,22 +76,24 @@ class Bundles:
     def _fetch(self, uri: str) -> Path:
         bucket, _, prefix = uri.removeprefix("s3://").partition("/")
         prefix = prefix.rstrip("/") + "/"
-        objects = self._list(uri, bucket=bucket, prefix=prefix)
-        digest = hashlib.sha256(json.dumps([uri, sorted(objects.items())]).encode()).hexdigest()[:20]
-        place = self._directory / digest
-        if not place.is_dir():
-            self._download(bucket=bucket, prefix=prefix, names=list(objects), place=place)
+        try:
+            objects = self._list(uri, bucket=bucket, prefix=prefix)
+            digest = hashlib.sha256(json.dumps([uri, sorted(objects.items())]).encode()).hexdigest()[:20]
+            place = self._directory / digest
+            if not place.is_dir():
+                self._download(bucket=bucket, prefix=prefix, names=list(objects), place=place)
+        except (ClientError, BotoCoreError) as error:
+            raise LifecycleError(f"lifecycle scripts at {uri} cannot be read: {error}", missing=True) from None
         return place
 
     def _list(self, uri: str, *, bucket: str, prefix: str) -> dict[str, str]:
-        try:
-            pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            found = {item["Key"][len(prefix) :]: item["ETag"] for page in pages for item in page.get("Contents", ())}
-        except ClientError as error:
-            raise LifecycleError(f"lifecycle scripts at {uri} cannot be read: {error}") from None
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        found = {item["Key"][len(prefix) :]: item["ETag"] for page in pages for item in page.get("Contents", ())}
         objects = {name: etag for name, etag in found.items() if name and not name.endswith("/") and safe_path(name)}
         if not objects:
-            raise LifecycleError(f"there are no lifecycle scripts at {uri}; upload on_create.sh under this prefix")
+            raise LifecycleError(
+                f"there are no lifecycle scripts at {uri}; upload them under this prefix", missing=True
+            )
         return objects
 
     def _download(self, *, bucket: str, prefix: str, names: list[str], place: Path) -> None:
@@ -103,40 +121,49 @@ class Script:
     bundle: Path
     name: str
     """Of the script, relative to the bundle."""
-    folder: str
-    """Name of its directory below PLACE on the node."""
+    uri: str
+    """Where the bundle comes from."""
     timeout_s: float = TIMEOUT_S
+    """AWS names no limit, and does end scripts that hang. Default: 600 s"""
 
-    def run(self, *, on_line: Callable[[str], None]) -> None:
+    def run(self) -> None:
         """
         Put the bundle on the node and run the script to its end.
+
+        Nothing of its output goes to CloudWatch: only what scripts write to provisioning.log does (SageMaker developer
+        guide, "Logging at instance level"). The output is kept on the node, in the log of HyperPod's own agent.
 
         Raises:
             LifecycleError: it is missing, failed, or took too long.
         """
         if not (self.bundle / self.name).is_file():
-            raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts")
-        place = f"{PLACE}/{self.folder}"
+            raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts", missing=True)
+        place = working_folder(self.uri)
         target = self.node.root / place.lstrip("/")
         shutil.copytree(self.bundle, target, dirs_exist_ok=True)
-        tail: deque[str] = deque(maxlen=LAST_LINES)
-
-        def keep(line: str) -> None:
-            tail.append(line)
-            on_line(line)
-
-        code = self._execute(place=place, on_line=keep)
+        with contextlib.suppress(OSError):
+            # Scripts read it by its relative name too, where the bundle brought none.
+            parameters = self.node.read_file(PROVISIONING_PARAMETERS)
+            copy = target / Path(PROVISIONING_PARAMETERS).name
+            if not copy.exists():
+                copy.write_bytes(parameters)
+        tail = _Tail()
+        code = self._execute(place=place, tail=tail)
         if code == 0:
             return
         step = failed_step(self.node)
         where = f" in step {step}" if step else ""
-        how = f"took more than {self.timeout_s:g} s and was ended" if code is None else f"failed with exit code {code}"
+        how = _how(code, timeout_s=self.timeout_s)
         if not self.node.alive():
             how = "did not finish: the instance was lost"
-        last = " | ".join(line for line in tail if line.strip())
+        log = _Tail()
+        log.add(_end_of(self.node.outside(PROVISIONING_LOG)))
+        last = " | ".join(_last(said=tail.lines(), logged=log.lines()))
+        if len(last) > LAST_CHARACTERS:
+            last = "..." + last[3 - LAST_CHARACTERS :]
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
 
-    def _execute(self, *, place: str, on_line: Callable[[str], None]) -> int | None:
+    def _execute(self, *, place: str, tail: "_Tail") -> int | None:
         process = self.node.popen(
             [f"./{self.name}"],
             cwd=place,
@@ -144,7 +171,9 @@ class Script:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        reader = threading.Thread(target=_pump, args=(process, on_line), daemon=True)
+        log = self.node.root / AGENT_LOG.lstrip("/")
+        log.parent.mkdir(parents=True, exist_ok=True)
+        reader = threading.Thread(target=_pump, args=(process, log, tail), daemon=True)
         reader.start()
         try:
             code: int | None = process.wait(self.timeout_s)
@@ -157,11 +186,56 @@ class Script:
         return code
 
 
-def _pump(process: "subprocess.Popen[bytes]", on_line: Callable[[str], None]) -> None:
+def _end_of(path: Path) -> bytes:
+    """The last bytes of a file that may be large or missing."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+        return file.read(TAIL_BYTES)
+    return b""
+
+
+class _Tail:
+    """The last lines of an output of any length."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def add(self, chunk: bytes) -> None:
+        self._kept = (self._kept + chunk)[-TAIL_BYTES:]
+
+    def lines(self) -> list[str]:
+        """Without empty ones, and without HyperPod's own."""
+        lines = (line.strip("\0 \t\r") for line in self._kept.decode(errors="replace").splitlines())
+        return [line for line in lines if line and not line.startswith(OWN_LINES)]
+
+
+def _last(*, said: list[str], logged: list[str]) -> list[str]:
+    """The last lines of what a script said and of what it logged: neither pushes the other out."""
+    half = LAST_LINES // 2
+    return [*said[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(said))) :]]
+
+
+def _pump(process: "subprocess.Popen[bytes]", log: Path, tail: _Tail) -> None:
+    """Read until the end, whatever becomes of the log: a script must not hang because its reader has gone."""
     assert process.stdout is not None
+    left = AGENT_LOG_BYTES
     with process.stdout as output:
-        for line in output:
-            on_line(line.decode(errors="replace").rstrip("\n"))
+        while chunk := output.read1(1 << 16):  # type: ignore[attr-defined]
+            tail.add(chunk)
+            with contextlib.suppress(OSError), log.open("ab") as file:
+                file.write(chunk[:left])
+            left = max(0, left - len(chunk))
+
+
+def _how(code: int | None, *, timeout_s: float) -> str:
+    if code is None:
+        return f"took more than {timeout_s:g} s and was ended"
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    with contextlib.suppress(ValueError):
+        # What a shell makes of a program that was killed, and what a script may say as well.
+        return f"failed with exit code {code} ({signal.Signals(code - 128).name})"
+    return f"failed with exit code {code}"
 
 
 def failed_step(node: Node) -> str:
@@ -170,10 +244,14 @@ def failed_step(node: Node) -> str:
         lines = node.outside(EVENTS).read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    failures = [event for event in parse_events(lines).events if event.kind == kinds.STEP_FAILED]
+    failures = [
+        event
+        for event in parse_events(lines).events
+        if event.kind == kinds.STEP_FAILED and event.detail.get("outcome") != "not started"
+    ]
     return str(failures[-1].detail.get("step", "")) if failures else ""
 
 
-def folder_of(uri: str) -> str:
-    """The last part of a prefix, as a directory name."""
-    return os.path.basename(uri.rstrip("/")) or "bundle"  # noqa: PTH119  a URI, no path
+def working_folder(uri: str) -> str:
+    """Where HyperPod puts the scripts and starts them: /tmp/<bucket>/<prefix> (a comment in AWS's own scripts)."""
+    return f"{PLACE}/{uri.partition('://')[2].rstrip('/')}"

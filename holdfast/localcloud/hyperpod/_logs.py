@@ -14,7 +14,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-FLUSH_S = 0.15
+FLUSH_S = 0.3
+BREATHER = 3.0
 RETRY_S = 1.0
 MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
@@ -61,6 +62,11 @@ class LogShipper:
         if excess > 0:
             _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
 
+    def waiting(self, *, group: str, stream: str) -> int:
+        """Lines that are not yet put."""
+        with self._lock:
+            return len(self._waiting.get((group, stream), ()))
+
     def count(self, *, group: str, stream: str) -> int:
         """How many events the stream has; 0 when there is no such stream or group."""
         arguments = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
@@ -78,8 +84,12 @@ class LogShipper:
             token = answer["nextForwardToken"]
 
     def _run(self) -> None:
-        while not self._stopping.wait(FLUSH_S):
+        pause_s = FLUSH_S
+        while not self._stopping.wait(pause_s):
+            began = time.monotonic()
             self._flush()
+            # Many streams are many calls: what else there is to do comes first.
+            pause_s = max(FLUSH_S, BREATHER * (time.monotonic() - began))
         self._retry_at.clear()
         self._flush()
 

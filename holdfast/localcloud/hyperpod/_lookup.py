@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from holdfast.localcloud.hyperpod._node_files import RESOURCE_CONFIG
+from holdfast.localcloud.hyperpod._slurm_conf import SLURM_CONF
 from holdfast.localcloud.nodes import Fleet, Node
 
 
@@ -25,7 +26,7 @@ def controller_node(home: Path, *, cluster: str = "") -> Node | None:
 
 def _is_controller(node: Node) -> bool:
     try:
-        conf = (node.root / "etc/slurm/slurm.conf").read_text()
+        conf = (node.root / SLURM_CONF.lstrip("/")).read_text()
     except OSError:
         return False
     return f"SlurmctldHost={node.spec.hostname}(" in conf

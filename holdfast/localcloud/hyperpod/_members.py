@@ -11,9 +11,15 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from holdfast.localcloud.hyperpod._model import RUNNING, Cluster
-from holdfast.localcloud.hyperpod._node_files import RESOURCE_CONFIG, hosts, resource_config
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, slurm_conf
+from holdfast.localcloud.hyperpod._model import COMPUTE, CONTROLLER, CREATING, PENDING, RUNNING, Cluster
+from holdfast.localcloud.hyperpod._node_files import (
+    PROVISIONING_PARAMETERS,
+    RESOURCE_CONFIG,
+    hosts,
+    provisioning_parameters,
+    resource_config,
+)
+from holdfast.localcloud.hyperpod._slurm_conf import Machine, node_names, slurm_conf
 from holdfast.localcloud.hyperpod._tools import KNOWN_FAILURES, Tools
 from holdfast.localcloud.nodes import Node, NodeError
 
@@ -45,13 +51,30 @@ class Members:
         node = nodes.get(controllers[0].instance_id) if len(controllers) == 1 else None
         if node is None or not node.alive() or cluster.status == "Deleting":
             return True
-        conf = slurm_conf(cluster, machine=self._machine, without=leaving)
-        if self._tools.slurm(cluster).conf == conf:
+        slurm = self._tools.slurm(cluster)
+        conf = slurm_conf(cluster, machine=self._machine, without=leaving | self._coming(cluster))
+        if slurm.conf == conf:
             return True
         if cluster.arn not in self._forming and self._retry_at.get(cluster.arn, 0.0) <= time.monotonic():
             self._forming.add(cluster.arn)
             self._pool.submit(self._form, cluster, node, conf)
         return False
+
+    def _coming(self, cluster: Cluster) -> frozenset[str]:
+        """
+        Instances of a scale-up that get no line yet: theirs comes after their scripts have run.
+
+        AWS's "physical AI" sample says so of UpdateCluster. A replacement keeps the name, and so the line.
+        """
+        slurm = self._tools.slurm(cluster)
+        if cluster.status == CREATING or not node_names(slurm.conf):
+            return frozenset()
+        waiting = (one for one in cluster.with_role(COMPUTE) if one.status == PENDING)
+        return frozenset(
+            one.instance_id
+            for one in waiting
+            if one.instance_id not in self._tools.arrived and not slurm.knows(one.host_name)
+        )
 
     def marks(self, cluster: Cluster) -> dict[str, str]:
         """Instance id -> what its Slurm node's state asks for."""
@@ -62,11 +85,21 @@ class Members:
         return {name: mark for name, mark in found.items() if mark}
 
     def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:
-        starting = [one.host_name for one in cluster.with_role("Compute") if one.status != RUNNING]
+        groups = {group.name: group for group in cluster.groups}
+        starting = [
+            one.host_name
+            for one in cluster.with_role(COMPUTE)
+            if one.status != RUNNING and groups[one.group].has_ami_configuration
+        ]
+        by_ami = groups[cluster.with_role(CONTROLLER)[0].group].has_ami_configuration
+        slurm = self._tools.slurm(cluster)
+        # slurmctld does not start for the first time before slurmdbd answers.
+        before = self._tools.accounting.start if by_ami else None
         try:
-            self._tools.slurm(cluster).form(controller=controller, conf=conf, start_drained=starting)
+            slurm.form(controller=controller, conf=conf, start_drained=starting, before_start=before)
         except KNOWN_FAILURES as error:
             _log.warning("Slurm of cluster %s: %s", cluster.name, error)
+            slurm.tell(problem=str(error))
             self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
         finally:
             self._forming.discard(cluster.arn)
@@ -74,6 +107,7 @@ class Members:
 
     def _update_files(self, cluster: Cluster, *, nodes: Mapping[str, Node], busy: frozenset[str]) -> None:
         names, config = hosts(cluster), resource_config(cluster)
+        parameters = "" if cluster.kubernetes else provisioning_parameters(cluster)
         for one in cluster.instances:
             node = nodes.get(one.instance_id)
             if node is None or one.instance_id in busy or self._written.get((one.instance_id, node.pid)) == config:
@@ -81,6 +115,8 @@ class Members:
             try:
                 node.write_file("/etc/hosts", names.encode())
                 node.write_file(RESOURCE_CONFIG, config.encode())
+                if parameters:
+                    node.write_file(PROVISIONING_PARAMETERS, parameters.encode())
             except (NodeError, OSError, subprocess.SubprocessError):
                 continue
             self._written[one.instance_id, node.pid] = config

@@ -6,7 +6,7 @@ Parsing of API answers is here; asking the APIs is ``_aws``'s, deciding is ``_re
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +15,26 @@ _HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
 PENDING, RUNNING, FAILURE = "Pending", "Running", "Failure"
 SHUTTING_DOWN, NOT_FOUND = "ShuttingDown", "NotFound"
 
+CONTROLLER, COMPUTE, LOGIN = "Controller", "Compute", "Login"
+
 CREATING, IN_SERVICE, UPDATING = "Creating", "InService", "Updating"
 ROLLING_BACK, DELETING, FAILED = "RollingBack", "Deleting", "Failed"
 
 
+LUSTRE, OPENZFS = "LUSTRE", "OPENZFS"
+
+ROOT_VOLUME = "fsx"
+"""What the root volume of an OpenZFS file system is exported as (FSx for OpenZFS user guide, mounting)."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class LustreMount:
-    """Where a group's instances see a Lustre file system, as InstanceStorageConfigs states it."""
+class FsxMount:
+    """Where a group's instances see a file system of FSx, as InstanceStorageConfigs states it."""
 
     dns_name: str
     mount_name: str
     mount_path: str
+    type: str = LUSTRE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +48,19 @@ class Group:
     partitions: tuple[str, ...] = ()
     lifecycle_uri: str = ""
     on_create: str = ""
-    mounts: tuple[LustreMount, ...] = ()
+    on_init_complete: str = ""
+    mounts: tuple[FsxMount, ...] = ()
+
+    @property
+    def script(self) -> str:
+        """The lifecycle script of its instances; empty when there is none."""
+        return self.on_create or self.on_init_complete
+
+    @property
+    def has_ami_configuration(self) -> bool:
+        """Whether HyperPod configures mounts and Slurm itself. With OnCreate it "does not run AMI-based configuration
+        and does not start Slurm" (SageMaker developer guide, "Node lifecycle configuration options")."""
+        return not self.on_create
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +90,8 @@ class Cluster:
     continuous: bool = False
     """Instances are provisioned after the cluster is in service, and again when that fails."""
     subnets: tuple[str, ...] = ()
+    kubernetes: bool = False
+    """The orchestrator is EKS."""
 
     @property
     def cluster_id(self) -> str:
@@ -90,12 +113,13 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSystem:
-    """One Lustre file system."""
+    """One file system of FSx, Lustre or OpenZFS."""
 
     file_system_id: str
     dns_name: str
     mount_name: str
     lifecycle: str
+    type: str = LUSTRE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,14 +171,12 @@ def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping
         node_recovery=described.get("NodeRecovery", "Automatic"),
         continuous=described.get("NodeProvisioningMode") == "Continuous",
         subnets=tuple(described.get("VpcConfig", {}).get("Subnets", ())),
+        kubernetes="Eks" in described.get("Orchestrator", {}),
     )
 
 
 def _parse_group(group: Mapping[str, Any]) -> Group:
     slurm, lifecycle = group.get("SlurmConfig", {}), group.get("LifeCycleConfig", {})
-    lustre = [
-        config["FsxLustreConfig"] for config in group.get("InstanceStorageConfigs", ()) if "FsxLustreConfig" in config
-    ]
     return Group(
         name=group["InstanceGroupName"],
         instance_type=group.get("InstanceType", "")
@@ -163,21 +185,29 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
         partitions=tuple(slurm.get("PartitionNames", ())),
         lifecycle_uri=lifecycle.get("SourceS3Uri", ""),
         on_create=lifecycle.get("OnCreate", ""),
-        mounts=tuple(
-            LustreMount(
-                dns_name=config["DnsName"], mount_name=config["MountName"], mount_path=config.get("MountPath", "/fsx")
-            )
-            for config in lustre
-        ),
+        on_init_complete=lifecycle.get("OnInitComplete", ""),
+        mounts=tuple(_parse_mounts(group.get("InstanceStorageConfigs", ()))),
     )
+
+
+def _parse_mounts(configs: Iterable[Mapping[str, Any]]) -> Iterator[FsxMount]:
+    for config in configs:
+        lustre, openzfs = config.get("FsxLustreConfig"), config.get("FsxOpenZfsConfig")
+        if lustre:
+            path = lustre.get("MountPath", "/fsx")
+            yield FsxMount(dns_name=lustre["DnsName"], mount_name=lustre["MountName"], mount_path=path)
+        if openzfs:
+            path = openzfs.get("MountPath", "/home")
+            yield FsxMount(dns_name=openzfs["DnsName"], mount_name=ROOT_VOLUME, mount_path=path, type=OPENZFS)
 
 
 def parse_file_system(described: Mapping[str, Any]) -> FileSystem:
     return FileSystem(
         file_system_id=described["FileSystemId"],
         dns_name=described.get("DNSName", ""),
-        mount_name=described.get("LustreConfiguration", {}).get("MountName", ""),
+        mount_name=described.get("LustreConfiguration", {}).get("MountName", "") or ROOT_VOLUME,
         lifecycle=described.get("Lifecycle", ""),
+        type=described.get("FileSystemType", LUSTRE),
     )
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from holdfast.localcloud.hyperpod._messages import CONTROLLER_NOT_READY, cluster_failed
 from holdfast.localcloud.hyperpod._model import (
+    COMPUTE,
     CREATING,
     DELETING,
     FAILED,
@@ -122,6 +124,8 @@ class Observed:
     """Private address -> automatic replacements in a row."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> why it failed."""
+    scripts_failed: frozenset[str] = frozenset()
+    """Those among them whose lifecycle script failed."""
     failing_for_s: float | None = None
     """Seconds since the first failure of the creation or update under way. None: nothing failed."""
     rollback_message: str = ""
@@ -133,14 +137,32 @@ def decide(observed: Observed) -> list[Action]:
     """Actions for one cluster, instances first, then the cluster's own status."""
     if observed.cluster.status == ROLLING_BACK:
         return _roll_back(observed)
-    if observed.cluster.continuous and observed.cluster.status in (CREATING, UPDATING):
-        return [SetStatus(arn=observed.cluster.arn, status=IN_SERVICE)]
+    if settled := _for_continuous(observed):
+        return [settled]
     actions: list[Action] = []
     for instance in observed.cluster.instances:
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
         if action:
             actions.append(action)
     return actions or _for_cluster(observed)
+
+
+def _for_continuous(observed: Observed) -> SetStatus | None:
+    """
+    In service as soon as controller and login nodes are; Failed for good when a controller's script failed.
+
+    Developer guide, "Continuous provisioning", "Controller failure handling". Without Slurm nothing is waited for.
+    """
+    cluster = observed.cluster
+    if not cluster.continuous or cluster.status not in (CREATING, UPDATING):
+        return None
+    first = [one for one in cluster.instances if cluster.group(one.group).slurm_role not in ("", COMPUTE)]
+    for one in first:
+        if cluster.status == CREATING and one.status == FAILURE and one.instance_id in observed.scripts_failed:
+            return SetStatus(arn=cluster.arn, status=FAILED, message=failure_message(observed, failed=[one]))
+    if all(one.status == RUNNING for one in first):
+        return SetStatus(arn=cluster.arn, status=IN_SERVICE)
+    return None
 
 
 def _for_instance(observed: Observed, instance: Instance) -> Action | None:
@@ -207,7 +229,7 @@ def _for_cluster(observed: Observed) -> list[Action]:
     cluster, instances = observed.cluster, observed.cluster.instances
     if cluster.status == DELETING:
         return [] if instances or observed.busy else [SetStatus(arn=cluster.arn, status="Deleted")]
-    if cluster.status not in (CREATING, UPDATING):
+    if cluster.status not in (CREATING, UPDATING) or cluster.continuous:
         return []
     failed = [one for one in instances if one.status == FAILURE and one.instance_id not in observed.settled]
     working = bool(observed.busy) or any(one.status == PENDING for one in instances)
@@ -236,10 +258,9 @@ def _roll_back(observed: Observed) -> list[Action]:
 
 
 def failure_message(observed: Observed, *, failed: Iterable[Instance]) -> str:
-    """Which instances failed and why, in the words of the service's FailureMessage (at most 2048 characters)."""
-    parts = [
-        f"instance {one.instance_id} of instance group {one.group}: {observed.failures.get(one.instance_id, 'failed')}"
-        for one in failed
-    ]
-    text = "; ".join(parts)
-    return text if len(text) <= 2048 else text[:2045] + "..."
+    """The service's FailureMessage, which names the first instance that failed, or says that Slurm never came up."""
+    failed = list(failed)
+    if any(observed.failures.get(one.instance_id) == CONTROLLER_NOT_READY for one in failed):
+        return CONTROLLER_NOT_READY
+    first = min(failed, key=lambda one: one.instance_id)
+    return cluster_failed(first, reason=observed.failures.get(first.instance_id, "failed"))

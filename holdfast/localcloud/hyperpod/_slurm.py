@@ -12,14 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from holdfast.localcloud.hyperpod import _daemons
 from holdfast.localcloud.hyperpod._batch import Batcher
-from holdfast.localcloud.hyperpod._slurm_conf import STARTING_REASON, node_names
+from holdfast.localcloud.hyperpod._daemons import COMMAND_TIMEOUT_S, FORM_TIMEOUT_S, SlurmError
+from holdfast.localcloud.hyperpod._slurm_conf import SLURM_CONF, STARTING_REASON, merged, node_names, owned_lines
 from holdfast.localcloud.nodes import Node, NodeError
 
-FORM_TIMEOUT_S = 40.0
-COMMAND_TIMEOUT_S = 15.0
 REGISTER_TIMEOUT_S = 30.0
+ANSWER_POLL_S = 0.2
 SNAPSHOT_AGE_S = 0.1
+SNAPSHOT_AGE_PER_NODE_S = 0.006
 
 MARKS = {"Action:Replace": "replace", "Action:Reboot": "reboot"}
 """HyperPod's documented reasons, which ask for what they say."""
@@ -27,60 +29,6 @@ MARKS = {"Action:Replace": "replace", "Action:Reboot": "reboot"}
 _REASON = re.compile(r" Reason=(.*?)(?: \[[^\]]*\])?(?: Comment=.*)?$")
 
 _log = logging.getLogger(__name__)
-
-_MUNGE = """
-mkdir -p /var/log/slurm /var/spool/slurmd /etc/slurm
-[ -S /run/munge/munge.socket.2 ] && kill -0 "$(cat /run/munge/munged.pid)" 2>/dev/null ||
-    setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null 2>&1
-"""
-
-# Not where a node is older than its plugin: a required one that is not there stops every srun.
-_PLUGINS = """
-plugin=${1#required }
-[ -n "$1" ] && [ ! -e "${plugin%% *}" ] || printf '%s' "$1" > /etc/slurm/plugstack.conf
-"""
-
-_FORM = f"""set -eu
-conf=/etc/slurm/slurm.conf
-running() {{ [ -s /run/slurmctld.pid ] && kill -0 "$(cat /run/slurmctld.pid)" 2>/dev/null; }}
-{_MUNGE}
-mkdir -p /var/spool/slurmctld
-# Without it slurmd looks for a mounted cgroup hierarchy, which nodes have none of and these plugins need none of.
-echo CgroupPlugin=cgroup/v1 > /etc/slurm/cgroup.conf
-{_PLUGINS}
-cat > $conf.new
-if running && cmp -s $conf.new $conf; then rm $conf.new; exit 0; fi
-mv $conf.new $conf
-again=
-if running; then
-    again=1; pid=$(cat /run/slurmctld.pid); kill "$pid"
-    while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
-fi
-slurmctld >/run/slurmctld.out 2>&1 </dev/null || {{ cat /run/slurmctld.out >&2; exit 1; }}
-tries=0
-until scontrol ping 2>/dev/null | grep -q UP; do
-    tries=$((tries + 1))
-    [ $tries -lt 40 ] || running || {{ tail -n 5 /var/log/slurm/slurmctld.log >&2; exit 1; }}
-    sleep 0.05
-done
-[ -z "$again" ] || scontrol reconfigure
-"""
-
-# -b: report "booted now". Otherwise slurmd reports the uptime of the whole machine, and Slurm believes no reboot.
-_COMPUTE = f"""set -eu
-{_MUNGE}
-[ -s /run/slurmd.pid ] && kill -0 "$(cat /run/slurmd.pid)" 2>/dev/null && exit 0
-tries=0
-until slurmd -b --conf-server "$1" -N "$2" >/run/slurmd.out 2>&1 </dev/null; do
-    tries=$((tries + 1))
-    [ $tries -lt 20 ] || {{ tail -n 5 /var/log/slurm/slurmd.log /run/slurmd.out >&2; exit 1; }}
-    sleep 0.25
-done
-"""
-
-
-class SlurmError(Exception):
-    """Slurm could not be brought to do it; the message holds its last words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,17 +63,15 @@ class NodeState:
 
 
 class Slurm:
-    """
-    Slurm of one cluster. Thread-safe.
+    """Slurm of one cluster. Thread-safe."""
 
-    Args:
-        plugstack: plugstack.conf; configless Slurm hands it on with the rest. Default: no plugins.
-    """
-
-    def __init__(self, *, plugstack: str = "") -> None:
-        self._plugstack = plugstack
+    def __init__(self, *, form_timeout_s: float = FORM_TIMEOUT_S) -> None:
+        self._form_timeout_s = form_timeout_s
         self._controller: Node | None = None
         self._conf = ""
+        self._problem = ""
+        self._answered: Node | None = None
+        """The controller that was seen to answer."""
         self._formed = threading.Condition()
         self._updates = Batcher(self._update_all)
         self._snapshot_lock = threading.Lock()
@@ -138,60 +84,104 @@ class Slurm:
         controller = self._controller
         return self._conf if controller is not None and controller.alive() else ""
 
-    def form(self, *, controller: Node, conf: str, start_drained: Iterable[str]) -> None:
+    def form(
+        self,
+        *,
+        controller: Node,
+        conf: str,
+        start_drained: Iterable[str],
+        before_start: Callable[[Node], None] | None,
+    ) -> None:
         """
         Make ``conf`` the cluster's configuration. Running jobs go on.
 
-        Nodes that are new in it are drained if they are among ``start_drained``, so that no job starts on them early.
+        Args:
+            start_drained: Nodes that are drained when they are new in it, so that no job starts on them early.
+            before_start: Done on the controller before slurmctld is started where it does not run. None: lifecycle
+                scripts start it, and the configuration is only written.
         """
-        before = node_names(self.conf)
-        if not before:
-            before = node_names(_read(controller, "/etc/slurm/slurm.conf"))
-        _script(controller, _FORM, self._plugstack, text=conf, timeout_s=FORM_TIMEOUT_S)
+        present = _read(controller, SLURM_CONF)
+        changed = owned_lines(present) != owned_lines(conf)
+        if changed:
+            _daemons.write_configuration(controller, conf=merged(present=present, wanted=conf))
+        if changed and _daemons.controller_answers(controller):
+            _daemons.restart_controller(controller)
+        elif before_start is not None:
+            before_start(controller)
+            _daemons.start_controller(controller)
+            self._answered = controller
         self._controller, self._conf = controller, conf
-        new = sorted((node_names(conf) - before) & set(start_drained))
+        new = sorted((node_names(conf) - node_names(present)) & set(start_drained))
         if new:
             self._scontrol(f"NodeName={','.join(new)}", "State=DRAIN", f"Reason={STARTING_REASON}")
+        self.tell(problem="")
+
+    def tell(self, *, problem: str) -> None:
+        """Say why the cluster cannot be formed, or that it has been, to those who wait."""
         with self._formed:
+            self._problem = problem
             self._formed.notify_all()
 
-    def wait_formed(self, *, host_name: str = "", timeout_s: float = FORM_TIMEOUT_S) -> None:
-        """Return when Slurm answers and knows ``host_name``; raises SlurmError after ``timeout_s``."""
+    def wait_formed(self, *, host_name: str = "", timeout_s: float | None = None) -> None:
+        """Return when the configuration is there and has ``host_name``; raises SlurmError after ``timeout_s``."""
+        timeout_s = self._form_timeout_s if timeout_s is None else timeout_s
         with self._formed:
             if not self._formed.wait_for(
                 lambda: bool(self.conf) and (not host_name or host_name in node_names(self.conf)), timeout_s
             ):
+                why = f": {self._problem}" if self._problem else ""
                 raise SlurmError(
-                    f"Slurm's controller was not ready for {host_name or 'this node'} within {timeout_s:g} s"
+                    f"Slurm's controller was not ready for {host_name or 'this node'} within {timeout_s:g} s{why}"
                 )
 
-    def start_compute(self, *, node: Node, controller_address: str) -> None:
-        """Start slurmd, which fetches the configuration from the controller."""
-        _script(node, _COMPUTE, f"{controller_address}:6817", node.spec.hostname, timeout_s=COMMAND_TIMEOUT_S * 2)
+    def knows(self, host_name: str) -> bool:
+        """Whether the configuration has a line for this node."""
+        return host_name in node_names(self.conf)
 
-    def start_login(self, *, node: Node) -> None:
-        """Give a login node what Slurm's commands need."""
-        script = f"set -eu\n{_MUNGE}{_PLUGINS}\ncat > /etc/slurm/slurm.conf"
-        _script(node, script, self._plugstack, text=self._conf, timeout_s=COMMAND_TIMEOUT_S)
+    def wait_answering(
+        self, *, timeout_s: float = REGISTER_TIMEOUT_S, is_given_up: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Return when slurmctld answers; raises SlurmError after ``timeout_s``, or when nobody wants it any more."""
+        deadline = time.monotonic() + timeout_s
+        while self._answered is None or self._answered is not self._controller:
+            controller = self._controller
+            if controller is not None and _daemons.controller_answers(controller):
+                self._answered = controller
+            elif is_given_up():
+                raise SlurmError("slurmctld did not answer, and its cluster is given up")
+            elif time.monotonic() > deadline:
+                raise SlurmError(f"slurmctld did not answer within {timeout_s:g} s")
+            else:
+                time.sleep(ANSWER_POLL_S)
 
     def join(self, host_name: str) -> None:
         """Let jobs on a node; returns when Slurm would start one. Raises SlurmError when the node does not answer."""
-        self._wait(host_name, lambda state: state.registered)
-        self._updates.submit((host_name, "State=RESUME"))
-        self._wait(host_name, lambda state: state.usable)
+        if not self._wait(host_name, lambda state: state.registered).usable:
+            self._updates.submit((host_name, "State=RESUME"))
+            # It counts as not responding until it has answered once more.
+            self._wait(host_name, lambda state: state.usable, since=time.monotonic())
 
     def _wait(
-        self, host_name: str, holds: Callable[[NodeState], bool], *, timeout_s: float = REGISTER_TIMEOUT_S
-    ) -> None:
+        self,
+        host_name: str,
+        holds: Callable[[NodeState], bool],
+        *,
+        since: float | None = None,
+        timeout_s: float = REGISTER_TIMEOUT_S,
+    ) -> NodeState:
+        """The node's state as soon as it ``holds``; one that was seen before ``since`` does not count."""
         deadline = time.monotonic() + timeout_s
+        # Everybody asks for all nodes at once; asking often makes a large cluster slower.
+        pause_s = SNAPSHOT_AGE_S + SNAPSHOT_AGE_PER_NODE_S * len(node_names(self._conf))
         while True:
-            state = self.states(max_age_s=SNAPSHOT_AGE_S).get(host_name)
+            age_s = pause_s if since is None else min(pause_s, time.monotonic() - since)
+            state = self.states(max_age_s=age_s).get(host_name)
             if state is not None and holds(state):
-                return
+                return state
             if time.monotonic() > deadline:
                 shown = "+".join([state.base, *sorted(state.flags)]) if state else "unknown to Slurm"
                 raise SlurmError(f"slurmd of {host_name} did not register within {timeout_s:g} s: its node is {shown}")
-            time.sleep(SNAPSHOT_AGE_S)
+            time.sleep(pause_s)
 
     def drain(self, host_name: str) -> None:
         """Let no job start on a node while its lifecycle scripts run."""
@@ -259,13 +249,3 @@ def _read(node: Node, path: str) -> str:
         return node.read_file(path).decode()
     except OSError:
         return ""
-
-
-def _script(node: Node, script: str, *arguments: str, text: str = "", timeout_s: float) -> None:
-    try:
-        done = node.run(["/bin/sh", "-c", script, "holdfast", *arguments], timeout_s=timeout_s, input=text)
-    except subprocess.TimeoutExpired:
-        raise SlurmError(f"starting Slurm on {node.spec.hostname} took more than {timeout_s:g} s") from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()[-500:]
-        raise SlurmError(f"starting Slurm on {node.spec.hostname} failed with exit code {done.returncode}: {said}")

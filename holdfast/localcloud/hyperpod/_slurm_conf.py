@@ -1,8 +1,10 @@
 """
-slurm.conf, rendered whole from the cluster as described. Pure; starting daemons is ``_slurm``'s.
+slurm.conf, rendered from the cluster as described. Pure; starting daemons is ``_slurm``'s.
 
-HyperPod's service owns NodeName and PartitionName lines; so does this. Timeouts are those of a development cluster:
-a lost node is noticed by the control plane first, Slurm's own timeout is the second line.
+HyperPod owns the lines ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations
+HyperPod manages in Slurm configuration files", SageMaker developer guide); every other line belongs to whoever edits
+the file, once it is written. Timeouts are those of a development cluster: a lost node is noticed by the control plane
+first, Slurm's own timeout is the second line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,21 +12,27 @@ from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod._model import Cluster, Instance
 
+FOLDER = "/opt/slurm/etc"
+SLURM_CONF = f"{FOLDER}/slurm.conf"
+PLUGSTACK_CONF = f"{FOLDER}/plugstack.conf"
+ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
+"""Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
+OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
 NO_NODES = '""'
 TASK_PROLOG = "/opt/holdfast/slurm/task_prolog"
 STARTING_REASON = "lifecycle scripts are running"
 
 _SETTINGS = (
-    "SlurmUser=root",
+    "SlurmUser=slurm",  # AWS's scripts give slurmdbd.conf to this user
     "SlurmdUser=root",
     # A requeued job waits until its old credential has expired; the default is 120 s, under 10 is refused.
     "AuthType=auth/munge",
     "AuthInfo=cred_expire=10",
     "StateSaveLocation=/var/spool/slurmctld",
     "SlurmdSpoolDir=/var/spool/slurmd",
-    "SlurmctldPidFile=/run/slurmctld.pid",
-    "SlurmdPidFile=/run/slurmd.pid",
+    "SlurmctldPidFile=/run/slurm/slurmctld.pid",
+    "SlurmdPidFile=/run/slurm/slurmd.pid",
     "SlurmctldLogFile=/var/log/slurm/slurmctld.log",
     "SlurmdLogFile=/var/log/slurm/slurmd.log",
     "MailProg=/bin/true",
@@ -51,9 +59,9 @@ _SETTINGS = (
     "UnkillableStepTimeout=20",
     "TreeWidth=64",
     "JobCompType=jobcomp/none",
-    "AccountingStorageType=accounting_storage/none",
     "PropagateResourceLimits=NONE",
     "DebugFlags=NO_CONF_HASH",
+    "include accounting.conf",  # empty until somebody configures accounting; relative, or compute nodes get none
 )
 
 
@@ -100,11 +108,13 @@ def _node(instance: Instance, *, machine: Machine) -> str:
 
 
 def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
-    members: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {DEFAULT_PARTITION: [one.host_name for one in compute]}
     for group in cluster.groups:
         if group.slurm_role != "Compute":
             continue
-        for partition in group.partitions or (DEFAULT_PARTITION,):
+        for partition in group.partitions:
+            if partition == DEFAULT_PARTITION:
+                continue
             names = members.setdefault(partition, [])
             names.extend(one.host_name for one in compute if one.group == group.name)
     return [
@@ -112,6 +122,35 @@ def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
         "MaxTime=INFINITE State=UP"
         for number, (partition, names) in enumerate(members.items())
     ]
+
+
+def merged(*, present: str, wanted: str) -> str:
+    """``present`` with the owned lines of ``wanted`` at the end; all of ``wanted`` where there is nothing yet."""
+    if not present.strip():
+        return wanted
+    kept = [line for line in present.splitlines() if not _is_owned(line)]
+    return "\n".join([*kept, *owned_lines(wanted)]) + "\n"
+
+
+def owned_lines(conf: str) -> list[str]:
+    """The lines that are HyperPod's."""
+    return [line for line in conf.splitlines() if _is_owned(line)]
+
+
+def _is_owned(line: str) -> bool:
+    return line.lstrip().lower().startswith(tuple(key.lower() for key in OWNED))
+
+
+def accounting_conf(*, host: str) -> str:
+    """accounting.conf for a slurmdbd on this host; the keys that AWS's scripts set, but for GPUs, which no node has."""
+    lines = (
+        "JobAcctGatherType=jobacct_gather/linux",
+        "JobAcctGatherFrequency=30",
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        f"AccountingStorageHost={host}",
+        "AccountingStoragePort=6819",
+    )
+    return "\n".join(lines) + "\n"
 
 
 def node_names(conf: str) -> frozenset[str]:

@@ -38,6 +38,8 @@ class ClusterMemory:
     """Private address -> automatic replacements in a row."""
     failures: dict[str, str] = field(default_factory=dict)
     """Instance id -> why it failed."""
+    scripts_failed: list[str] = field(default_factory=list)
+    """Instance ids whose lifecycle script failed."""
     returning: dict[str, Return] = field(default_factory=dict)
     """Instance id -> what brings it back."""
     rollback_message: str = ""

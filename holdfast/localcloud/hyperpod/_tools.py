@@ -3,26 +3,36 @@ What every part of the control plane works with, and what all of them know of th
 """
 
 import contextlib
+import logging
 import os
 import secrets
 import subprocess
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.containers import Parts
+from holdfast.localcloud.hyperpod._accounting import Accounting
 from holdfast.localcloud.hyperpod._aws import Aws, Plane
+from holdfast.localcloud.hyperpod._daemons import FORM_TIMEOUT_S, SlurmError
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
 from holdfast.localcloud.hyperpod._lifecycle import Bundles, LifecycleError
 from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._model import Cluster, FileSystem
-from holdfast.localcloud.hyperpod._slurm import Slurm, SlurmError
+from holdfast.localcloud.hyperpod._node_files import EVENTS, PROVISIONING_LOG
+from holdfast.localcloud.hyperpod._slurm import Slurm
 from holdfast.localcloud.hyperpod._state import Memory
+from holdfast.localcloud.image import Image, build
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 
-BOOTS_AT_ONCE = 6
+BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
+"""More only take time from the controller, for which all others wait."""
+
+EMBEDDED_PORT = 5710
+
+_log = logging.getLogger(__name__)
 
 KNOWN_FAILURES = (
     NodeError,
@@ -48,17 +58,87 @@ class Tools:
     shipper: LogShipper
     memory: Memory
     bundles: Bundles
+    accounting: Accounting
     lifecycle_timeout_s: float
+    node_line_delay_s: float
+    """Between a new node's script and its line in slurm.conf, on a scale-up."""
+    form_timeout_s: float = FORM_TIMEOUT_S
     containers: Parts = field(default_factory=Parts)
+    statuses: dict[str, str] = field(default_factory=dict)
+    """ARN of a cluster -> its status, as the service said last."""
+    region: str = ""
+    gateway: str = ""
+    """Where nodes reach the embedded AWS, on EMBEDDED_PORT; empty until there is a network."""
     file_systems: list[FileSystem] = field(default_factory=list)
     slurms: dict[str, Slurm] = field(default_factory=dict)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(BOOTS_AT_ONCE))
 
+    arrived: set[str] = field(default_factory=set)
+    """Instance ids whose scripts have ended since this process started."""
+    _images: dict[str, Image] = field(default_factory=dict)
+    _building: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def node_line_timeout_s(self) -> float:
+        """How long an instance waits for its line in slurm.conf."""
+        return self.node_line_delay_s + self.form_timeout_s
+
+    def arrive(self, instance_id: str) -> None:
+        """Its scripts have ended: it is to get its line in slurm.conf, after the delay."""
+        if self.node_line_delay_s:
+            timer = threading.Timer(self.node_line_delay_s, lambda: self.arrived.add(instance_id))
+            timer.daemon = True
+            timer.start()
+        else:
+            self.arrived.add(instance_id)
+
+    def image(self, cluster: Cluster) -> Image:
+        """What HyperPod's AMI has and this machine has not, for the nodes of this cluster."""
+        orchestrator = "eks" if cluster.kubernetes else "slurm"
+        with self._building:
+            if orchestrator not in self._images:
+                image = build(self.home / "hyperpod" / "images", orchestrator=orchestrator)
+                _log.info("image of the nodes under %s: %s", orchestrator, "; ".join(image.notes))
+                self._images[orchestrator] = replace(image, path=_beside_nodes(image.path, fleet=self.fleet))
+            return self._images[orchestrator]
+
+    def prepare_image(self) -> None:
+        """Render Slurm's image now, in a thread: the first node need not wait for it."""
+        directory = self.home / "hyperpod" / "images"
+        threading.Thread(target=build, args=(directory,), kwargs={"orchestrator": "slurm"}, daemon=True).start()
+
+    def forget_images(self) -> None:
+        """The fleet was closed, and the images with it."""
+        with self._building:
+            self._images.clear()
+
+    def follow(self, node: Node, *, cluster: Cluster, group: str, is_new: bool = False) -> None:
+        """Ship what the node logs. ``is_new``: it has shipped nothing yet."""
+        self.tailer.follow(
+            instance_id=node.spec.instance_id,
+            cluster=cluster,
+            group=group,
+            events=node.outside(EVENTS),
+            provisioning_log=node.outside(PROVISIONING_LOG),
+            is_new=is_new,
+        )
+
     def slurm(self, cluster: Cluster) -> Slurm:
-        return self.slurms.setdefault(cluster.arn, Slurm(plugstack=self.containers.plugstack))
+        return self.slurms.setdefault(cluster.arn, Slurm(form_timeout_s=self.form_timeout_s))
 
     def find(self, instance_id: str) -> Node | None:
         return next((node for node in self.fleet.nodes() if node.spec.instance_id == instance_id), None)
+
+
+def _beside_nodes(image: Path, *, fleet: Fleet) -> Path:
+    """A copy on the nodes' own file system: an overlay's lower layers must not lie in each other."""
+    place = fleet.directory / "images" / image.name
+    if not place.is_dir():
+        place.parent.mkdir(exist_ok=True)
+        fresh = place.with_suffix(".new")
+        subprocess.run(["cp", "--archive", str(image), str(fresh)], check=True, timeout=60)
+        fresh.rename(place)
+    return place
 
 
 def munge_key(home: Path, cluster: Cluster) -> bytes:

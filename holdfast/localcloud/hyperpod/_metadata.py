@@ -1,0 +1,136 @@
+"""
+Instance metadata (IMDSv2) for all nodes, from one thread: the caller's address says which instance asks.
+
+What is answered is a list, from AWS's EC2 user guide, "Instance metadata categories"; anything else is not found. A
+token is asked for first, as with HttpTokens=required, which new instances have. Credentials are not served: what a
+job can read, its neighbours can, and the embedded AWS takes any.
+"""
+
+import http.server
+import logging
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+ADDRESS = "169.254.169.254"
+PORT = 80
+LONGEST_TTL_S = 21600
+_TTL_HEADER, _TOKEN_HEADER = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
+_MOST_TOKENS = 4096
+_ROOT = "/latest/meta-data/"
+
+_log = logging.getLogger(__name__)
+
+Lookup = Callable[[str], Mapping[str, str] | None]
+"""From an address to the paths below meta-data/ and what they hold; None for an unknown caller."""
+
+
+class Metadata:
+    """The service; one thread, plus one per open connection."""
+
+    def __init__(self, *, listener: socket.socket, lookup: Lookup) -> None:
+        self._tokens = _Tokens()
+        tokens = self._tokens
+
+        class Handler(_Handler):
+            pass
+
+        Handler.tokens, Handler.lookup = tokens, staticmethod(lookup)
+        self._server = http.server.ThreadingHTTPServer((ADDRESS, PORT), Handler, bind_and_activate=False)
+        self._server.socket.close()
+        self._server.socket = listener
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metadata", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5.0)
+
+
+class _Tokens:
+    """Which tokens were given to whom, and until when they hold."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[str, float]] = {}
+
+    def new(self, *, caller: str, ttl_s: int) -> str:
+        token = secrets.token_urlsafe(40)
+        now = time.monotonic()
+        with self._lock:
+            if len(self._known) >= _MOST_TOKENS:
+                self._known = {name: one for name, one in self._known.items() if one[1] > now}
+            while len(self._known) >= _MOST_TOKENS:
+                self._known.pop(next(iter(self._known)))
+            self._known[token] = (caller, now + ttl_s)
+        return token
+
+    def holds(self, token: str, *, caller: str) -> bool:
+        with self._lock:
+            owner, until = self._known.get(token, ("", 0.0))
+        return owner == caller and time.monotonic() < until
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server_version = "EC2ws"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 10.0
+    tokens: _Tokens
+    lookup: Lookup
+
+    def do_PUT(self) -> None:
+        if self.path != "/latest/api/token":
+            self._answer(404)
+            return
+        ttl = self.headers.get(_TTL_HEADER, "")
+        if (
+            not (ttl.isascii() and ttl.isdigit() and 1 <= int(ttl) <= LONGEST_TTL_S)
+            or "X-Forwarded-For" in self.headers
+        ):
+            self._answer(403 if "X-Forwarded-For" in self.headers else 400)
+            return
+        token = self.tokens.new(caller=self.client_address[0], ttl_s=int(ttl))
+        self._answer(200, token, **{_TTL_HEADER: ttl})
+
+    def do_GET(self) -> None:
+        caller = self.client_address[0]
+        if not self.tokens.holds(self.headers.get(_TOKEN_HEADER, ""), caller=caller):
+            self._answer(401)
+            return
+        found = type(self).lookup(caller)
+        if found is None or not (self.path + "/").startswith(_ROOT):
+            self._answer(404)
+            return
+        body = listing(found, self.path[len(_ROOT) :])
+        self._answer(404 if body is None else 200, body or "")
+
+    def _answer(self, status: int, body: str = "", **headers: str) -> None:
+        content = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
+        _log.debug(format, *args)
+
+
+def listing(items: Mapping[str, str], path: str) -> str | None:
+    """What is at ``path``: an item's value, the names below a folder, or None."""
+    if path in items:
+        return items[path]
+    folder = path.rstrip("/") + "/" if path.rstrip("/") else ""
+    below = {name[len(folder) :] for name in items if name.startswith(folder)}
+    names = sorted({name.split("/")[0] + ("/" if "/" in name else "") for name in below if name})
+    return "\n".join(names) if names else None
