@@ -307,6 +307,7 @@ def test_what_cannot_work_with_slurm_is_refused(client, on_slurm, change, words)
     assert words in refusal(client, on_slurm)
 
 
+@pytest.mark.documented("HP-52")
 def test_a_lost_node_is_told_to_eventbridge(client, on_slurm, clean):
     sqs, events, sagemaker = client("sqs"), client("events"), client("sagemaker")
     url = sqs.create_queue(QueueName="health")["QueueUrl"]

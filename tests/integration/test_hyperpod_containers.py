@@ -83,6 +83,7 @@ def leaves_nothing(lab: Lab) -> Iterator[None]:
     eventually(lambda: not [trace for node in lab.workers for trace in traces(node)])
 
 
+@pytest.mark.documented("HP-84")
 def test_a_step_sees_the_files_and_the_working_directory_of_its_image(lab: Lab) -> None:
     done = lab.srun("sh", "-c", "cat /etc/of-the-image; pwd; ls -d /opt/slurm /usr/share 2>&1 | grep -c cannot")
     assert (done.returncode, done.stdout.split()) == (0, ["small", "/work", "2"]), done.stderr

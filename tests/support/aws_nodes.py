@@ -96,9 +96,7 @@ class Nodes:
         spec = NodeSpec(
             instance_id=name, hostname=host, address=address, mounts=tuple(mounts), files=files, image=self.image.path
         )
-        node = self.fleet.boot(spec)
-        ok(node, "ip", "route", "add", "default", "dev", "eth0")
-        return node
+        return self.fleet.boot(spec)
 
     def unpack(self, node: Node, case: Path, *, changed: dict[str, str] | None = None) -> None:
         """AWS's scripts as they are; ``changed`` holds what their users configure by design."""
