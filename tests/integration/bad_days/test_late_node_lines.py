@@ -1,0 +1,116 @@
+"""Lines of slurm.conf that come long after the scripts of a scale-up: our bundle in both modes, on a real Slurm."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_days import Lab, eventually
+
+from holdfast_constructs._bundle_files import collect
+
+pytestmark = [pytest.mark.root, pytest.mark.slurm]
+
+ROOT = Path(__file__).parents[3]
+SOURCES = [ROOT / "lifecycle" / name for name in ("on_create.sh", "on_init_complete.sh", "holdfast_lifecycle")]
+HOOKS = {"extension": ("OnInitComplete", "on_init_complete.sh"), "custom": ("OnCreate", "on_create.sh")}
+DELAY_S = 2.0
+SETTINGS = {"node_line_delay_s": DELAY_S}
+SUCCEEDED = "[SageMaker] The lifecycle scripts succeeded."
+
+
+Lifecycles = dict[str, dict[str, str]]
+
+
+def upload(lab: Lab, mode: str) -> dict[str, str]:
+    """Our own bundle, as the stack of an environment uploads it."""
+    lustre = lab.lustre["FsxLustreConfig"]
+    config = {
+        "cluster_name": mode,
+        "orchestrator": "slurm",
+        "users": [],
+        "fsx_mount_path": "/fsx",
+        "fsx_instance_groups": ["controller", "workers"],
+        "preload": [],
+        "events_path": "/var/log/holdfast/events.jsonl",
+        "scripts": [],
+        "training_image": "",
+    }
+    files: dict[str, str | bytes] = dict(
+        collect(sources=[*SOURCES, ROOT / "containers/common/holdfast_common"], config=config)
+    )
+    if mode == "custom":
+        there = {"type": "lustre", "dns_name": lustre["DnsName"], "mount_name": lustre["MountName"]}
+        mounts = [{"instance_group": name, "mount_path": "/fsx", **there} for name in ("controller", "workers")]
+        files["mounts.json"] = json.dumps(mounts)
+    hook, script = HOOKS[mode]
+    return {"SourceS3Uri": lab.upload(f"lifecycle/{mode}", files), hook: script}
+
+
+def groups(lab: Lab, lifecycle: dict[str, str], *, workers: int) -> list[Any]:
+    """A controller and workers."""
+    return [
+        lab.group("controller", lifecycle=lifecycle, NodeType="Controller"),
+        lab.group("workers", count=workers, lifecycle=lifecycle, NodeType="Compute", PartitionNames=["batch"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def clusters(lab: Lab) -> Lifecycles:
+    """A cluster in each mode, in service."""
+    uploaded = {mode: upload(lab, mode) for mode in HOOKS}
+    for mode, lifecycle in uploaded.items():
+        lab.create(mode, groups(lab, lifecycle, workers=1))
+    for mode in HOOKS:
+        described = lab.settled(mode, within_s=60)
+        assert described["ClusterStatus"] == "InService", (lab.failures(mode), described["FailureMessage"])
+    return uploaded
+
+
+def grow(lab: Lab, mode: str, lifecycle: dict[str, str], *, delay_s: float) -> None:
+    """One worker more, whose line comes late: its script has ended well before, and it is in service after."""
+    before = lab.instances(mode)
+    controller = lab.node(mode, "controller")
+    lab.sagemaker.update_cluster(ClusterName=mode, InstanceGroups=groups(lab, lifecycle, workers=2))
+    (fresh,) = eventually(lambda: lab.instances(mode).keys() - before.keys())
+    host = eventually(lambda: [n.spec.hostname for n in lab.fleet.nodes() if n.spec.instance_id == fresh])[0]
+
+    log = lab.fleet.node(fresh).outside("/var/log/provision/provisioning.log")
+    eventually(lambda: log.exists() and SUCCEEDED in log.read_text(), within_s=60)
+    ended = time.monotonic()
+    assert f"NodeName={host} " not in controller.read_file("/opt/slurm/etc/slurm.conf").decode()
+    assert lab.instances(mode)[fresh] == "Pending"
+    assert lab.described(mode)["ClusterStatus"] == "Updating"
+
+    described = lab.settled(mode, within_s=delay_s + 60)
+    assert (described["ClusterStatus"], lab.all_run(mode)) == ("InService", True), lab.failures(mode)
+    assert time.monotonic() - ended > delay_s - 1.0
+    assert lab.failures(mode) == {}
+    assert lab.instances(mode).keys() == {*before, fresh}
+    done = controller.run(["srun", "-w", host, "hostname"], timeout_s=60)
+    assert done.stdout.strip() == host, done.stderr
+
+
+def grow_all(lab: Lab, clusters: Lifecycles, *, delay_s: float) -> None:
+    with ThreadPoolExecutor() as pool:
+        for grown in [pool.submit(grow, lab, mode, one, delay_s=delay_s) for mode, one in clusters.items()]:
+            grown.result()
+
+
+def test_new_nodes_come_into_service_after_their_lines_in_slurm_conf_in_both_modes(
+    lab: Lab, clusters: Lifecycles
+) -> None:
+    grow_all(lab, clusters, delay_s=DELAY_S)
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_a_line_that_comes_five_minutes_late_is_late_and_no_fault(lab: Lab, clusters: Lifecycles) -> None:
+    for mode, lifecycle in clusters.items():
+        lab.sagemaker.update_cluster(ClusterName=mode, InstanceGroups=groups(lab, lifecycle, workers=1))
+        lab.settled(mode)
+    lab.halt()
+    lab.start(node_line_delay_s=300.0)
+    grow_all(lab, clusters, delay_s=300.0)
