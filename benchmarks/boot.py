@@ -24,6 +24,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from holdfast.localcloud.hyperpod._daemons import start_compute
 from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
 from holdfast.localcloud.hyperpod._node_files import hosts, task_prolog
 from holdfast.localcloud.hyperpod._slurm import Slurm
@@ -100,10 +101,10 @@ class Benchmark:
         self.booted_at.append(time.monotonic())
         if instance.group == "controller":
             conf = slurm_conf(self.cluster, machine=Machine(cpus=os.cpu_count() or 1, memory_mib=1024))
-            self.slurm.form(controller=node, conf=conf, start_drained=())
+            self.slurm.form(controller=node, conf=conf, start_drained=(), before_start=lambda _: None)
         else:
             self.slurm.wait_formed()
-            self.slurm.start_compute(node=node, controller_address=self.cluster.instances[0].address)
+            start_compute(node, controller_address=self.cluster.instances[0].address)
 
     def _wait_idle(self) -> None:
         deadline = time.monotonic() + IDLE_TIMEOUT_S

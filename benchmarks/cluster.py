@@ -1,17 +1,21 @@
 """
 How fast a HyperPod cluster is in service: from CreateCluster to every node idle, the real lifecycle scripts included.
 
-    sudo python benchmarks/cluster.py            # 6 and 64 nodes
+    sudo python benchmarks/cluster.py            # 6 and 64 nodes, in extension mode
     sudo python benchmarks/cluster.py 6 --repeat 3
+    sudo python benchmarks/cluster.py 6 --mode extension custom none aws-extensions aws-base-config
 
 Each run starts a local cloud of its own (embedded AWS and control plane, as ``holdfast up`` does), makes network, role,
 file system and lifecycle bundle through AWS APIs, and then measures the cluster alone. ``benchmarks/boot.py`` measures
-the same without lifecycle scripts and without AWS. Exit status 1 when a limit is missed.
+the same without lifecycle scripts and without AWS. The modes beginning with "aws" run AWS's own scripts, which are read
+from ../shared/cases/lifecycle where that is there. "each" is the median of what single nodes took from their boot on to
+being in service. Exit status 1 when a limit is missed.
 """
 
 import argparse
 import json
 import socket
+import statistics
 import sys
 import tempfile
 import time
@@ -25,18 +29,42 @@ from rich.table import Table
 
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.nodes import Fleet
+from holdfast_common import kinds, parse_events
 
 ROOT = Path(__file__).resolve().parents[1]
+CASES = ROOT.parent / "shared" / "cases" / "lifecycle"
 LIMITS_S = {6: 3.0, 64: 8.0}
-TIMEOUT_S = 120.0
+"""Of extension mode."""
+TIMEOUT_S = 300.0
+MODES: dict[str, dict[str, str]] = {
+    "extension": {"OnInitComplete": "on_init_complete.sh"},
+    "custom": {"OnCreate": "on_create.sh"},
+    "none": {},
+    "aws-extensions": {"OnInitComplete": "run_extensions.sh"},
+    "aws-base-config": {"OnCreate": "on_create.sh"},
+}
 REGION = "us-west-2"
 BUCKET = "sagemaker-benchmark"
 NAME = "benchmark"
 TRUST = {"Version": "2012-10-17", "Statement": []}
 
 
-def bundle() -> Iterator[tuple[str, bytes]]:
+def aws_bundle(mode: str) -> Iterator[tuple[str, bytes]]:
+    """AWS's scripts with their sample users, which is what their users are to write."""
+    folder, sample, place = {
+        "aws-extensions": ("extensions", "add-users/shared_users_sample.yaml", "add-users/shared_users.yaml"),
+        "aws-base-config": ("slurm-base-config", "shared_users_sample.txt", "shared_users.txt"),
+    }[mode]
+    for path in (path for path in sorted((CASES / folder).rglob("*")) if path.is_file()):
+        yield str(path.relative_to(CASES / folder)), path.read_bytes()
+    yield place, (CASES / folder / sample).read_bytes()
+
+
+def bundle(storage: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     """The lifecycle scripts as the construct delivers them: (name, content)."""
+    mount = {"type": "lustre", "dns_name": storage["DnsName"], "mount_name": storage["MountName"], "mount_path": "/fsx"}
+    mounts = [{"instance_group": group, **mount} for group in ("controller", "workers")]
+    yield "mounts.json", json.dumps(mounts).encode()
     for script in ("on_create.sh", "on_init_complete.sh"):
         yield script, (ROOT / "lifecycle" / script).read_bytes()
     for folder in (ROOT / "lifecycle/holdfast_lifecycle", ROOT / "containers/common/holdfast_common"):
@@ -54,7 +82,8 @@ def bundle() -> Iterator[tuple[str, bytes]]:
 class Account:
     """What a cluster stands on, in the embedded AWS."""
 
-    def __init__(self, cloud: LocalCloud) -> None:
+    def __init__(self, cloud: LocalCloud, *, mode: str = "extension") -> None:
+        self._mode = mode
         self._endpoint = cloud.endpoint
         self.sagemaker = self.client("sagemaker")
         ec2, s3 = self.client("ec2"), self.client("s3")
@@ -64,10 +93,10 @@ class Account:
         document = json.dumps(TRUST)
         self.role = self.client("iam").create_role(RoleName="nodes", AssumeRolePolicyDocument=document)["Role"]["Arn"]
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        for name, content in bundle():
-            s3.put_object(Bucket=BUCKET, Key=f"lifecycle/{name}", Body=content)
         self.client("logs").create_log_group(logGroupName=f"/holdfast/{NAME}/events")
         self.storage = self._file_system()
+        for name, content in aws_bundle(mode) if mode.startswith("aws") else bundle(self.storage):
+            s3.put_object(Bucket=BUCKET, Key=f"lifecycle/{name}", Body=content)
 
     def client(self, service: str) -> Any:
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
@@ -90,12 +119,13 @@ class Account:
         """A controller and ``count`` - 1 workers; returns when the cluster is in service."""
 
         def group(name: str, instance_type: str, instances: int, **slurm: Any) -> dict[str, Any]:
+            hook = MODES[self._mode]
             return {
                 "InstanceGroupName": name,
                 "InstanceType": instance_type,
                 "InstanceCount": instances,
                 "ExecutionRole": self.role,
-                "LifeCycleConfig": {"SourceS3Uri": f"s3://{BUCKET}/lifecycle", "OnInitComplete": "on_init_complete.sh"},
+                **({"LifeCycleConfig": {"SourceS3Uri": f"s3://{BUCKET}/lifecycle", **hook}} if hook else {}),
                 "InstanceStorageConfigs": [{"FsxLustreConfig": self.storage}],
                 "SlurmConfig": slurm,
             }
@@ -134,8 +164,15 @@ def idle_nodes(fleet: Fleet) -> int:
     return len(set(answer.stdout.split()))
 
 
-def measure(count: int) -> tuple[float, float]:
-    """Seconds to in service with every node idle, and to take it all down."""
+def seconds_per_node(cloud: LocalCloud) -> float:
+    """The median over the nodes of what the control plane said that each took."""
+    lines = (cloud.home / "log" / "hyperpod.log").read_text().splitlines()
+    events = parse_events(line[line.index("{") :] for line in lines if "{" in line).events
+    return statistics.median(event.duration_s or 0.0 for event in events if event.kind == kinds.NODE_IN_SERVICE)
+
+
+def measure(count: int, *, mode: str) -> tuple[float, float, float]:
+    """Seconds to in service with every node idle, of the median node, and to take it all down."""
     with tempfile.TemporaryDirectory(prefix="holdfast-cluster-") as directory:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -143,31 +180,36 @@ def measure(count: int) -> tuple[float, float]:
         try:
             cloud.start_aws()
             cloud.start_hyperpod(region=REGION)
-            account = Account(cloud)
+            account = Account(cloud, mode=mode)
             start = time.monotonic()
             account.create_cluster(count=count)
             wait_until(lambda: idle_nodes(Fleet(home=cloud.home)) == count - 1)
             idle_s = time.monotonic() - start
+            each_s = seconds_per_node(cloud)
         finally:
             down = time.monotonic()
             cloud.remove()
-        return idle_s, time.monotonic() - down
+        return idle_s, each_s, time.monotonic() - down
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Seconds from CreateCluster to every node idle.")
     parser.add_argument("nodes", nargs="*", type=int, default=[6, 64], help="sizes, controller included")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each size")
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=["extension"], help="who makes the nodes ready")
     given = parser.parse_args()
+    if any(mode.startswith("aws") for mode in given.mode) and not CASES.is_dir():
+        sys.exit(f"AWS's scripts are not in {CASES}")
     if problems := Fleet.check_host():
         sys.exit("; ".join(problems))
-    table = Table("nodes", "idle s", "limit s", "ratio", "down s")
+    table = Table("mode", "nodes", "idle s", "limit s", "ratio", "each s", "down s")
     missed = False
-    for count in (count for count in given.nodes for _ in range(given.repeat)):
-        idle_s, down_s = measure(count)
-        limit = LIMITS_S.get(count, TIMEOUT_S)
+    for mode, count in ((mode, count) for mode in given.mode for count in given.nodes for _ in range(given.repeat)):
+        idle_s, each_s, down_s = measure(count, mode=mode)
+        limit = LIMITS_S.get(count, TIMEOUT_S) if mode == "extension" else TIMEOUT_S
         missed = missed or idle_s > limit
-        table.add_row(str(count), f"{idle_s:.2f}", f"{limit:g}", f"{idle_s / limit:.2f}", f"{down_s:.2f}")
+        figures = [f"{idle_s:.2f}", f"{limit:g}", f"{idle_s / limit:.2f}", f"{each_s:.2f}", f"{down_s:.2f}"]
+        table.add_row(mode, str(count), *figures)
     Console().print(table)
     return 1 if missed else 0
 
