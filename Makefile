@@ -8,7 +8,11 @@ PYTHON := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # The CDK's modules are large: without cached bytecode every synth would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
-SLURM := slurmctld slurmd slurm-client munge iproute2 util-linux
+SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mariadb-server-core mariadb-client \
+	iproute2 util-linux
+# What HyperPod's image has and scripts count on; what srun --container-image is made of.
+IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip
+CONTAINERS := gcc libc6-dev libslurm-dev runc
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,7 +40,7 @@ node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 	@touch $@
 
 system: ## install Slurm and munge when they are missing and apt is there
-	@scripts/install_slurm.sh $(SLURM)
+	@scripts/install_slurm.sh $(SLURM) $(IMAGE) $(CONTAINERS)
 
 up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
 	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \
@@ -46,7 +50,7 @@ down: $(VENV)/.installed ## remove everything that `make up` made
 	@$(VENV)/bin/holdfast down
 
 test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q
+	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/.torch
 	@ruff check .

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SLURM_PROGRAMS = ("slurmctld", "slurmd", "munged")
+SLURM_PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
