@@ -45,7 +45,7 @@ def in_service(lab: HyperPodLab, made: list[object]) -> None:
     assert described["ClusterStatus"] == "InService", described.get("FailureMessage")
 
 
-def judge(lab: HyperPodLab) -> None:
+def check_jobs_and_accounting(lab: HyperPodLab) -> None:
     """Slurm is up, users are there, accounting knows them, a job of one runs, and sacct knows it."""
     controller, worker = lab.node("lab", "controller"), lab.node("lab", "workers")
     for node in (controller, worker):
@@ -63,7 +63,7 @@ def test_run_extensions_brings_a_cluster_into_service(lab: HyperPodLab):
     uri = upload(lab, case, changed={"add-users/shared_users.yaml": users})
     lifecycle = {"SourceS3Uri": uri, "OnInitComplete": "run_extensions.sh"}
     in_service(lab, groups(lab, head=lifecycle, workers=lifecycle))
-    judge(lab)
+    check_jobs_and_accounting(lab)
     instance = next(iter(lab.instances("lab", "workers")))
     told = eventually(lambda: lab.lifecycle_log("lab", "workers", instance))
     assert "[stop] run_extensions.sh" in told
@@ -87,4 +87,4 @@ def test_base_config_brings_a_cluster_into_service_that_hyperpod_does_not_start(
     uri = upload(lab, case, changed={"shared_users.txt": users})
     lifecycle = {"SourceS3Uri": uri, "OnCreate": "on_create.sh"}
     in_service(lab, groups(lab, head=lifecycle, workers=lifecycle))
-    judge(lab)
+    check_jobs_and_accounting(lab)

@@ -1,4 +1,4 @@
-"""Lines of slurm.conf that come long after the scripts of a scale-up: our bundle in both modes, on a real Slurm."""
+"""Our bundle in both modes on a real Slurm: lines of slurm.conf long after a scale-up's scripts, a lost controller."""
 
 import json
 import time
@@ -103,6 +103,27 @@ def test_new_nodes_come_into_service_after_their_lines_in_slurm_conf_in_both_mod
     lab: Lab, clusters: Lifecycles
 ) -> None:
     grow_all(lab, clusters, delay_s=DELAY_S)
+
+
+@pytest.mark.parametrize("mode", HOOKS)
+def test_a_controller_that_replaces_a_lost_one_knows_its_jobs(lab: Lab, clusters: Lifecycles, mode: str) -> None:
+    lost = lab.node(mode, "controller")
+    accounting = lost.root / "var/lib/mysql"
+    eventually(lambda: accounting.is_symlink(), within_s=60)  # in extension mode it is moved in the background
+    known = ("sacct", "--allusers", "-nPX", "-o", "jobid,state")
+    submit = ("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true")
+    job = eventually(lambda: lost.run(submit, timeout_s=10).stdout.strip(), within_s=30)
+    eventually(lambda: f"{job}|COMPLETED" in lost.run(known, timeout_s=10).stdout.splitlines(), within_s=60)
+
+    lost.destroy()
+
+    instance = lost.spec.instance_id
+    eventually(lambda: instance not in lab.instances(mode) and lab.all_run(mode), within_s=90)
+    new = lab.node(mode, "controller")
+    eventually(lambda: f"{job}|COMPLETED" in new.run(known, timeout_s=10).stdout.splitlines(), within_s=60)
+    later = eventually(lambda: new.run(submit, timeout_s=10).stdout.strip(), within_s=30)
+    assert int(later) > int(job)
+    eventually(lambda: f"{later}|COMPLETED" in new.run(known, timeout_s=10).stdout.splitlines(), within_s=90)
 
 
 @pytest.mark.e2e
