@@ -19,7 +19,7 @@ from holdfast.localcloud.hyperpod._node_files import (
     provisioning_parameters,
     resource_config,
 )
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, node_names, slurm_conf
+from holdfast.localcloud.hyperpod._slurm_conf import Machine, slurm_conf
 from holdfast.localcloud.hyperpod._tools import KNOWN_FAILURES, Tools
 from holdfast.localcloud.nodes import Node, NodeError
 
@@ -52,7 +52,9 @@ class Members:
         if node is None or not node.alive() or cluster.status == "Deleting":
             return True
         slurm = self._tools.slurm(cluster)
-        conf = slurm_conf(cluster, machine=self._machine, without=leaving | self._coming(cluster))
+        conf = slurm_conf(
+            cluster, machine=self._machine, without=leaving | self._coming(cluster, lines=slurm.lines(node))
+        )
         if slurm.conf == conf:
             return True
         if cluster.arn not in self._forming and self._retry_at.get(cluster.arn, 0.0) <= time.monotonic():
@@ -60,20 +62,19 @@ class Members:
             self._pool.submit(self._form, cluster, node, conf)
         return False
 
-    def _coming(self, cluster: Cluster) -> frozenset[str]:
+    def _coming(self, cluster: Cluster, *, lines: frozenset[str]) -> frozenset[str]:
         """
         Instances of a scale-up that get no line yet: theirs comes after their scripts have run.
 
         AWS's "physical AI" sample says so of UpdateCluster. A replacement keeps the name, and so the line.
         """
-        slurm = self._tools.slurm(cluster)
-        if cluster.status == CREATING or not node_names(slurm.conf):
+        if cluster.status == CREATING or not lines:
             return frozenset()
         waiting = (one for one in cluster.with_role(COMPUTE) if one.status == PENDING)
         return frozenset(
             one.instance_id
             for one in waiting
-            if one.instance_id not in self._tools.arrived and not slurm.knows(one.host_name)
+            if one.instance_id not in self._tools.arrived and one.host_name not in lines
         )
 
     def marks(self, cluster: Cluster) -> dict[str, str]:

@@ -134,6 +134,10 @@ class Slurm:
                     f"Slurm's controller was not ready for {host_name or 'this node'} within {timeout_s:g} s{why}"
                 )
 
+    def lines(self, controller: Node) -> frozenset[str]:
+        """Nodes that have a line: in the configuration in force, or else in what an earlier process has written."""
+        return node_names(self.conf or _read(controller, SLURM_CONF))
+
     def knows(self, host_name: str) -> bool:
         """Whether the configuration has a line for this node."""
         return host_name in node_names(self.conf)
