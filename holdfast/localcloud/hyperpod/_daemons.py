@@ -77,6 +77,13 @@ mkdir -p /etc/systemd/system/multi-user.target.wants
 printf 'SLURMD_OPTIONS="--conf-server %s"\\n' "$1" > /etc/default/slurmd
 ln -sf ../slurmd.service /etc/systemd/system/multi-user.target.wants/slurmd.service
 begin slurmd /opt/slurm/sbin/slurmd -D -s -b --conf-server "$1"
+# Slurm's commands work here once it has fetched the configuration; scripts that follow use them.
+tries=0
+until [ -e /var/spool/slurmd/conf-cache/slurm.conf ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2; exit 1; }}
+    sleep 0.05
+done
 """
 
 # Where somebody else has started slurmd, as lifecycle scripts do, it may be waiting for its line in slurm.conf.

@@ -119,8 +119,12 @@ def test_a_controller_that_replaces_a_lost_one_knows_its_jobs(lab: Lab, clusters
     eventually(lambda: accounting.is_symlink(), within_s=60)  # in extension mode it is moved in the background
     known = ("sacct", "--allusers", "-nPX", "-o", "jobid,state")
     submit = ("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true")
+    began = time.time()
     job = eventually(lambda: lost.run(submit, timeout_s=10).stdout.strip(), within_s=30)
     eventually(lambda: f"{job}|COMPLETED" in lost.run(known, timeout_s=10).stdout.splitlines(), within_s=60)
+    # slurmctld saves its state some seconds after a change; what it has not saved is lost with it, as everywhere.
+    saved = lost.root / "fsx/.holdfast/slurm" / mode
+    eventually(lambda: any(one.stat().st_mtime > began for one in saved.glob("state-*/job_state")), within_s=60)
 
     lost.destroy()
 

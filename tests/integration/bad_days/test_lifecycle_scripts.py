@@ -191,7 +191,7 @@ def test_s3_that_comes_back_in_time_delays_a_creation_and_no_more(lab: Lab) -> N
     lab.gate.away = {"back": "unavailable"}
     workers = lab.group("workers", lifecycle={"SourceS3Uri": uri, "OnCreate": "on_create.sh"})
     lab.create("back", [workers], kubernetes=True)
-    eventually(lambda: lab.gate.refused["back"] >= 2)
+    eventually(lambda: lab.gate.refused["back"] >= 1)
     lab.gate.away = {}
 
     assert lab.settled("back")["ClusterStatus"] == "InService"
