@@ -282,3 +282,13 @@ def test_slurm_is_waited_for_otherwise(
     _slurm.apply(node.context())
     with pytest.raises(StepError):
         _slurm.verify(node.context())
+
+
+@pytest.mark.parametrize(("before", "after", "skew"), [(-6.0, 6.0, 0.0), (5.0, 6.0, -5.0), (-6.0, -5.0, 5.0)])
+def test_a_slow_write_is_no_difference_of_clocks(
+    node: Node, monkeypatch: pytest.MonkeyPatch, before: float, after: float, skew: float
+) -> None:
+    now = time.time()
+    times = iter((now + before, now + after))
+    monkeypatch.setattr(_clock.time, "time", lambda: next(times))
+    assert _clock.skew_s(node.context()) == pytest.approx(skew, abs=1.0)

@@ -11,7 +11,11 @@ _SERVICES = ("chrony", "chronyd", "systemd-timesyncd")
 
 
 def skew_s(context: Context) -> float:
-    """How far the file system's clock is ahead of this node's, from the time it gives to a new file; 0 without one."""
+    """
+    How far the file system's clock is ahead of this node's, from the time it gives to a new file; 0 without one.
+
+    A time within that of the writing, however long it took, is no difference.
+    """
     if not context.fsx_mount_path:
         return 0.0
     path = context.path(f"{context.fsx_mount_path}/.holdfast-clock-{context.instance_id}")
@@ -22,7 +26,7 @@ def skew_s(context: Context) -> float:
         given = path.stat().st_mtime
     finally:
         path.unlink(missing_ok=True)
-    return given - (before + after) / 2
+    return min(given - before, 0.0) + max(given - after, 0.0)
 
 
 def check(context: Context) -> bool:
