@@ -83,7 +83,7 @@ class Account:
     """What a cluster stands on, in the embedded AWS."""
 
     def __init__(self, cloud: LocalCloud, *, mode: str = "extension") -> None:
-        self._mode = mode
+        self._mode, self._cloud = mode, cloud
         self._endpoint = cloud.endpoint
         self.sagemaker = self.client("sagemaker")
         ec2, s3 = self.client("ec2"), self.client("s3")
@@ -143,7 +143,7 @@ class Account:
         def in_service() -> bool:
             answer = self.sagemaker.describe_cluster(ClusterName=NAME)
             if answer["ClusterStatus"] == "Failed":
-                sys.exit(f"the cluster failed: {answer['FailureMessage']}")
+                sys.exit("\n".join([f"the cluster failed: {answer['FailureMessage']}", *self._cloud.node_failures()]))
             return bool(answer["ClusterStatus"] == "InService")
 
         wait_until(in_service)
