@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -42,12 +43,14 @@ class Gate:
     """
     The way from the control plane to the embedded AWS.
 
-    ``away`` says how S3 fails for whom: a prefix, and "unavailable" or "unreachable". ``refused`` counts how often.
+    ``away`` says how S3 fails for whom: a prefix, and "unavailable" or "unreachable". ``refused`` counts how often, and
+    ``back_after`` says after how many times it is there again. Default: never.
     """
 
     def __init__(self, endpoint: str) -> None:
         self.away: dict[str, str] = {}
         self.refused: Counter[str] = Counter()
+        self.back_after: dict[str, int] = {}
         self._target = urlsplit(endpoint).netloc
         gate = self
 
@@ -55,6 +58,8 @@ class Gate:
             def _pass(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 for prefix in [one for one in gate.away if _is_below(self.path, prefix=one)]:
+                    if gate.refused[prefix] >= gate.back_after.get(prefix, sys.maxsize):
+                        continue
                     gate.refused[prefix] += 1
                     self.close_connection = True
                     if gate.away[prefix] == "unavailable":
