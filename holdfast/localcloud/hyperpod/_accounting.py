@@ -5,7 +5,6 @@ Its data lies on the instance and goes with it, as on AWS; keeping it longer is 
 empty database is prepared once, beside everything else, because making one takes longer than booting six nodes.
 """
 
-import logging
 import os
 import secrets
 import shutil
@@ -29,33 +28,30 @@ START_TIMEOUT_S = 40.0
 _PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "slurmdbd")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-_log = logging.getLogger(__name__)
-
-# slurmctld refuses its first start where slurmdbd does not answer, so this returns when it does.
-_START = """set -eu
+_FAIL = """set -eu
 fail() { systemctl status --no-pager "$1" >&2 || true; tail -n 5 /var/log/slurm/slurmdbd.log >&2 || true; exit 1; }
-systemctl enable --now mariadb >/dev/null 2>&1 || fail mariadb
+"""
+
+_START_DATABASE = """systemctl enable --now mariadb >/dev/null 2>&1 || fail mariadb
 tries=0
 until mariadb --batch -e 'select 1' >/dev/null 2>&1; do
     tries=$((tries + 1)); [ $tries -lt 200 ] || fail mariadb; sleep 0.05
 done
 mariadb --batch
-systemctl enable --now slurmdbd >/dev/null 2>&1 || fail slurmdbd
+"""
+
+# slurmctld refuses its first start where slurmdbd does not answer, so this returns when it does.
+_START_SLURMDBD = """systemctl enable --now slurmdbd >/dev/null 2>&1 || fail slurmdbd
 tries=0
 until sacctmgr --noheader --parsable2 show cluster format=cluster >/dev/null 2>&1; do
     tries=$((tries + 1)); [ $tries -lt 200 ] || fail slurmdbd; sleep 0.05
 done
 """
 
-# Scripts have taken the accounting out of the cluster: nothing but slurmdbd runs here.
-_START_OUTSIDE = """set -eu
-systemctl enable --now slurmdbd >/dev/null 2>&1 || { systemctl status --no-pager slurmdbd >&2 || true; exit 1; }
-tries=0
-until sacctmgr --noheader --parsable2 show cluster format=cluster >/dev/null 2>&1; do
-    tries=$((tries + 1)); [ $tries -lt 200 ] || { systemctl status --no-pager slurmdbd >&2 || true; exit 1; }
-    sleep 0.05
-done
-"""
+_START = _FAIL + _START_DATABASE + _START_SLURMDBD
+
+# Scripts have taken the database out of the cluster: nothing but slurmdbd runs here.
+_START_OUTSIDE = _FAIL + _START_SLURMDBD
 
 
 def missing_programs() -> list[str]:

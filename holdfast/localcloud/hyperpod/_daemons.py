@@ -89,11 +89,6 @@ done
 # Where somebody else has started slurmd, as lifecycle scripts do, it may be waiting for its line in slurm.conf.
 _REVIVE_COMPUTE = """systemctl is-active --quiet slurmd || systemctl restart slurmd"""
 
-_START_LOGIN = """set -eu
-[ -e /opt/slurm/etc/accounting.conf ] || : > /opt/slurm/etc/accounting.conf
-cat > /opt/slurm/etc/slurm.conf
-"""
-
 
 class SlurmError(Exception):
     """Slurm could not be brought to do it; the message holds its last words."""
@@ -135,11 +130,6 @@ def start_compute(node: Node, *, controller_address: str) -> None:
 def revive_compute(node: Node) -> None:
     """Start slurmd again where it has ended meanwhile, as one does that the controller did not know."""
     _script(node, _REVIVE_COMPUTE, timeout_s=COMMAND_TIMEOUT_S * 2)
-
-
-def start_login(node: Node, *, conf: str) -> None:
-    """Give a login node what Slurm's commands need."""
-    _script(node, _START_LOGIN, text=conf, timeout_s=COMMAND_TIMEOUT_S)
 
 
 def is_enabled(node: Node, unit: str) -> bool:

@@ -216,11 +216,11 @@ class Procedure:
         slurm = self.tools.slurm(self.cluster)
         slurm.wait_formed()
         if self.role == LOGIN:
-            _daemons.start_login(node, conf=slurm.conf)
+            # Slurm's commands need no daemon here.
+            _daemons.write_configuration(node, conf=slurm.conf)
         if self.role == COMPUTE and slurm.knows(self.instance.host_name):
             slurm.wait_answering()
-            slurm.drain(self.instance.host_name)
-            _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+            self._start_slurmd(node)
 
     def _wait_for_line(self, node: Node) -> None:
         """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
@@ -234,10 +234,14 @@ class Procedure:
         slurm.wait_answering(timeout_s=self.tools.lifecycle_timeout_s, is_given_up=self._is_given_up)
         if self._group.has_ami_configuration:
             if not known:
-                slurm.drain(self.instance.host_name)
-                _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+                self._start_slurmd(node)
         elif _daemons.is_enabled(node, "slurmd"):
             _daemons.revive_compute(node)
+
+    def _start_slurmd(self, node: Node) -> None:
+        """Drained, so that no job comes before the lifecycle scripts have run."""
+        self.tools.slurm(self.cluster).drain(self.instance.host_name)
+        _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
 
     def _is_given_up(self) -> bool:
         return self.tools.statuses.get(self.cluster.arn, NOT_FOUND) not in (CREATING, UPDATING, IN_SERVICE)
