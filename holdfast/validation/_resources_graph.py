@@ -150,6 +150,11 @@ class Graph:
         for kind in kinds:
             yield from self._by_type.get(kind, ())
 
+    def resources(self) -> Iterator[Resource]:
+        """All resources, in the order of templates and resources."""
+        for own in self._by_id.values():
+            yield from own.values()
+
     def find(self, template: Template, logical_id: str) -> Resource | None:
         """A resource of a template."""
         return self._by_id[id(template)].get(logical_id)

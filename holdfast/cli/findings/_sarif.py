@@ -79,5 +79,6 @@ def _result(finding: Finding, codes: Sequence[str], checked: Path) -> dict[str, 
 def _open(group: Sequence[Finding], codes: Sequence[str], checked: Path) -> dict[str, Any]:
     waiting = sorted({finding.code for finding in group})
     result = _result(group[0], codes, checked)
-    text = f"{group[0].cause}, so not checked: {', '.join(waiting)}" if len(waiting) > 1 else group[0].message
+    cause = group[0].cause
+    text = f"{cause}, so not checked: {', '.join(waiting)}" if cause else group[0].message
     return result | {"kind": "open", "message": {"text": f"{text}. Fix: {group[0].fix}."}}

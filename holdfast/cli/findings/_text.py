@@ -30,7 +30,7 @@ def _print_cause(group: Sequence[Finding], checked: Path) -> None:
     codes = sorted({finding.code for finding in group})
     shown = ", ".join(codes[:_MOST_CODES]) + (f" and {len(codes) - _MOST_CODES} more" if codes[_MOST_CODES:] else "")
     _say(f"not-checked {shown}", first.severity, str(place_of(first, checked=checked)))
-    print(f"    {first.cause if len(codes) > 1 else first.message}\n    fix: {first.fix}")
+    print(f"    {first.cause or first.message}\n    fix: {first.fix}")
 
 
 def _say(marked: str, severity: str, rest: str) -> None:

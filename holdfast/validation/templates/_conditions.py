@@ -183,6 +183,24 @@ def _key(one: Any, other: Any) -> Question:
     return json.dumps([one, other], sort_keys=True, default=repr)
 
 
+def in_words(question: Question) -> str:
+    """A question as people write it: a parameter by its name, a comparison as one."""
+    if not question.startswith("["):
+        return question
+    one, other = json.loads(question)
+    return f"({_in_words(one)} == {_in_words(other)})"
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, Mapping) and len(value) == 1:
+        function, argument = next(iter(value.items()))
+        if function == "Ref":
+            return str(argument)
+        parts = argument if isinstance(argument, list) else [argument]
+        return f"{function.removeprefix('Fn::')}({', '.join(map(_in_words, parts))})"
+    return json.dumps(value)
+
+
 def _comparisons(expression: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(expression, list):
         for part in expression:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.validation._deployment import Deployment
 from holdfast.validation._finding import Finding, worst_first
 from holdfast.validation._resources_graph import Template
 from holdfast.validation._rule import judge
@@ -19,6 +20,7 @@ from holdfast.validation.templates._causes import cause_of
 from holdfast.validation.templates._conditions import Conditions
 from holdfast.validation.templates._document import Fault, Unreadable, line_of
 from holdfast.validation.templates._scenarios import MOST, Scenario, scenarios
+from holdfast.validation.templates._surroundings import NO_CLUSTER, has_cluster, surroundings
 from holdfast.validation.templates._unread import unread
 
 UNREAD = "HF022"
@@ -104,10 +106,10 @@ def _judged(templates: Sequence[Template]) -> Iterator[Finding]:
     last: Scenario | None = None
     for last in scenarios(templates):
         bodies = {template.path: template.body for template in last.templates}
-        for deployment in deployments_in_app(last.templates):
+        for deployment in _deployments(last.templates):
             for finding in judge(deployment):
                 said = (finding.code, finding.path, finding.message)
-                if said not in known:
+                if said not in known and finding.path != NO_CLUSTER:
                     known.add(said)
                     yield _told(finding, bodies, last)
     if last is not None and last.left_out:
@@ -121,6 +123,13 @@ def _judged(templates: Sequence[Template]) -> Iterator[Finding]:
             line=line_of(templates[0].body, "Conditions"),
             cause=cause,
         )
+
+
+def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:
+    if has_cluster(templates):
+        yield from deployments_in_app(templates)
+    else:
+        yield from surroundings(templates)
 
 
 def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:

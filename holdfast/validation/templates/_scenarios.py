@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.validation._resources_graph import Graph, Resource, Template
 from holdfast.validation._resources_intrinsics import Intrinsics
 from holdfast.validation._resources_order import named
-from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text
+from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text, in_words
 from holdfast.validation.templates._settled import settled
 
 MOST = 64
@@ -60,7 +60,7 @@ def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[
     for changed in range(3):
         for places in itertools.combinations(others, changed):
             for picked in itertools.product(*places):
-                yield usual | dict(picked), {place[1]: _said(value) for place, value in picked}
+                yield usual | dict(picked), {in_words(place[1]): _said(value) for place, value in picked}
 
 
 def _said(value: object) -> str:
