@@ -4,7 +4,8 @@ The CloudFormation templates of AWS's repositories for HyperPod: each is read, a
 tests/cases/templates/public.yaml names them; none is copied into this repository. The tests read them from the folder
 that HOLDFAST_PUBLIC_TEMPLATES names, as <owner>+<name>/<commit>/<path>. For each repository and commit of the list::
 
-    git clone https://github.com/OWNER/NAME x && git -C x worktree add $HOLDFAST_PUBLIC_TEMPLATES/OWNER+NAME/COMMIT COMMIT
+    git clone https://github.com/OWNER/NAME x
+    git -C x worktree add $HOLDFAST_PUBLIC_TEMPLATES/OWNER+NAME/COMMIT COMMIT
 
 The list holds every file of those commits that ends with yaml, yml, json or template and has resources with a type;
 aws-samples/sample-physical-ai-scaffolding-kit, the fifth repository, has none at its commit 6b31a8523b71.
