@@ -158,7 +158,7 @@ class HyperPodCluster(ClusterBase):
         if eks is not None:
             resource.node.add_dependency(eks.dependencies, eks.add_nodes_role(role))
         acknowledge_schema_gaps(resource, instance_groups)
-        register_rules(self)
+        register_rules(self, subnets=[network.subnet])
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
