@@ -1,0 +1,10 @@
+"""
+Rules that judge what AWS's pages and schemas say of any resource, in environment files and in templates.
+
+A module per subject; importing one registers its rules.
+"""
+
+from holdfast.validation.judges import (  # noqa: F401 - each registers its rules
+    _properties,
+    _references,
+)
