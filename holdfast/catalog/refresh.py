@@ -4,6 +4,7 @@ Write the facts that packages know, and the page about them: ``python -m holdfas
 For developers, after cfn-lint or botocore were upgraded; a test says when that was forgotten.
 """
 
+import fnmatch
 import importlib.util
 import json
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog.facts import _pages, _regions, _versions, page_facts
+from holdfast.catalog.facts import _pages, _policies, _regions, _versions, page_facts
 
 PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
@@ -51,7 +52,8 @@ def main() -> None:
     """Write the data and the page."""
     _regions.DATA.write_text(regions_text())
     _versions.DATA.write_text(versions_text())
-    for each in (_regions._data, _versions._data, _pages.page_facts):
+    _policies.DATA.write_text(policies_text())
+    for each in (_regions._data, _versions._data, _pages.page_facts, _policies.managed_policies):
         each.cache_clear()
     PAGE.write_text(page_text())
 
@@ -104,6 +106,7 @@ def versions_text() -> str:
                 "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}",
                 "properties and attributes of resource types": f"{lint}, schemas/resources, read where it is installed",
                 "actions of IAM": f"{lint}, AdditionalSpecs/Policies.json, read where it is installed",
+                "AWS managed policies": f"moto {version('moto')}, iam/aws_managed_policies",
                 "runtimes of Lambda": f"{lint}, AdditionalSpecs/LmbdRuntimeLifecycle.json",
                 "versions of databases": f"{lint}, {RDS_VERSIONS}",
             },
@@ -117,6 +120,29 @@ def versions_text() -> str:
             },
             "rds_versions": _engines(json.loads((folder / RDS_VERSIONS).read_text())),
         }
+    )
+
+
+def policies_text() -> str:
+    """``policies.json`` by the installed packages."""
+    from moto.iam.aws_managed_policies import aws_managed_policies_data
+
+    policies = json.loads(aws_managed_policies_data)
+    return _lines(
+        {"policies": {name: [each["Path"].lstrip("/"), _allowed(each["Document"])] for name, each in sorted(policies.items())}}
+    )
+
+
+def _allowed(document: Mapping[str, Any]) -> str:
+    """Which of the actions asked about some statement allows; conditions and resources are not looked at."""
+    statements = document["Statement"]
+    patterns = []
+    for each in statements if isinstance(statements, list) else [statements]:
+        actions = each.get("Action", [])
+        if each["Effect"] == "Allow":
+            patterns += [actions] if isinstance(actions, str) else actions
+    return _bits(
+        any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns) for action in _policies.ASKED
     )
 
 

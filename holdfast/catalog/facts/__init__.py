@@ -8,10 +8,10 @@ AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
 from holdfast.catalog.facts._pages import (
     KubernetesVersion,
     kubernetes_support,
-    managed_policies,
     page_fact,
     page_facts,
 )
+from holdfast.catalog.facts._policies import ManagedPolicy, managed_policies
 from holdfast.catalog.facts._regions import (
     dns_suffix,
     has_type,
@@ -29,6 +29,7 @@ from holdfast.catalog.facts._versions import LambdaRuntime, facts_date, lambda_r
 __all__ = [
     "KubernetesVersion",
     "LambdaRuntime",
+    "ManagedPolicy",
     "Schema",
     "dns_suffix",
     "facts_date",

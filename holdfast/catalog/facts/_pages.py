@@ -30,11 +30,6 @@ def kubernetes_support() -> Mapping[str, KubernetesVersion]:
     }
 
 
-def managed_policies() -> frozenset[str]:
-    """Names of AWS managed policies that are used around HyperPod, as far as pages name them."""
-    return frozenset(page_fact("managed_policies"))
-
-
 def page_fact(name: str) -> Any:
     """The values of an entry."""
     return page_facts()[name]["values"]

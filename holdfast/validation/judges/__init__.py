@@ -5,6 +5,8 @@ A module per subject; importing one registers its rules.
 """
 
 from holdfast.validation.judges import (  # noqa: F401 - each registers its rules
+    _policies,
     _properties,
     _references,
+    _regions,
 )

@@ -290,6 +290,16 @@ def closest(word: str, words: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def distance(one: str, other: str) -> int:
+    """How many letters have to be changed, added or taken away to make one word of another."""
+    row = list(range(len(other) + 1))
+    for index, letter in enumerate(one, start=1):
+        above, row[0] = row[0], index
+        for place, each in enumerate(other, start=1):
+            above, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, above + (letter != each))
+    return row[-1]
+
+
 def _is_plain(value: object) -> bool:
     return value is not UNRESOLVED and not isinstance(value, Reference | Text)
 
