@@ -5,6 +5,9 @@ A module per subject; importing one registers its rules.
 """
 
 from holdfast.validation.judges import (  # noqa: F401 - each registers its rules
+    _keys,
+    _network_paths,
+    _order,
     _policies,
     _properties,
     _references,
