@@ -158,6 +158,8 @@ class Deployment(Item):
     log_groups: tuple[LogGroup, ...] = ()
     alarm_names: frozenset[str] = frozenset()
     """Alarms that the source makes."""
+    others: tuple[Item, ...] = ()
+    """What the source holds beside all that; each is judged by itself."""
     file: EnvironmentFile | None = None
     """None: the source is no environment file."""
     app: App | None = None

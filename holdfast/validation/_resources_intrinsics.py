@@ -1,7 +1,7 @@
 """
 Intrinsic functions: they become plain values, references to resources, or UNRESOLVED.
 
-Never guesses: a parameter has a default, but a deployment may give another value, so it is UNRESOLVED.
+Never guesses: a parameter is UNRESOLVED unless its template says what it is taken to be (``Template.values``).
 """
 
 import re
@@ -100,10 +100,11 @@ class Intrinsics:
         if resource is not None:
             return Reference(resource, "Ref")
         parent = self.graph.parent(template)
-        if parent is None:
-            return UNRESOLVED
-        given = parent.body.get("Properties", {}).get("Parameters", {})
-        return self.resolve(parent.template, given[name], depth) if name in given else UNRESOLVED
+        properties = parent.body.get("Properties") if parent else None
+        given = properties.get("Parameters") if isinstance(properties, Mapping) else None
+        if parent is not None and isinstance(given, Mapping) and name in given:
+            return self.resolve(parent.template, given[name], depth)
+        return template.values.get(name, UNRESOLVED)
 
     def _get_att(self, template: Template, argument: Any, depth: int) -> object:
         parts = argument.split(".", 1) if isinstance(argument, str) else argument

@@ -62,6 +62,10 @@ class Values:
         """The properties of a resource."""
         return Node(self._intrinsics, resource.template, resource.body.get("Properties", {}), resource.path)
 
+    def itself(self, resource: Resource) -> "Node":
+        """A reference to a resource, as another one would write it."""
+        return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
+
     def linked(self, kinds: Sequence[str], property_path: Sequence[str], target: Resource) -> "Linked":
         """The resources that say in a property, or in an entry of that list, that they belong to another."""
         found, doubtful = [], []

@@ -168,6 +168,7 @@ def not_checked(code: str, path: str) -> Finding:
         path=path,
         message=f"{_RULES[code].title}: not checked, {why}",
         fix="run it with credentials of the account" if account else "make sure that it holds",
+        cause=why if account else f"{path or 'a value'} is not known before deployment",
     )
 
 

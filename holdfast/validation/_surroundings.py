@@ -58,6 +58,8 @@ class Network(Item):
 
     cidr: str | None
     """None: of an existing VPC, and not told."""
+    secondary_cidrs: tuple[str, ...] = ()
+    """Blocks that the VPC has beside its first."""
     nat: bool
     """Whether the nodes' subnets route to a NAT gateway."""
     s3_gateway: bool

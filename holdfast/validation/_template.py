@@ -81,14 +81,15 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
         lustre_file_systems=lustre,
         openzfs_file_systems=openzfs,
         log_groups=tuple(
-            _log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
+            log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
         ),
         alarm_names=UpdateReader(values).alarm_names(),
         app=app,
     )
 
 
-def _log_group(resource: Resource, values: Values) -> LogGroup:
+def log_group(resource: Resource, values: Values) -> LogGroup:
+    """A log group of a template."""
     properties = values.properties(resource)
     name = properties.get("LogGroupName")
     return LogGroup(

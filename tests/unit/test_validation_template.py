@@ -38,7 +38,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "HF302": "Kubernetes.Properties.Version",
         "HF303": "Cni.Properties.AddonVersion",
         "HF305": "ChartHealthMonitoringAgent.Properties",
-        "HF306": "Kubernetes.Properties",
+        "HF306": "Nodes.Properties.Type",
         "HF309": "Cluster.Properties.InstanceGroups.0.KubernetesConfig.Taints",
     },
     "storage-defects": {
