@@ -44,6 +44,8 @@ class Template:
     """Path of the template, and logical id there, of the stack that it is nested in. Default: its asset tells."""
     faults: Sequence[Fault] = ()
     """What is wrong with its text."""
+    left_out: frozenset[str] = frozenset()
+    """Resources that stand in it under a condition that does not hold."""
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section that maps names to mappings; empty when it is not there or is something else."""

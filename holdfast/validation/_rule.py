@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._finding import Finding, Severity, worst_first
 from holdfast.validation._item import Item, Missing, UnresolvedError
@@ -61,7 +62,7 @@ class Rule:
 
 _RULES: dict[str, Rule] = {}
 
-BY_SCHEMA = frozenset({"HF020", "HF021", "HF022"})
+BY_SCHEMA = frozenset({"HF050", "HF051", "HF052"})
 """Codes of rules that know nothing of a property but its schema."""
 
 
@@ -142,6 +143,11 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
         for part in parts_of[each.kind]:
             if isinstance(part, Missing):
                 found.append(not_checked(each.code, part.path))
+            elif isinstance(part, App):
+                # Clusters of one app share it, and what is found in it is the same for all.
+                if each.code not in part.memo:
+                    part.memo[each.code] = _judge_one(each, part, deployment)
+                found += part.memo[each.code]
             else:
                 found += _judge_one(each, part, deployment)
     return worst_first(dict.fromkeys(_told_best(found)))

@@ -63,7 +63,7 @@ def _deployments(templates: Sequence[Template], *, of: Sequence[Template]) -> li
     values = Values(Graph(templates))
     reader = ClusterReader(values)
     clusters = [resource for resource in values.graph.of_type(CLUSTER) if resource.template in of]
-    app = App(path="", values=values, order=Order(values.graph))
+    app = app_of(values)
     return [_deployment(resource, values, reader, app) for resource in clusters]
 
 
@@ -86,6 +86,11 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
         alarm_names=UpdateReader(values).alarm_names(),
         app=app,
     )
+
+
+def app_of(values: Values) -> App:
+    """The app whose templates these are, as one thing to judge."""
+    return App(path="", values=values, order=Order(values.graph))
 
 
 def log_group(resource: Resource, values: Values) -> LogGroup:

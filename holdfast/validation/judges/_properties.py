@@ -18,7 +18,7 @@ _ATTRIBUTES = (
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
 
 
-@rule("HF020", title="Properties are ones that their resource has", each=App, source=SCHEMAS)
+@rule("HF050", title="Properties are ones that their resource has", each=App, source=SCHEMAS)
 def known_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A misspelt property fails the deployment with "Encountered unsupported property", or, where a service takes
@@ -27,7 +27,7 @@ def known_properties(app: App, _: Deployment) -> Iterator[Broken]:
     yield from _broken(app, "unknown")
 
 
-@rule("HF021", title="Required properties are there", each=App, source=SCHEMAS)
+@rule("HF051", title="Required properties are there", each=App, source=SCHEMAS)
 def required_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     CloudFormation checks properties against the registry schema before it calls any service, and refuses a resource
@@ -36,7 +36,7 @@ def required_properties(app: App, _: Deployment) -> Iterator[Broken]:
     yield from _broken(app, "missing")
 
 
-@rule("HF022", title="Values of properties are ones that the schema allows", each=App, source=SCHEMAS)
+@rule("HF052", title="Values of properties are ones that the schema allows", each=App, source=SCHEMAS)
 def values_of_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Kinds, words, ranges, lengths and forms, as the registry schema says them: "Properties validation failed for
@@ -45,7 +45,7 @@ def values_of_properties(app: App, _: Deployment) -> Iterator[Broken]:
     yield from _broken(app, "value")
 
 
-@rule("HF023", title="Resource types exist", each=App, source=SCHEMAS, suppressible=True)
+@rule("HF053", title="Resource types exist", each=App, source=SCHEMAS, suppressible=True)
 def known_types(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A type that CloudFormation does not know fails the whole template. One that is newer than the list, or a private
@@ -67,7 +67,7 @@ def known_types(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF024",
+    "HF054",
     title="Resources have no attributes but CloudFormation's",
     each=App,
     source="CloudFormation user guide, 'Resource attribute reference'",

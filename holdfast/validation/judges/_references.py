@@ -41,7 +41,7 @@ _ARN_BY_REF = {
 }  # fmt: skip
 
 
-@rule("HF025", title="References name what is in the template", each=App, source=INTRINSICS)
+@rule("HF055", title="References name what is in the template", each=App, source=INTRINSICS)
 def known_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref, Fn::GetAtt, Fn::Sub and DependsOn name resources, and Ref and Fn::Sub parameters and pseudo parameters, of the
@@ -51,7 +51,34 @@ def known_names(app: App, _: Deployment) -> Iterator[Broken]:
         yield from _unknown_names(app, template)
 
 
-@rule("HF026", title="Attributes are ones that the resource type gives", each=App, source=RETURN_VALUES)
+@rule(
+    "HF058",
+    severity="warning",
+    title="Conditional resources are used under their condition",
+    each=App,
+    source="CloudFormation reference, 'Condition functions': associate a condition with what uses the resource too",
+)
+def conditional_resources(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A resource whose condition does not hold is not there, and Ref or Fn::GetAtt of it fails with "Unresolved resource
+    dependencies". What uses it needs the same condition, or Fn::If.
+    """
+    for template in app.values.graph.templates:
+        if not template.left_out:
+            continue
+        for resource in app.all():
+            if resource.template is template:
+                for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+                    names = {*_named(function, argument)} | ({_owner(argument)} if function == "Fn::GetAtt" else set())
+                    for name in sorted(filter(None, names & template.left_out)):
+                        yield Broken(
+                            path=path,
+                            message=f"{name} is not there when its condition does not hold",
+                            fix=f"give {resource.logical_id} the condition of {name}, or write Fn::If",
+                        )
+
+
+@rule("HF056", title="Attributes are ones that the resource type gives", each=App, source=RETURN_VALUES)
 def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else.
@@ -66,7 +93,7 @@ def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
                         yield from _wrong_attribute(app, resource.template, path, name)
 
 
-@rule("HF027", title="References are of the kind that the property takes", each=App, source=RETURN_VALUES)
+@rule("HF057", title="References are of the kind that the property takes", each=App, source=RETURN_VALUES)
 def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref gives a name, an id or an ARN, depending on the type; a property takes one of them. The name of a role where its
@@ -95,6 +122,7 @@ def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
 def _unknown_names(app: App, template: Template) -> Iterator[Broken]:
     resources, parameters = template.section("Resources"), template.section("Parameters")
     conditions = template.section("Conditions")
+    resources = {**resources, **dict.fromkeys(template.left_out)}
     everything = {*resources, *parameters, *_PSEUDO}
     if any(str(name).startswith("Fn::") for name in resources) or not app.complete:
         return
