@@ -6,10 +6,12 @@ A module per subject; importing one registers its rules.
 
 from holdfast.validation.judges import (  # noqa: F401 - each registers its rules
     _keys,
+    _kubernetes_parts,
     _network_paths,
     _order,
     _policies,
     _properties,
     _references,
     _regions,
+    _sharing,
 )

@@ -318,7 +318,7 @@ def _trust(grant: Grant, role: Resource) -> Iterator[Broken]:
         return
     if not grant.node.get("Principal").present and not grant.node.get("NotPrincipal").present:
         yield refused(grant.path, "a statement without a principal", allowed="one that says who", fix="add Principal")
-    wrong = [action for action in grant.actions if not action.startswith("sts:") and action != "*"]
+    wrong = [action for action in grant.actions if not action.startswith(("sts:", "eks-auth:")) and action != "*"]
     if wrong:
         yield refused(f"{grant.path}.Action", wrong[0], allowed="actions of sts in a trust policy", fix="write sts:AssumeRole")
     services = [text for node in principals(grant, "Service") if (text := text_of(node.value))]
