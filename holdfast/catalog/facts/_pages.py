@@ -7,8 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 DATA = Path(__file__).with_name("pages.yaml")
 
 
@@ -38,5 +36,7 @@ def page_fact(name: str) -> Any:
 @functools.cache
 def page_facts() -> Mapping[str, Any]:
     """All entries: values, source, date."""
+    import yaml  # apps of constructs read rules without it
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return dict(yaml.load(DATA.read_text(), Loader=loader))  # noqa: S506 - a safe loader, written in C

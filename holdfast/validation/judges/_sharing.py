@@ -78,7 +78,8 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     zones = _at(file.data, ("network",))
     if isinstance(zones, Mapping) and zones.get("availability_zone") and zones.get("availability_zone") == zones.get("control_plane_availability_zone"):
         yield refused("network.control_plane_availability_zone", said(zones["availability_zone"]), allowed="another zone than availability_zone", fix="write another zone of the region")
-    for index, link in enumerate(_at(file.data, ("storage", "lustre", "datasets")) or ()):
+    links = _at(file.data, ("storage", "lustre", "datasets"))
+    for index, link in enumerate(links if isinstance(links, list) else ()):
         for name in ("auto_import", "auto_export"):
             yield from _twice(link.get(name) if isinstance(link, Mapping) else None, f"storage.lustre.datasets.{index}.{name}")
 
