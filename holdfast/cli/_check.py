@@ -6,6 +6,7 @@ Starts neither Node nor, unless credentials are there, boto3: it is meant to be 
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -59,7 +60,7 @@ def check(
     else:
         from holdfast.validation.environment import check as check_file
 
-        report = check_file(path, facts=_facts(account))
+        report = check_file(path, facts=_facts(account), today=date.today())
         findings, usable = report.findings, report.usable
     _print(findings, path=path, output=output or ("json" if json else "text"))
     if not usable:
@@ -91,7 +92,7 @@ def _check_template(path: Path, region: str | None, parameters: "Mapping[str, st
     from holdfast.validation.templates._judge import check_template
 
     try:
-        report = check_template(path, region=region, parameters=parameters)
+        report = check_template(path, region=region, parameters=parameters, today=date.today())
     except ValueError as error:
         raise CommandError(str(error)) from None
     return report.findings, report.usable
