@@ -97,7 +97,7 @@ class LustreFileSystem(_LustreBase):
         data_repositories: Sequence[DataRepository] = (),
         log_group: logs.ILogGroup | None = None,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a file system.
@@ -114,7 +114,7 @@ class LustreFileSystem(_LustreBase):
             data_repositories: At most 8. Default: no links to S3.
             log_group: Where failed imports and exports are told; its name begins with ``/aws/fsx/``. Default: nowhere.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN, file system and links outlive their stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and links outlive their stack.
         """
         super().__init__(scope, construct_id)
         resource = fsx.CfnFileSystem(

@@ -41,7 +41,7 @@ class OpenZfsFileSystem(Construct):
         throughput_capacity: ThroughputCapacity = 160,
         deployment_type: Literal["SINGLE_AZ_2", "SINGLE_AZ_HA_2"] = "SINGLE_AZ_2",
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a file system.
@@ -56,7 +56,7 @@ class OpenZfsFileSystem(Construct):
                 do not answer. "SINGLE_AZ_HA_2": a second server takes over, typically within a minute, at a
                 higher price.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN, the file system outlives its stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the file system outlives its stack.
         """
         super().__init__(scope, construct_id)
         export = fsx.CfnFileSystem.ClientConfigurationsProperty(
