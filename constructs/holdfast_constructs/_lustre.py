@@ -13,6 +13,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from holdfast_constructs._file_system_rules import wait_for_rules
+
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
 
@@ -137,6 +139,7 @@ class LustreFileSystem(_LustreBase):
             ),
         )
         resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
         self.file_system_id = resource.ref
         self.dns_name = resource.attr_dns_name
         self.mount_name = resource.attr_lustre_mount_name

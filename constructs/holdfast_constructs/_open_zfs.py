@@ -8,6 +8,8 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
+from holdfast_constructs._file_system_rules import wait_for_rules
+
 BACKUP_RETENTION_DAYS = 7
 ThroughputCapacity = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
 
@@ -87,6 +89,7 @@ class OpenZfsFileSystem(Construct):
             ),
         )
         resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
         self.file_system_id = resource.ref
         self.dns_name = resource.attr_dns_name
 

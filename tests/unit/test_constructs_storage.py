@@ -224,6 +224,32 @@ def test_rejects_an_accounting_database_in_one_zone() -> None:
         SlurmAccountingDatabase(stack, "Accounting", network=network)
 
 
+@pytest.mark.parametrize("kind", [LustreFileSystem, OpenZfsFileSystem])
+def test_a_file_system_is_made_after_all_rules_of_its_security_group(kind: Any) -> None:
+    stack = new_stack()
+    network = network_in_two_zones(stack)
+    throughput = {"per_unit_storage_throughput": 250} if kind is LustreFileSystem else {}
+    kind(
+        stack,
+        "Files",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=1200,
+        **throughput,
+    )
+    template = assertions.Template.from_stack(stack)
+    group = stack.resolve(network.security_group.security_group_id)["Fn::GetAtt"][0]
+    rules = {
+        name
+        for rule in ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+        for name, item in template.find_resources(rule).items()
+        if item["Properties"]["GroupId"] == {"Fn::GetAtt": [group, "GroupId"]}
+    }
+
+    assert len(rules) == 2
+    assert rules <= set(only(template, "AWS::FSx::FileSystem")["DependsOn"])
+
+
 def test_a_database_is_protected_by_a_call_that_a_creation_that_fails_takes_back(
     accounting: assertions.Template,
 ) -> None:
