@@ -224,6 +224,33 @@ def test_rejects_an_accounting_database_in_one_zone() -> None:
         SlurmAccountingDatabase(stack, "Accounting", network=network)
 
 
+def test_the_key_of_linked_buckets_serves_the_role_of_fsx_and_says_so_once() -> None:
+    stack = new_stack()
+    key = EncryptionKey(stack, "Key").key
+    bucket = DataBucket(stack, "Data", encryption_key=key).bucket
+    links = [
+        DataRepository(name=name, bucket=bucket, prefix=name, file_system_path=f"/{name}", auto_export=["NEW"])
+        for name in ("data", "jobs")
+    ]
+    lustre(stack, data_repositories=links)
+    policy = only(assertions.Template.from_stack(stack), "AWS::KMS::Key")["Properties"]["KeyPolicy"]
+    (statement,) = (item for item in policy["Statement"] if item.get("Sid") == "LustreOfThisAccount")
+
+    assert statement["Principal"] == {"AWS": "*"}
+    assert statement["Action"] == [
+        "kms:Decrypt",
+        "kms:DescribeKey",
+        "kms:Encrypt",
+        "kms:GenerateDataKey*",
+        "kms:ReEncrypt*",
+    ]
+    assert statement["Condition"]["StringEquals"] == {
+        "kms:CallerAccount": "111122223333",
+        "kms:ViaService": "s3.us-west-2.amazonaws.com",
+    }
+    assert "AWSServiceRoleForFSxS3Access_fs-*" in str(statement["Condition"]["ArnLike"]["aws:PrincipalArn"])
+
+
 @pytest.mark.parametrize("kind", [LustreFileSystem, OpenZfsFileSystem])
 def test_a_file_system_is_made_after_all_rules_of_its_security_group(kind: Any) -> None:
     stack = new_stack()
