@@ -1,7 +1,9 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -51,7 +53,19 @@ def control_plane(
     for index, arn in enumerate(settings.admin_role_arns):
         role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
         made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    _say_who_administers(scope, made, settings.admin_role_arns)
     return made
+
+
+def _say_who_administers(scope: Construct, control_plane: HyperPodEks, roles: Sequence[str]) -> None:
+    """EKS lets in whom an access entry names, and here nobody by having created the cluster."""
+    if roles:
+        CfnOutput(scope, "KubernetesAdmins", value=", ".join(roles))
+        return
+    Annotations.of(control_plane).add_warning_v2(
+        "holdfast:nobody-administers-kubernetes",
+        "nobody may use kubectl, not even who deploys; add eks.admin_role_arns with a role that people sign in with",
+    )
 
 
 def _archives(folder: Path) -> dict[str, Path]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from holdfast_constructs.helm_installer import _nodes
 from holdfast_constructs.helm_installer._nodes import MARGIN_S, PAUSE_S, is_ready, wait
 
 
@@ -20,7 +19,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock(900)
-    monkeypatch.setattr(_nodes.time, "sleep", found.sleep)
+    monkeypatch.setattr("time.sleep", found.sleep)
     return found
 
 
