@@ -74,7 +74,7 @@ class HyperPodStack(Stack):
         groups = settings.instance_groups()
         ground = _foundations.foundations(self, environment, groups=groups)
         image = TrainingImage(self, environment)
-        experiments = _watch.Experiments(self, environment, data=ground.data)
+        experiments = _watch.Experiments(self, environment, ground=ground)
         bundle = self._lifecycle(environment, image, experiments, folder)
         control_plane = self._control_plane(environment, ground, folder)
         cluster = self._cluster(environment, settings, groups, ground, bundle, control_plane)

@@ -119,6 +119,7 @@ def addons(
             priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
         )
     if settings.observability_addon and prometheus is not None:
+        ground.network.add_interface_endpoint("aps-workspaces")
         ObservabilityAddon(
             scope,
             "ObservabilityAddon",

@@ -99,7 +99,7 @@ class HyperPodEks(EksBase):
             log_retention=log_retention,
             encryption_key=encryption_key,
         )
-        self.dependencies = self._install(instance_types, addon_versions or {})
+        self.dependencies = self._install(instance_types, addon_versions or {}, closed=network.closed)
 
     @staticmethod
     def from_cluster_name(scope: Construct, construct_id: str, *, cluster_name: str) -> IHyperPodEks:
@@ -114,9 +114,9 @@ class HyperPodEks(EksBase):
         """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
         self._dns.resource.node.add_dependency(nodes)
 
-    def _install(self, types: Collection[str] | None, versions: Mapping[str, str]) -> IDependable:
+    def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
         """Charts and add-ons. What is returned needs no node to be there."""
-        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types)
+        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
         self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))

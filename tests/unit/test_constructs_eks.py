@@ -38,6 +38,7 @@ class Network(Construct):
             for zone in "ab"
         )
         self.control_plane_subnets = [self.subnet, second]
+        self.closed = False
         self.security_group = ec2.CfnSecurityGroup(self, "Nodes", group_description="nodes", vpc_id="vpc-1")
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "Group", self.security_group.ref)
 
