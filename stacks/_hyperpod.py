@@ -173,6 +173,7 @@ class HyperPodStack(Stack):
                 "events_path": EVENTS_PATH,
                 "scripts": [Path(script).name for script in environment.lifecycle.scripts],
                 "training_image": image.uri,
+                **(_kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,
         )

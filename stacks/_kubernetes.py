@@ -68,6 +68,14 @@ def _say_who_administers(scope: Construct, control_plane: HyperPodEks, roles: Se
     )
 
 
+def node_settings(environment: config.Environment) -> dict[str, object]:
+    """What the lifecycle of a node has to know: who has a volume to use, and whether Lustre has EFA."""
+    lustre, groups = environment.storage.lustre, environment.cluster.instance_groups
+    # What stands in for a node has no volume that could be mounted.
+    volumes = [group.name for group in groups if group.volume_gib is not None and environment.cloud == "aws"]
+    return {"volume_instance_groups": volumes, "lustre_efa": lustre is not None and lustre.efa}
+
+
 def _archives(folder: Path) -> dict[str, Path]:
     """By repository: the archives in a folder."""
     suffix = ".tar.gz"
