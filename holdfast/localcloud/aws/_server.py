@@ -212,5 +212,5 @@ def _body(request: Request) -> dict[str, Any]:
 
 def _warm_up() -> None:
     """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
-    for name in ("cfnlint.schema.manager", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
+    for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)

@@ -72,6 +72,8 @@ class ChangeSet:
     execution: str = "UNAVAILABLE"
     changes: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[dict[str, str], ...] = ()
+    """What the validation before a deployment found, as DescribeEvents tells it."""
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation import _plan
+from holdfast.localcloud.aws.cloudformation import _plan, registry
 from holdfast.localcloud.aws.cloudformation._intrinsics import Scope
 from holdfast.localcloud.aws.cloudformation._run import Cancelled
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
@@ -62,11 +62,10 @@ class Worker:
                     "CloudFormation cannot update a stack when a custom-named resource requires "
                     f"replacing. Rename {clash} and update the stack again."
                 )
-            found = _schema.violations(kind, properties)
+            found = registry.violations(kind, properties, region=self.surroundings.region)
             if found:
-                raise ResourceError(  # noqa: TRY301
-                    f"Properties validation failed for resource {name} with message:\n[{', '.join(found)}]"
-                )
+                told = ", ".join(str(one) for one in found)
+                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{told}]")  # noqa: TRY301
         except (TemplateError, ResourceError) as error:
             with self.store.lock:
                 entry = stack.resources.setdefault(name, wanted)
