@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.localcloud.aws.cloudformation import _plan
-from holdfast.localcloud.aws.cloudformation._run import Cancelled, run
+from holdfast.localcloud.aws.cloudformation.timing import Cancelled, run
 from holdfast.localcloud.aws.cloudformation._store import Resource
 from holdfast.localcloud.aws.cloudformation.resources import _schema
 

@@ -11,7 +11,6 @@ import secrets
 import string
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -19,6 +18,7 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws import _fsx_openzfs as openzfs
 from holdfast.localcloud.aws import _fsx_rules as rules
 from holdfast.localcloud.aws._clients import ClientFactory
+from holdfast.localcloud.aws._clock import now
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._fsx_associations import Associations, elapsed
 from holdfast.localcloud.aws._paging import page, tag_dict, tag_list
@@ -75,7 +75,7 @@ class Fsx(Associations):
         fs_id = f"fs-{_hex()}"
         record = {
             "OwnerId": self._account,
-            "CreationTime": _now(),
+            "CreationTime": now(),
             "FileSystemId": fs_id,
             "FileSystemType": FileSystemType,
             "StorageCapacity": StorageCapacity,
@@ -144,10 +144,10 @@ class Fsx(Associations):
         with self._lock:
             record = self._file_system(FileSystemId)
             already = "DeletionTime" in record
-            record.setdefault("DeletionTime", _now())
+            record.setdefault("DeletionTime", now())
             interfaces = record["NetworkInterfaceIds"]
             for association in self._of_file_system(FileSystemId):
-                association.setdefault("DeletionTime", _now())
+                association.setdefault("DeletionTime", now())
         if not already:
             self._remove_interface(interfaces[0])
         return {"FileSystemId": FileSystemId, "Lifecycle": "DELETING"}
@@ -290,10 +290,6 @@ def _mount_name(lustre: dict[str, Any]) -> str:
     if lustre["DeploymentType"] == "SCRATCH_1":
         return "fsx"
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
-
-
-def _now() -> datetime:
-    return datetime.now(tz=UTC)
 
 
 def _hex() -> str:

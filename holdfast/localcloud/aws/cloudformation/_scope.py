@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws.cloudformation._intrinsics import KNOWN_AFTER_APPLY, Scope
 from holdfast.localcloud.aws.cloudformation._parameters import typed
 from holdfast.localcloud.aws.cloudformation._store import Resource, Stack, Store, Target
@@ -21,6 +22,9 @@ class Surroundings:
     client: Callable[[str], Any]
     account: str
     region: str
+    skip: bool = False
+    """Whether waits are skipped."""
+    mishaps: Mishaps = field(default_factory=Mishaps)
 
     def ssm_value(self, name: str) -> str:
         """The value of an SSM parameter; ``name:version`` asks for a version."""

@@ -9,7 +9,6 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import _plan, registry
 from holdfast.localcloud.aws.cloudformation._intrinsics import Scope
-from holdfast.localcloud.aws.cloudformation._run import Cancelled
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
 from holdfast.localcloud.aws.cloudformation._store import Resource, Stack, Target
 from holdfast.localcloud.aws.cloudformation._template import TemplateError
@@ -21,6 +20,7 @@ from holdfast.localcloud.aws.cloudformation.resources import (
     _schema,
     handler_for,
 )
+from holdfast.localcloud.aws.cloudformation.timing import Cancelled
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +115,9 @@ class Worker:
             made = handler_for(wanted.type).create(context, copy.deepcopy(wanted.sent))
             with self.store.lock:
                 wanted.physical_id, wanted.attributes = made.physical_id, dict(made.attributes)
+            trouble = self.surroundings.mishaps.strike(wanted.logical_id)
+            if trouble:
+                raise ResourceError(trouble)
 
         self._guard(stack, wanted, "CREATE" if not replacing else "UPDATE", work, switch)
         self.store.event(stack, status=f"{verb}_COMPLETE", resource=wanted)

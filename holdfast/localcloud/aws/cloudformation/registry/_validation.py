@@ -69,21 +69,22 @@ def _read_only(rules: Mapping[str, Any], properties: Mapping[str, Any]) -> Itera
 
 def _worded(error: ValidationError) -> list[str]:
     limit: Any = error.validator_value
+    value: Any = error.instance
     match error.validator:
         case "required":
-            return [f"required key [{key}] not found" for key in limit if key not in error.instance]
+            return [f"required key [{key}] not found" for key in limit if key not in value]
         case "additionalProperties":
             return [f"extraneous key [{key}] is not permitted" for key in _extra(error)]
         case "type":
             wanted = limit if isinstance(limit, str) else limit[0]
-            return [f"expected type: {JAVA_NAMES[wanted]}, found: {_java_name(error.instance)}"]
+            return [f"expected type: {JAVA_NAMES[wanted]}, found: {_java_name(value)}"]
         case "minLength" | "maxLength":
-            return [f"expected {error.validator}: {limit}, actual: {len(error.instance)}"]
+            return [f"expected {error.validator}: {limit}, actual: {len(value)}"]
         case "minItems" | "maxItems":
             side = "minimum" if error.validator == "minItems" else "maximum"
-            return [f"expected {side} item count: {limit}, found: {len(error.instance)}"]
+            return [f"expected {side} item count: {limit}, found: {len(value)}"]
         case "minProperties" | "maxProperties":
-            return [f"{error.validator[:3]}imum size: [{limit}], found: [{len(error.instance)}]"]
+            return [f"{error.validator[:3]}imum size: [{limit}], found: [{len(value)}]"]
         case "uniqueItems":
             return ["array items are not unique"]
         case "anyOf" | "requiredOr":
@@ -98,20 +99,18 @@ def _worded(error: ValidationError) -> list[str]:
 
 def _extra(error: ValidationError) -> list[str]:
     rules: Any = error.schema
+    given: Any = error.instance
     patterns = rules.get("patternProperties", {})
     known = rules.get("properties", {})
-    return sorted(
-        key for key in error.instance if key not in known and not any(re.search(pattern, key) for pattern in patterns)
-    )
+    return sorted(key for key in given if key not in known and not any(re.search(pattern, key) for pattern in patterns))
 
 
 def _matching(error: ValidationError) -> int:
+    value: Any = error.instance
+    rules: Any = error.validator_value
     if error.validator == "requiredXor":
-        return sum(key in error.instance for key in error.validator_value)
-    made = _Registry({"definitions": {}})
-    return sum(
-        made.evolve(schema=rule).is_valid(error.instance) for rule in error.validator_value if "$ref" not in rule
-    )
+        return sum(key in value for key in rules)
+    return sum(_Registry(rule).is_valid(value) for rule in rules if "$ref" not in rule)
 
 
 def _java_name(value: Any) -> str:

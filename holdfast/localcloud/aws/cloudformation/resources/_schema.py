@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.registry import schema
+from holdfast.localcloud.aws.cloudformation.registry import schema as schema
 
 
 def paths(resource_type: str, key: str) -> list[str]:
