@@ -75,8 +75,8 @@ class HyperPodNetwork(Construct):
             egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
                 services of AWS through endpoints.
             flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
-            removal_policy: Default: DESTROY. RETAIN keeps what a retained file system stands on: VPC, subnets and
-                security group. Without them the stack of such a file system cannot be deleted.
+            removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps what a retained file system stands on:
+                VPC, subnets and security group. Without them the stack of such a file system cannot be deleted.
         """
         super().__init__(scope, construct_id)
         nat = egress == "nat"
