@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.localcloud.aws.cloudformation import _plan
-from holdfast.localcloud.aws.cloudformation.timing import Cancelled, run
 from holdfast.localcloud.aws.cloudformation._store import Resource
 from holdfast.localcloud.aws.cloudformation.resources import _schema
+from holdfast.localcloud.aws.cloudformation.timing import Cancelled, run
 
 SUBNET = "AWS::EC2::Subnet"
 PROPERTIES = {"VpcId": "vpc-1", "CidrBlock": "10.0.0.0/24"}
