@@ -82,7 +82,8 @@ def network(
     """The network that is made, or the one that is there."""
     settings = environment.network
     if settings.existing is not None:
-        return _existing(scope, settings.availability_zone, settings.existing)
+        closed = settings.egress == "none"
+        return _existing(scope, settings.availability_zone, settings.existing, closed=closed)
     assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
     flow_logs: logs.ILogGroup | None = None
     if settings.flow_logs:
@@ -107,7 +108,7 @@ def network(
     )
 
 
-def _existing(scope: Construct, zone: str, there: config.ExistingNetwork) -> IHyperPodNetwork:
+def _existing(scope: Construct, zone: str, there: config.ExistingNetwork, *, closed: bool) -> IHyperPodNetwork:
     place = Construct(scope, "Existing")
     table = there.route_table_id
     subnet = (
@@ -132,6 +133,7 @@ def _existing(scope: Construct, zone: str, there: config.ExistingNetwork) -> IHy
             for index, name in enumerate(there.control_plane_subnet_ids)
         ],
         s3_gateway_endpoint=table is not None,
+        closed=closed,
     )
 
 

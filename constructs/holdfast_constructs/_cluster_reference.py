@@ -8,7 +8,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from constructs import Construct, IConstruct
+from constructs import Construct, DependencyGroup, IConstruct, IDependable
 
 READ_ACTIONS = (
     "sagemaker:DescribeCluster",
@@ -32,6 +32,8 @@ class IHyperPodCluster(IConstruct, Protocol):
     """A HyperPod cluster."""
 
     cluster_arn: str
+    nodes: IDependable
+    """What has to wait for nodes waits for this. Nothing where the cluster is not this app's: its nodes are there."""
 
     @property
     def cluster_name(self) -> str:
@@ -74,6 +76,7 @@ class ClusterBase(Construct):
     """What owned and imported clusters share; it relies on attributes alone."""
 
     cluster_arn: str
+    nodes: IDependable
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class ClusterBase(Construct):
         eks_cluster_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self.nodes = DependencyGroup()
         self._cluster_name = cluster_name
         self._connections = ec2.Connections(security_groups=list(security_groups))
         self._eks_cluster_name = eks_cluster_name

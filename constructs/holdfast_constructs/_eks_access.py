@@ -1,12 +1,15 @@
 """What owned and imported EKS clusters share: who may come in. It relies on the cluster's name and ARN alone."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, DependencyGroup, IDependable
+
+if TYPE_CHECKING:
+    from holdfast_constructs._helm import HelmInstaller
 
 AccessPolicy = Literal[
     "AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"
@@ -21,8 +24,17 @@ class IHyperPodEks(Protocol):
     dependencies: IDependable
     """What must be there before the HyperPod cluster is created."""
 
+    @property
+    def installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes; None for a cluster that is not this app's."""
+        ...
+
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
         """Let nodes with this execution role join. The HyperPod cluster waits for what is returned."""
+        ...
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Let what runs on nodes wait for them."""
         ...
 
     def grant_access(
@@ -38,6 +50,7 @@ class EksBase(Construct):
     cluster_name: str
     cluster_arn: str
     dependencies: IDependable
+    installer: "HelmInstaller | None" = None
 
     def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str) -> None:
         super().__init__(scope, construct_id)
@@ -62,6 +75,9 @@ class EksBase(Construct):
             principal_arn=role.role_arn,
             type="HYPERPOD_LINUX",
         )
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Nothing to do: what an imported cluster has, it has."""
 
     def grant_access(
         self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None

@@ -50,7 +50,7 @@ class TrainingOperator(Construct):
             eks_cluster=eks_cluster,
             name="cert-manager",
             version=cert_manager_version,
-            after=[cluster.resource],
+            after=[cluster.nodes],
         )
         identity = PodIdentity(
             self,
@@ -122,7 +122,7 @@ class TaskGovernance(Construct):
             eks_cluster=eks_cluster,
             name="amazon-sagemaker-hyperpod-taskgovernance",
             version=version,
-            after=[cluster.resource],
+            after=[cluster.nodes],
         )
         self.scheduler_config = sagemaker.CfnClusterSchedulerConfig(
             self,

@@ -197,9 +197,9 @@ def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
     """
     Tell the key of a linked bucket to serve the role with which FSx reads and writes that bucket.
 
-    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for each
-    file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own resource
-    names the key. The policy of an imported key is its owner's.
+    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for
+    each file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own
+    resource names the key. The policy of an imported key is its owner's.
     """
     role = f"arn:{stack.partition}:iam::{stack.account}:role/aws-service-role/{FSX_ROLE}"
     key.add_to_resource_policy(

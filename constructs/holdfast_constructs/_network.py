@@ -29,6 +29,8 @@ class IHyperPodNetwork(IConstruct, Protocol):
     control_plane_subnets: Sequence[ec2.ISubnet]
     """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
     network has one zone only."""
+    closed: bool
+    """Whether nodes have no way to the internet, and reach services of AWS through endpoints."""
 
     def add_interface_endpoint(self, service: str) -> None:
         """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
@@ -47,6 +49,7 @@ class HyperPodNetwork(Construct):
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
     control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class HyperPodNetwork(Construct):
         """
         super().__init__(scope, construct_id)
         nat = egress == "nat"
+        self.closed = not nat
         self.vpc = ec2.Vpc(
             self,
             "Resource",
@@ -117,6 +121,7 @@ class HyperPodNetwork(Construct):
         security_group: ec2.ISecurityGroup,
         control_plane_subnets: Sequence[ec2.ISubnet] = (),
         s3_gateway_endpoint: bool = False,
+        closed: bool = False,
     ) -> IHyperPodNetwork:
         """
         Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
@@ -127,8 +132,10 @@ class HyperPodNetwork(Construct):
             security_group: One that allows all traffic from and to itself, by reference.
             control_plane_subnets: Default: none, for Slurm without a database.
             s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
+            closed: Whether there is no way to the internet; its owner makes the endpoints. Default: False.
         """
         imported = _Imported(scope, construct_id)
+        imported.closed = closed
         imported.vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
         imported.control_plane_subnets = tuple(control_plane_subnets)
         if s3_gateway_endpoint:
@@ -196,6 +203,7 @@ class _Imported(Construct):
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
     control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
 
     def add_interface_endpoint(self, service: str) -> None:
         """Nothing to do: endpoints are the owner's."""

@@ -104,9 +104,30 @@ def test_every_stateful_resource_is_in_some_environment(templates: dict[str, dic
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_outputs_are_the_ones_that_others_read(name: str, templates: dict[str, dict[str, Any]]) -> None:
     always = {"ClusterArn", "ClusterName", "DataBucketName", "EventsLogGroupName", "LifecycleBucketName", "VpcId"}
-    sometimes = {"FileSystemId", "HomeFileSystemId", "MlflowTrackingUri", "TensorBoardLogDir", "TrainingImageUri"}
+    sometimes = {
+        "FileSystemId",
+        "HomeFileSystemId",
+        "KubernetesAdmins",
+        "MlflowTrackingUri",
+        "TensorBoardLogDir",
+        "TrainingImageUri",
+    }
 
     assert always <= set(templates[name]["Outputs"]) <= always | sometimes
+
+
+@pytest.mark.parametrize("name", [name for name in ENVIRONMENTS if load(ROOT / f"environments/{name}.yaml").eks])
+def test_every_environment_on_eks_lets_somebody_administer_kubernetes_and_says_whom(
+    name: str, templates: dict[str, dict[str, Any]]
+) -> None:
+    template = templates[name]
+    entries = [item for item in template["Resources"].values() if item["Type"] == "AWS::EKS::AccessEntry"]
+    named = [item["Properties"] for item in entries if isinstance(item["Properties"]["PrincipalArn"], str)]
+
+    (admin,) = named
+    assert admin["AccessPolicies"][0]["AccessScope"] == {"Type": "cluster"}
+    assert "AmazonEKSClusterAdminPolicy" in json.dumps(admin["AccessPolicies"][0]["PolicyArn"])
+    assert template["Outputs"]["KubernetesAdmins"]["Value"] == admin["PrincipalArn"]
 
 
 def test_only_the_embedded_environment_names_stand_ins(templates: dict[str, dict[str, Any]]) -> None:
