@@ -38,6 +38,7 @@ def hosted(
         service("cloudformation", "cloudformation", "CloudFormation", beside_moto=False, skip=skip, mishaps=mishaps),
         service("cloudtrail", "_cloudtrail", "CloudTrail", beside_moto=True),
         service("cloudwatch", "_cloudwatch", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
+        service("ec2", "_ec2_gateways", "Gateways", beside_moto=True),
         service("eks", "_eks", "Eks", beside_moto=False),
         service("events", "_events", "Events", beside_moto=True),
         service("fsx", "_fsx", "Fsx", beside_moto=False),

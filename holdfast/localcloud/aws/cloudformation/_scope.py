@@ -26,6 +26,13 @@ class Surroundings:
     """Whether waits are skipped."""
     mishaps: Mishaps = field(default_factory=Mishaps)
 
+    def function(self, arn: str) -> dict[str, Any]:
+        """The properties of a Lambda function of any stack; {} when none has it."""
+        with self.store.lock:
+            entries = [entry for stack in self.store.stacks.values() for entry in stack.resources.values()]
+        made = [entry for entry in entries if entry.type == "AWS::Lambda::Function"]
+        return next((entry.sent for entry in made if entry.attributes.get("Arn") == arn), {})
+
     def ssm_value(self, name: str) -> str:
         """The value of an SSM parameter; ``name:version`` asks for a version."""
         try:

@@ -154,6 +154,7 @@ class Worker:
             stack_id=stack.id,
             logical_id=entry.logical_id,
             pause=switch.pause,
+            function=self.surroundings.function,
             note=note,
         )
         try:

@@ -29,7 +29,7 @@ class Request:
     """As messages name it: the ARN of a session of the role."""
     action: str
     resource: str
-    """"*" for actions that take no resource."""
+    """"*" for actions that take no resource; "" when it is not known which one it is, which only allows more."""
     context: Context = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     """Other ARNs by which resource policies may name the principal: the role, the account, a service."""
@@ -77,7 +77,7 @@ def decide(
 
 
 def _denied(request: Request, why: str) -> Decision:
-    where = f" on resource: {request.resource}" if request.resource != "*" else ""
+    where = f" on resource: {request.resource}" if request.resource not in ("", "*") else ""
     return Decision(
         allowed=False,
         reason=f"User: {request.principal} is not authorized to perform: {request.action}{where} {why}",
@@ -87,7 +87,10 @@ def _denied(request: Request, why: str) -> Decision:
 def _says(effect: str, policy: Policy, request: Request, *, named: bool = False) -> bool:
     """Whether some statement of this effect is about the request; ``named``: and about who makes it."""
     return any(
-        statement.get("Effect") == effect and (not named or _names(statement, request)) and _covers(statement, request)
+        statement.get("Effect") == effect
+        and (not named or _names(statement, request))
+        and _covers(statement, request)
+        and (bool(request.resource) or effect == "Allow" or "*" in listed(statement.get("Resource", [])))
         for statement in listed(policy.document.get("Statement", []))
     )
 
@@ -99,7 +102,9 @@ def _covers(statement: Mapping[str, Any], request: Request) -> bool:
         about = any(matches(one, request.action, case=False) for one in listed(statement.get("Action", [])))
     if not about:
         return False
-    if "NotResource" in statement:
+    if not request.resource:
+        meant = True
+    elif "NotResource" in statement:
         meant = not _among(statement["NotResource"], request)
     else:  # trust policies name no resource: they are about the role that they are on
         meant = "Resource" not in statement or _among(statement["Resource"], request)
