@@ -48,7 +48,11 @@ MODES: dict[str, dict[str, str]] = {
 REGION = "us-west-2"
 BUCKET = "sagemaker-benchmark"
 NAME = "benchmark"
-TRUST = {"Version": "2012-10-17", "Statement": []}
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
+RIGHTS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["ec2:*", "s3:*"], "Resource": "*"}]}
 
 
 def aws_bundle(mode: str) -> Iterator[tuple[str, bytes]]:
@@ -93,7 +97,12 @@ class Account:
         self.subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/17")["Subnet"]["SubnetId"]
         self.group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
         document = json.dumps(TRUST)
-        self.role = self.client("iam").create_role(RoleName="nodes", AssumeRolePolicyDocument=document)["Role"]["Arn"]
+        iam = self.client("iam")
+        self.role = iam.create_role(RoleName="nodes", AssumeRolePolicyDocument=document)["Role"]["Arn"]
+        iam.put_role_policy(RoleName="nodes", PolicyName="nodes", PolicyDocument=json.dumps(RIGHTS))
+        tables = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+        names = [table["RouteTableId"] for table in tables]
+        ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=f"com.amazonaws.{REGION}.s3", RouteTableIds=names)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         self.client("logs").create_log_group(logGroupName=f"/holdfast/{NAME}/events")
         self.storage = self._file_system()

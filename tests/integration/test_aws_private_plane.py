@@ -7,6 +7,7 @@ import urllib.request
 
 import boto3
 import pytest
+from footing import service_role
 
 from holdfast.localcloud.aws import serve
 
@@ -29,7 +30,7 @@ def sagemaker(aws):
     iam = boto3.client("iam", **arguments)
     role = "arn:aws:iam::123456789012:role/nodes"
     if not iam.list_roles()["Roles"]:
-        iam.create_role(RoleName="nodes", AssumeRolePolicyDocument='{"Version": "2012-10-17", "Statement": []}')
+        service_role(iam, "nodes")
     group = {"InstanceGroupName": "g", "InstanceType": "ml.m5.xlarge", "InstanceCount": 2, "ExecutionRole": role}
     client.group = group
     client.arn = client.create_cluster(ClusterName="lab", InstanceGroups=[group])["ClusterArn"]
