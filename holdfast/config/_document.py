@@ -4,6 +4,7 @@ A YAML file as plain data that remembers its lines.
 Stricter than YAML: one document, keys are text and occur once, no merge keys, no aliases, no tags of its own.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import yaml
 from holdfast.config._problems import EnvironmentFileError, Problem, dotted, plain
 
 Location = tuple[str | int, ...]
+
+OPEN_QUESTION = re.compile(r"^\s*#\s(?:\S+: )?DECIDE:\s*(.*)$")
+CONTINUED = re.compile(r"^\s*#\s{3,}(\S.*)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +30,8 @@ class Document:
     """Numbers, truth values and nulls as they stand in the file, which is not always how Python shows them."""
     problems: list[Problem] = field(default_factory=list)
     """What the reading already found: duplicate keys and the like."""
+    open_questions: dict[int, str] = field(default_factory=dict)
+    """Comments that an import left for a person to decide, by their line."""
 
     def line(self, location: Location) -> int:
         """The line of a setting, or of the nearest one around it when it is not there."""
@@ -57,7 +63,7 @@ def read(path: Path) -> Document:
             raise _unusable(
                 name, root.start_mark.line + 1, "no mapping", "settings as name: value", "begin with name: local"
             )
-        document = Document(file=name, data={})
+        document = Document(file=name, data={}, open_questions=_open_questions(text))
         _Builder(document, loader).mapping(root, (), into=document.data)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -70,6 +76,21 @@ def read(path: Path) -> Document:
     finally:
         loader.dispose()
     return document
+
+
+def _open_questions(text: str) -> dict[int, str]:
+    """What stands after DECIDE: in comments of their own lines; lines that go on are indented further."""
+    found: dict[int, str] = {}
+    last = 0
+    for number, line in enumerate(text.splitlines(), 1) if "DECIDE:" in text else ():
+        if begins := OPEN_QUESTION.match(line):
+            last = number
+            found[last] = begins[1]
+        elif last and (goes_on := CONTINUED.match(line)):
+            found[last] += f" {goes_on[1]}"
+        else:
+            last = 0
+    return found
 
 
 def _loader(text: str, name: str) -> yaml.SafeLoader:

@@ -114,7 +114,9 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    return [f"{indent}# {line}" for line in textwrap.wrap(text, WIDTH - len(indent))]
+    """Lines that go on are indented further, so that the next note can be told from them."""
+    lines = textwrap.wrap(text, WIDTH - len(indent) - 2, subsequent_indent="  ")
+    return [f"{indent}# {line}" for line in lines]
 
 
 def _is_flat(value: dict[str, Any], path: str, notes: dict[str, list[Note]]) -> bool:

@@ -79,6 +79,15 @@ declare(
     because the fact behind them moves or has exceptions. Anything else AWS refuses whether or not it is hidden here.
     """,
 )
+declare(
+    "HF013",
+    title="Questions of an import are decided",
+    source=OURS,
+    explanation="""
+    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
+    it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    """,
+)
 
 
 @rule("HF009", title="A cluster has one orchestrator section", each=EnvironmentFile, source=OURS)
