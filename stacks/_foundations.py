@@ -83,6 +83,7 @@ def network(
     if settings.existing is not None:
         return _existing(scope, settings.availability_zone, settings.existing)
     assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
+    assert settings.availability_zone is not None, "a rule has found that no zone is there"
     flow_logs: logs.ILogGroup | None = None
     if settings.flow_logs:
         flow_logs = logs.LogGroup(
@@ -106,8 +107,10 @@ def network(
     )
 
 
-def _existing(scope: Construct, zone: str, there: config.ExistingNetwork) -> IHyperPodNetwork:
+def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork) -> IHyperPodNetwork:
     place = Construct(scope, "Existing")
+    assert zone is not None, "a zone is said"
+    assert there.vpc_id is not None, "a VPC is said"
     table = there.route_table_id
     subnet = (
         ec2.Subnet.from_subnet_id(place, "Subnet", there.subnet_id)
@@ -146,6 +149,8 @@ def lustre(
     settings = environment.storage.lustre
     if settings is None:
         return None
+    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
+    assert settings.throughput_mbps_per_tib is not None, "a rule has found the same of the throughput"
     file_system = LustreFileSystem(
         scope,
         "Lustre",
@@ -160,7 +165,7 @@ def lustre(
             DataRepository(
                 name=dataset.name,
                 bucket=data.bucket,
-                prefix=dataset.s3_prefix,
+                prefix=dataset.s3_prefix or "",
                 file_system_path=dataset.file_system_path,
                 auto_import=dataset.auto_import,
                 auto_export=dataset.auto_export,
@@ -187,6 +192,7 @@ def home(
     settings = environment.storage.home
     if settings is None:
         return None
+    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
     file_system = OpenZfsFileSystem(
         scope,
         "Home",

@@ -64,8 +64,8 @@ class HyperPodStack(Stack):
             env=CdkEnvironment(account=environment.account, region=environment.region),
             description=f"HyperPod cluster {environment.cluster_name}, made by Holdfast",
         )
-        second = environment.network.control_plane_availability_zone
-        self._zones = [environment.network.availability_zone, *([second] if second is not None else [])]
+        said = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
+        self._zones = [zone for zone in said if zone is not None]
         self.template_options.metadata = environment_metadata(environment)
         for accepted in environment.suppress:
             acknowledgment = Acknowledgment(id=f"holdfast::{accepted.code}", reason=accepted.reason)

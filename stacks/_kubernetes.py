@@ -32,6 +32,7 @@ def control_plane(
     folder: Path,
 ) -> HyperPodEks:
     """The Kubernetes control plane, with what has to be there before nodes."""
+    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
     groups = environment.cluster
     types = {name for group in groups.instance_groups for name in group.types}
     types |= {group.instance_type for group in groups.restricted_instance_groups}
@@ -82,7 +83,7 @@ def addons(
             encryption_key=ground.key,
         )
     storage = environment.storage.lustre
-    if storage is not None and ground.lustre is not None:
+    if storage is not None and storage.capacity_gib is not None and ground.lustre is not None:
         LustreVolume(
             scope,
             "LustreVolume",

@@ -40,7 +40,7 @@ def watch(
     settings, lustre = environment.observability, environment.storage.lustre
     groups = environment.cluster.instance_groups
     watched = []
-    if lustre is not None and ground.lustre is not None:
+    if lustre is not None and lustre.capacity_gib is not None and ground.lustre is not None:
         name = ground.lustre.file_system.file_system_id
         watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
     observability = HyperPodObservability(

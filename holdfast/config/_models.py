@@ -61,6 +61,8 @@ class Environment(Model):
     """AWS region."""
     encryption: Encryption = Encryption()
     """Keys of data at rest. Default: each service's own key"""
+    permissions_boundary: aws.PermissionsBoundary | None = None
+    """A policy that is there already and that every role made here gets as its permissions boundary. Default: none"""
     network: Network
     """VPC, subnet and way out."""
     cluster: Cluster
