@@ -43,6 +43,17 @@ class Imported:
         if note not in self.notes:
             self.notes.append(note)
 
+    def leave_out(self, path: str, key: str, value: Any) -> None:
+        """Say that a property has no setting; it is a question, unless it is a remark, which no service reads."""
+        text = f"{key} is left out, the file has no setting for it: {short(value)}"
+        self.note(path, text, decide=not key.startswith("_"))
+
+
+def short(value: Any) -> str:
+    """A value in a note."""
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
 
 def render(imported: Imported, *, origin: str) -> str:
     """
@@ -55,7 +66,7 @@ def render(imported: Imported, *, origin: str) -> str:
     by_place: dict[str, list[Note]] = {}
     for note in imported.notes:
         by_place.setdefault(_nearest(note.path, places), []).append(note)
-    head = [SCHEMA, "#", f"# Imported from {origin}. Comments say what could not be carried over."]
+    head = [SCHEMA, "#", *_wrapped(f"Imported from {origin}. Comments say what could not be carried over.", "")]
     head += [line for note in by_place.get("", []) for line in _wrapped(str(note), "")]
     return "\n".join([*head, *_mapping(imported.document, "", "", by_place)]) + "\n"
 
@@ -115,7 +126,13 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 
 def _wrapped(text: str, indent: str) -> list[str]:
     """Lines that go on are indented further, so that the next note can be told from them."""
-    lines = textwrap.wrap(text, WIDTH - len(indent) - 2, subsequent_indent="  ")
+    lines = textwrap.wrap(
+        text,
+        WIDTH - len(indent) - 2,
+        subsequent_indent="  ",
+        break_on_hyphens=False,  # URIs and ids stay whole
+        break_long_words=False,
+    )
     return [f"{indent}# {line}" for line in lines]
 
 

@@ -83,7 +83,7 @@ def _reason(text: str, error: json.JSONDecodeError) -> str:
     before = text[: error.pos].rstrip()
     if rest.startswith(("//", "/*", "#")):
         return "a comment, of which JSON has none; remove it"
-    if not rest:
+    if not rest or error.msg.startswith("Unterminated string"):
         return "the text ends in the middle of a value; it was cut"
     if error.msg == "Extra data":
         return "something stands after the end of the value"

@@ -38,9 +38,8 @@ def problems(value: Any, shape: Any | None = None, *, path: str = "") -> Iterato
         path: Where the value stands, for the messages.
     """
     shape = shape or request_shape()
-    kinds, word = KINDS[shape.type_name]
-    if not isinstance(value, kinds) or (shape.type_name != "boolean" and isinstance(value, bool)):
-        yield f"{path or 'the request'} is {said(value)}; allowed: {word}"
+    if not _is_of_kind(value, shape.type_name):
+        yield f"{path or 'the request'} is {said(value)}; allowed: {KINDS[shape.type_name][1]}"
     elif shape.type_name == "structure":
         yield from _members(value, shape, path)
     elif shape.type_name == "list":
@@ -49,8 +48,12 @@ def problems(value: Any, shape: Any | None = None, *, path: str = "") -> Iterato
     elif shape.type_name == "map":
         for key, item in value.items():
             yield from problems(item, shape.value, path=f"{path}.{key}")
-    elif isinstance(value, float) and not is_finite(value):
-        yield f"{path} is {value}; allowed: {word}"
+
+
+def _is_of_kind(value: Any, type_name: str) -> bool:
+    if isinstance(value, bool) and type_name != "boolean":
+        return False
+    return isinstance(value, KINDS[type_name][0]) and (not isinstance(value, float) or is_finite(value))
 
 
 def _members(value: dict[str, Any], shape: Any, path: str) -> Iterator[str]:
