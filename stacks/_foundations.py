@@ -61,8 +61,9 @@ def foundations(scope: Construct, environment: config.Environment, *, groups: Se
 
 
 def removal_policy(environment: config.Environment) -> RemovalPolicy:
-    """What becomes of data when the stack is deleted."""
-    return RemovalPolicy.DESTROY if environment.storage.on_delete == "Delete" else RemovalPolicy.RETAIN
+    """What becomes of data when the stack is deleted; what a first creation made goes when that creation fails."""
+    deleted = environment.storage.on_delete == "Delete"
+    return RemovalPolicy.DESTROY if deleted else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:

@@ -19,15 +19,16 @@ class DataBucket(Construct):
         construct_id: str,
         *,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a bucket.
 
         Args:
             encryption_key: Default: a key of S3.
-            removal_policy: Default: RETAIN, the bucket outlives its stack, and what is overwritten or deleted in it
-                can be had back for a week. DESTROY: the bucket goes with its stack, and all objects with it.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the bucket outlives its stack, and what is overwritten
+                or deleted in it can be had back for a week. DESTROY: the bucket goes with its stack, and all objects
+                with it.
         """
         super().__init__(scope, construct_id)
         kept = removal_policy is not RemovalPolicy.DESTROY

@@ -5,7 +5,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.catalog._charts import charts
-from holdfast_constructs._cluster import HyperPodCluster
+from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks import HyperPodEks
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
@@ -26,7 +26,7 @@ class FsxCsiDriver(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         version: str | None = None,
     ) -> None:
         """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_iam as iam
@@ -13,7 +13,10 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from holdfast_constructs._file_system_rules import wait_for_rules
+
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
+FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,7 @@ class DataRepository:
     name: str
     """Becomes part of the association's logical id: changing it replaces the association."""
     bucket: s3.IBucket
+    """A key of this app that encrypts it is told to serve FSx; the policy of any other key has to say so already."""
     prefix: str
     """Without slashes at its ends."""
     file_system_path: str
@@ -97,7 +101,7 @@ class LustreFileSystem(_LustreBase):
         data_repositories: Sequence[DataRepository] = (),
         log_group: logs.ILogGroup | None = None,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a file system.
@@ -114,7 +118,7 @@ class LustreFileSystem(_LustreBase):
             data_repositories: At most 8. Default: no links to S3.
             log_group: Where failed imports and exports are told; its name begins with ``/aws/fsx/``. Default: nowhere.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN, file system and links outlive their stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and links outlive their stack.
         """
         super().__init__(scope, construct_id)
         resource = fsx.CfnFileSystem(
@@ -137,6 +141,7 @@ class LustreFileSystem(_LustreBase):
             ),
         )
         resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
         self.file_system_id = resource.ref
         self.dns_name = resource.attr_dns_name
         self.mount_name = resource.attr_lustre_mount_name
@@ -162,6 +167,9 @@ class LustreFileSystem(_LustreBase):
         return imported
 
     def _associate(self, repositories: Sequence[DataRepository], removal_policy: RemovalPolicy) -> None:
+        keys = (repository.bucket.encryption_key for repository in repositories)
+        for key in {key.key_arn: key for key in keys if key is not None}.values():
+            _let_fsx_use(key, Stack.of(self))
         previous: fsx.CfnDataRepositoryAssociation | None = None
         for repository in repositories:
             at_once = repository.import_on_create
@@ -183,6 +191,32 @@ class LustreFileSystem(_LustreBase):
                 # One after the other: FSx works on one association at a time, and the others can time out.
                 association.add_resource_dependency(previous)
             previous = association
+
+
+def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
+    """
+    Tell the key of a linked bucket to serve the role with which FSx reads and writes that bucket.
+
+    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for each
+    file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own resource
+    names the key. The policy of an imported key is its owner's.
+    """
+    role = f"arn:{stack.partition}:iam::{stack.account}:role/aws-service-role/{FSX_ROLE}"
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="LustreOfThisAccount",
+            principals=[iam.AnyPrincipal()],
+            actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+            resources=["*"],  # in a key's policy: this key
+            conditions={
+                "StringEquals": {
+                    "kms:CallerAccount": stack.account,
+                    "kms:ViaService": f"s3.{stack.region}.amazonaws.com",
+                },
+                "ArnLike": {"aws:PrincipalArn": role},
+            },
+        )
+    )
 
 
 def _metadata(iops: int | None) -> fsx.CfnFileSystem.MetadataConfigurationProperty:

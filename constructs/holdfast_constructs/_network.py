@@ -26,6 +26,10 @@ class IHyperPodNetwork(IConstruct, Protocol):
     """The private subnet of nodes and file systems."""
     security_group: ec2.ISecurityGroup
     """All traffic among its members, in and out, by reference to itself: EFA's addresses match no CIDR rule."""
+    subnets: Sequence[ec2.ISubnet]
+    """All that the cluster may put nodes into: ``subnet`` and those beside it."""
+    security_groups: Sequence[ec2.ISecurityGroup]
+    """All that nodes are members of: ``security_group`` and those beside it."""
     control_plane_subnets: Sequence[ec2.ISubnet]
     """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
     network has one zone only."""
@@ -46,6 +50,8 @@ class HyperPodNetwork(Construct):
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
 
     def __init__(
@@ -75,8 +81,8 @@ class HyperPodNetwork(Construct):
             egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
                 services of AWS through endpoints.
             flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
-            removal_policy: Default: DESTROY. RETAIN keeps what a retained file system stands on: VPC, subnets and
-                security group. Without them the stack of such a file system cannot be deleted.
+            removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps what a retained file system stands on:
+                VPC, subnets and security group. Without them the stack of such a file system cannot be deleted.
         """
         super().__init__(scope, construct_id)
         nat = egress == "nat"
@@ -96,6 +102,7 @@ class HyperPodNetwork(Construct):
         zones = () if second_availability_zone is None else (availability_zone, second_availability_zone)
         self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
         self.security_group = self._security_group(cidr, egress)
+        self.subnets, self.security_groups = (self.subnet,), (self.security_group,)
         if flow_logs is not None:
             self.vpc.add_flow_log("FlowLogs", destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
         self._endpoints: InterfaceEndpoints | None = None
@@ -115,6 +122,8 @@ class HyperPodNetwork(Construct):
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
         security_group: ec2.ISecurityGroup,
+        additional_subnets: Sequence[ec2.ISubnet] = (),
+        additional_security_groups: Sequence[ec2.ISecurityGroup] = (),
         control_plane_subnets: Sequence[ec2.ISubnet] = (),
         s3_gateway_endpoint: bool = False,
     ) -> IHyperPodNetwork:
@@ -125,11 +134,16 @@ class HyperPodNetwork(Construct):
             vpc: Where the subnets are.
             subnet: A private subnet for nodes and file systems, with room for all of them.
             security_group: One that allows all traffic from and to itself, by reference.
+            additional_subnets: Further ones that the cluster may put nodes into; EFA does not cross their zones.
+                Default: none.
+            additional_security_groups: Further ones of the nodes, such as that of a file system. Default: none.
             control_plane_subnets: Default: none, for Slurm without a database.
             s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
         """
         imported = _Imported(scope, construct_id)
         imported.vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
+        imported.subnets = (subnet, *additional_subnets)
+        imported.security_groups = (security_group, *additional_security_groups)
         imported.control_plane_subnets = tuple(control_plane_subnets)
         if s3_gateway_endpoint:
             ec2.GatewayVpcEndpoint(
@@ -195,6 +209,8 @@ class _Imported(Construct):
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
 
     def add_interface_endpoint(self, service: str) -> None:
