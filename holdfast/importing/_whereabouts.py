@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.importing._imported import Imported
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-\d"
-ARN = re.compile(rf"arn:aws[a-z-]*:([a-z0-9-]+):({REGION})?:(\d{{12}})?:")
+ARN = re.compile(rf"arn:aws[a-z-]*:[a-z0-9-]+:({REGION})?:(?:(\d{{12}})|[^:]*):")
 DNS_NAME = re.compile(rf"[a-z0-9.-]+\.({REGION})\.(?:[a-z0-9-]+\.)?amazonaws\.com(?:\.cn)?")
 ZONE_ID = re.compile(r"([a-z]{2})(g?)(ne|nw|se|sw|n|e|s|w|c)(\d)-az\d+")
 DIRECTIONS = {"n": "north", "e": "east", "s": "south", "w": "west", "c": "central"}
@@ -43,7 +43,7 @@ def evidence(value: Any, path: str = "") -> Iterator[Evidence]:
 
 def _in_text(text: str, path: str) -> Iterator[Evidence]:
     if arn := ARN.match(text):
-        yield Evidence(where=path, region=arn[2], account=arn[3])
+        yield Evidence(where=path, region=arn[1], account=arn[2])
     elif name := DNS_NAME.fullmatch(text):
         yield Evidence(where=path, region=name[1])
     elif zone := ZONE_ID.fullmatch(text):

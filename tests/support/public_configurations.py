@@ -1,4 +1,4 @@
-"""Cluster configurations that others published: a list of where they are, and the text of those that are on this machine.
+"""Cluster configurations that others published: a list of where they are, and the text of those that are on this disk.
 
 Nothing of them is in this repository. HOLDFAST_PUBLIC_CONFIGURATIONS names a folder that holds each file as
 ``<owner>+<name>/<commit>/<path>``; ``git -C CLONE show COMMIT:PATH`` writes one.
@@ -16,6 +16,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 FOLDER = "HOLDFAST_PUBLIC_CONFIGURATIONS"
+GIVEN = os.environ.get(FOLDER)
+"""As it was when the tests were collected: no test sees such variables."""
 LIST = Path(__file__).parents[1] / "cases" / "import" / "public.yaml"
 BEGIN = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
 MEMBERS = frozenset({"InstanceGroups", "InstanceGroupName", "controller_group", "SecurityGroupIds"})
@@ -74,11 +76,10 @@ def fetched(row: PublicConfiguration, into: Path) -> list[Path] | None:
     Raises:
         ValueError: a file is another one than was listed.
     """
-    folder = os.environ.get(FOLDER)
     paths = []
     for number, file in enumerate(row.files):
-        source = Path(folder or "/", row.repository.replace("/", "+"), row.commit, file.path)
-        if folder is None or not source.is_file():
+        source = Path(GIVEN or "/", row.repository.replace("/", "+"), row.commit, file.path)
+        if GIVEN is None or not source.is_file():
             return None
         text = source.read_bytes().decode()
         read = _filled(text, row.values)
