@@ -1,5 +1,6 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from aws_cdk import aws_iam as iam
@@ -12,6 +13,7 @@ from holdfast_constructs import (
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodEks,
+    IHyperPodEks,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
@@ -30,13 +32,53 @@ def control_plane(
     *,
     ground: Foundations,
     folder: Path,
-) -> HyperPodEks:
+) -> IHyperPodEks:
     """The Kubernetes control plane, with what has to be there before nodes."""
-    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
     groups = environment.cluster
     types = {name for group in groups.instance_groups for name in group.types}
     types |= {group.instance_type for group in groups.restricted_instance_groups}
-    made = HyperPodEks(
+    made = _existing(scope, settings, ground=ground, types=types)
+    if made is None:
+        made = _made(scope, environment, settings, ground=ground, folder=folder, types=types)
+    for index, arn in enumerate(settings.admin_role_arns):
+        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
+        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    return made
+
+
+def _existing(
+    scope: Construct,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    types: Collection[str],
+) -> IHyperPodEks | None:
+    """The control plane that is there already."""
+    there = settings.existing
+    if there is None:
+        return None
+    network = ground.network
+    found = (
+        HyperPodEks.from_cluster_arn(scope, "Eks", cluster_arn=there.cluster, network=network)
+        if there.cluster.startswith("arn:")
+        else HyperPodEks.from_cluster_name(scope, "Eks", cluster_name=there.cluster, network=network)
+    )
+    if there.install_charts:
+        found.install_charts(sorted(types))
+    return found
+
+
+def _made(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    folder: Path,
+    types: Collection[str],
+) -> HyperPodEks:
+    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
+    return HyperPodEks(
         scope,
         "Eks",
         cluster_name=environment.cluster_name,
@@ -49,10 +91,6 @@ def control_plane(
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(environment),
     )
-    for index, arn in enumerate(settings.admin_role_arns):
-        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
-        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
-    return made
 
 
 def _archives(folder: Path) -> dict[str, Path]:
@@ -66,7 +104,7 @@ def addons(
     environment: config.Environment,
     settings: config.Eks,
     *,
-    control_plane: HyperPodEks,
+    control_plane: IHyperPodEks,
     cluster: HyperPodCluster,
     ground: Foundations,
     prometheus: PrometheusWorkspace | None,

@@ -8,10 +8,10 @@ from constructs import Construct
 from holdfast import config
 from holdfast_constructs import (
     AlarmThresholds,
-    DataBucket,
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodObservability,
+    IDataBucket,
     MlflowApp,
     NodeLogGroup,
     PrometheusWorkspace,
@@ -48,7 +48,7 @@ def watch(
         "Observability",
         cluster_name=environment.cluster_name,
         events=ground.events.log_group,
-        eks_cluster_name=environment.cluster_name if environment.orchestrator == "eks" else None,
+        eks_cluster_name=environment.eks_cluster_name,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
         file_systems=watched,
@@ -95,7 +95,7 @@ def watch(
 class Experiments:
     """What keeps track of runs; jobs under Slurm find it in their environment, pods are given the outputs' values."""
 
-    def __init__(self, scope: Construct, environment: config.Environment, *, data: DataBucket) -> None:
+    def __init__(self, scope: Construct, environment: config.Environment, *, data: IDataBucket) -> None:
         settings = environment.observability
         self._mlflow = (
             MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket) if settings.mlflow else None

@@ -1,6 +1,6 @@
 """The HyperPod cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,10 +9,11 @@ from aws_cdk import CfnTag, Names
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from holdfast_constructs._auto_scaling_role import AutoScalingRole
 from holdfast_constructs._cluster_reference import ClusterBase, IHyperPodCluster
+from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._execution_role import NodeRights, adopt, execution_role, volume_keys
 from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._l1 import Nodes, orchestrator_property, shared_environment, vpc_property
@@ -161,7 +162,7 @@ class HyperPodCluster(ClusterBase):
             network, *self._allowed.values(), *(mount.file_system for mount in every), *self._scripts(instance_groups)
         )
         if eks is not None:
-            resource.node.add_dependency(eks.dependencies, *(eks.add_nodes_role(r) for r in self._allowed.values()))
+            resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self)
 
@@ -195,7 +196,7 @@ class HyperPodCluster(ClusterBase):
             self._allow(role, [group], ())
             self.resource.node.add_dependency(role)
             if eks is not None:
-                self.resource.node.add_dependency(eks.add_nodes_role(role))
+                self.resource.node.add_dependency(*_entries(eks, [role]))
         if self._scaler is not None:
             self._scaler.allow_keys(volume_keys([group]))
         self._modes.tell_more(group)
@@ -302,6 +303,17 @@ def _roles(
     """That of the cluster and those of groups, each once."""
     found = [role, *(group.role for group in groups), *(group.role for group in restricted_groups)]
     return list({each.node.path: each for each in found if each is not None}.values())
+
+
+def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]:
+    """
+    What lets the roles of this app into the EKS cluster.
+
+    An imported role may have an entry already, of which there can be one, and HyperPod makes one that is missing: who
+    creates a cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS
+    Identity and Access Management for SageMaker HyperPod", cluster admin).
+    """
+    return [eks.add_nodes_role(role) for role in roles if iam.Role.is_role(role)]
 
 
 def _reach_services(

@@ -6,7 +6,6 @@ from constructs import Construct
 
 from holdfast.catalog._charts import charts
 from holdfast_constructs._cluster_reference import IHyperPodCluster
-from holdfast_constructs._eks import HyperPodEks
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
 from holdfast_constructs._helm import HelmRelease
@@ -68,7 +67,7 @@ class LustreVolume(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        eks_cluster: HyperPodEks,
+        eks_cluster: IHyperPodEks,
         driver: FsxCsiDriver,
         file_system: ILustreFileSystem,
         capacity_gib: int,

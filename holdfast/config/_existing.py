@@ -3,6 +3,7 @@
 from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._base import Model
+from holdfast.config._lifecycle_mode import LifecycleMode
 
 
 class ExistingBucket(Model):
@@ -37,6 +38,11 @@ class LifeCycleConfig(Model):
     """The one that HyperPod runs after its own configuration of a node. Default: none, and on_create says which one is
     run"""
 
+    @property
+    def mode(self) -> LifecycleMode:
+        """What the scripts are made for."""
+        return "custom" if self.on_create is not None else "extension"
+
 
 class ExistingLustre(Model):
     """An FSx for Lustre file system that is there already. Nothing of it is changed but the links of datasets."""
@@ -64,5 +70,5 @@ class ExistingEks(Model):
     cluster: aws.EksClusterNameOrArn
     """The cluster: its name, or its ARN (API: ClusterArn)."""
     install_charts: bool = False
-    """Whether this stack installs what HyperPod needs on it: HyperPod's Helm charts, and the add-ons of nodes that it
-    does not have. Default: false, its owner has done so"""
+    """Whether this stack installs HyperPod's Helm charts on it. The add-ons that nodes need (vpc-cni, kube-proxy,
+    coredns, eks-pod-identity-agent) are its owner's in any case. Default: false, its owner has installed them"""
