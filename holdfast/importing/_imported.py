@@ -95,12 +95,12 @@ def _mapping(value: dict[str, Any], path: str, indent: str, notes: dict[str, lis
         if not path and isinstance(inner, dict):
             yield ""
         yield from _comments(at, indent, notes)
-        line = f"{indent}{key}: {_flow(inner)}"
+        line = f"{indent}{_flow(key)}: {_flow(inner)}"
         if isinstance(inner, dict) and inner and (len(line) > WIDTH or not _is_flat(inner, at, notes)):
-            yield f"{indent}{key}:"
+            yield f"{indent}{_flow(key)}:"
             yield from _mapping(inner, at, indent + "  ", notes)
         elif isinstance(inner, list) and any(map(_is_named, inner)):
-            yield f"{indent}{key}:"
+            yield f"{indent}{_flow(key)}:"
             for item in inner:
                 yield from _item(item, at, indent + "  ", notes)
         else:

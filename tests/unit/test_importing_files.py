@@ -3,13 +3,17 @@
 import json
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.importing import PARTS, Part, from_samples, render
 from holdfast.importing.files import NotUsableError, cluster_of, together
+from holdfast.importing.files._shape import request_shape
 
 ROLE = "arn:aws:iam::111122223333:role/nodes"
 GROUP: dict[str, Any] = {"InstanceGroupName": "a", "InstanceCount": 1, "ExecutionRole": ROLE}
@@ -254,6 +258,55 @@ VALUES = st.recursive(
 def test_whatever_a_file_holds_is_read_or_refused(value: Any) -> None:
     with suppress(NotUsableError):
         together([("cluster.json", value)], name="a", more={})
+
+
+WORDS_OF_THE_SERVICE = (
+    *("arn:aws:iam::111122223333:role/nodes", "arn:aws:eks:us-west-2:111122223333:cluster/x", "s3://sagemaker-a/b"),
+    *(
+        "ml.p5.48xlarge",
+        "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        "subnet-0123456789abcdef0",
+        "/fsx",
+        "",
+        "a",
+    ),
+)
+
+
+def some(shape: Any, chance: Random) -> Any:
+    """A value that CreateCluster's model allows, with about a third of the members that may be left out."""
+    kind = shape.type_name
+    if kind == "structure":
+        names = [name for name in shape.members if name in shape.required_members or chance.random() < 0.3]
+        return {name: some(shape.members[name], chance) for name in names}
+    if kind == "list":
+        return [some(shape.member, chance) for _ in range(chance.randrange(3))]
+    if kind == "map":
+        return {chance.choice(WORDS_OF_THE_SERVICE): some(shape.value, chance) for _ in range(chance.randrange(2))}
+    if kind == "string":
+        return chance.choice(shape.enum or WORDS_OF_THE_SERVICE)
+    if kind == "boolean":
+        return chance.random() < 0.5
+    return chance.randrange(10) if kind == "integer" else "2027-01-31"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_request_that_the_service_can_read_becomes_a_file(seed: int) -> None:
+    read = 0
+    for number in range(25):
+        request = some(request_shape(), Random(100 * seed + number))
+        groups = request.setdefault("InstanceGroups", [dict(GROUP)])
+        for index, group in enumerate(groups):
+            group["InstanceGroupName"] = f"group-{index}"
+        try:
+            found = together([("cluster.json", request)], name="mine", more={})
+        except NotUsableError:
+            continue
+        read += 1
+        for anew in (frozenset[Part](), frozenset(PARTS)):
+            imported = from_samples(found.request, anew=anew)
+            assert yaml.safe_load(render(imported, origin="the test")) == imported.document
+    assert read > 5
 
 
 @settings(max_examples=200, deadline=None)
