@@ -140,7 +140,7 @@ def _scripts_of(group: Mapping[str, Any]) -> dict[str, Any]:
     """A LifeCycleConfig in the words of the file; empty where a group has none, or one without a script."""
     config = group.get("LifeCycleConfig") or {}
     hooks = {setting: config[hook] for hook, setting in HOOKS.items() if config.get(hook)}
-    return {"source_s3_uri": config.get("SourceS3Uri", ""), **hooks} if hooks else {}
+    return {"source_s3_uri": config.get("SourceS3Uri", "").rstrip("/"), **hooks} if hooks else {}
 
 
 def _named_scripts(groups: list[Mapping[str, Any]]) -> set[tuple[str, str]]:

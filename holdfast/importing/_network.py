@@ -75,9 +75,12 @@ def _existing(observed: Observed, subnet: Mapping[str, Any], keeping: Keeping, i
         "subnet_cidr": subnet["CidrBlock"],
     }
     table = _route_table(observed, subnet["SubnetId"])
-    if table is not None and not _reaches_s3(observed, table["RouteTableId"]):
+    by = None if table is None else _endpoint_to_s3(observed, table["RouteTableId"])
+    if table is not None and by is None:
+        text = f"no gateway endpoint to S3 is made for {table['RouteTableId']}, unless route_table_id names it"
+        imported.note("network.existing", text)
+    elif table is not None and keeping.owns(by or ""):
         section["route_table_id"] = table["RouteTableId"]
-        imported.note("network.existing.route_table_id", "a gateway endpoint to S3 is made for it")
     control_plane = _control_plane_subnets(observed)
     if not control_plane or keeping.keeps("eks", (observed.eks or {}).get("name", "")):
         return section
@@ -98,14 +101,17 @@ def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None
     return next(own, next(main, None))
 
 
-def _reaches_s3(observed: Observed, table_id: str) -> bool:
-    """Whether somebody else than Holdfast made a gateway endpoint for it."""
-    return any(
-        each["VpcEndpointType"] == "Gateway"
-        and each["ServiceName"].endswith(".s3")
-        and table_id in each.get("RouteTableIds", [])
-        and each["VpcEndpointId"] not in observed.stack
-        for each in observed.endpoints
+def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
+    """The gateway endpoint that serves a route table."""
+    return next(
+        (
+            each["VpcEndpointId"]
+            for each in observed.endpoints
+            if each["VpcEndpointType"] == "Gateway"
+            and each["ServiceName"].endswith(".s3")
+            and table_id in each.get("RouteTableIds", [])
+        ),
+        None,
     )
 
 

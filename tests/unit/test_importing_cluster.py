@@ -24,6 +24,12 @@ HOOKS = {
     "extension": {"SourceS3Uri": BUNDLE, "OnInitComplete": "on_init_complete.sh"},
     "none": None,
 }
+S3_ENDPOINT = {
+    "VpcEndpointId": "vpce-1",
+    "VpcEndpointType": "Gateway",
+    "ServiceName": "com.amazonaws.us-west-2.s3",
+    "RouteTableIds": [TABLE],
+}
 SELF = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": SECURITY_GROUP}]}]
 
 
@@ -123,7 +129,7 @@ def answers(environment: Environment) -> Observed:
         assert environment.slurm is not None
         accounting = {"Endpoint": "db.example.com", "SecretArn": SECRET}
         orchestrator = {"Slurm": present(AccountingDatabase=environment.slurm.accounting and accounting)}
-    owned = {LUSTRE, HOME, BUCKET, SECRET, KEY, "nodes", "x", "sagemaker-x"}
+    owned = {LUSTRE, HOME, BUCKET, SECRET, KEY, "nodes", "x", "sagemaker-x", "vpce-1"}
     own_network = network.existing is None
     stack = frozenset(owned | ({VPC, SUBNET, CONTROL_PLANE} if own_network else set()))
     return Observed(
@@ -157,6 +163,7 @@ def answers(environment: Environment) -> Observed:
                 "Routes": [{"DestinationCidrBlock": "0.0.0.0/0"}] if network.egress == "nat" else [],
             },
         ),
+        endpoints=(S3_ENDPOINT,) if network.existing is not None and network.existing.route_table_id else (),
         flow_logs=network.flow_logs,
         file_systems=file_systems(environment),
         associations=associations(environment),
@@ -318,15 +325,9 @@ def notes(imported: Imported) -> list[str]:
 
 def test_a_network_of_somebody_else_is_used_and_not_made(observed: Observed) -> None:
     no_rules = {"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": []}
-    endpoint = {
-        "VpcEndpointId": "vpce-1",
-        "VpcEndpointType": "Gateway",
-        "ServiceName": "com.amazonaws.us-west-2.s3",
-        "RouteTableIds": [TABLE],
-    }
 
     imported = from_observed(
-        changed(observed, stack=frozenset(), security_groups=(no_rules,), endpoints=(endpoint,), tags={})
+        changed(observed, stack=frozenset(), security_groups=(no_rules,), endpoints=(S3_ENDPOINT,), tags={})
     )
 
     assert imported.document["network"] == {
@@ -483,6 +484,13 @@ def test_further_subnets_and_groups_of_a_network_are_kept(observed: Observed) ->
 
     assert network["additional_subnet_ids"] == ["subnet-0123456789abcdef9"]
     assert network["additional_security_group_ids"] == ["sg-0123456789abcdef9"]
+
+
+def test_the_route_table_of_a_team_gets_no_endpoint_by_itself(observed: Observed) -> None:
+    imported = from_observed(of_a_team("slurm-p5", endpoints=()))
+
+    assert "route_table_id" not in imported.document["network"]["existing"]
+    assert any(f"no gateway endpoint to S3 is made for {TABLE}" in note for note in notes(imported))
 
 
 def test_a_link_that_the_stack_did_not_make_stays_and_is_not_made_again() -> None:
