@@ -41,7 +41,9 @@ def deploy(cloud: Cloud, environment: Environment, *, outdir: Path) -> None:
     HyperPodStack(app, environment.stack_name, environment=environment)
     app.synth()
     template = upload(cloud, outdir, environment)
-    cloud.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
+    cloud.client("ssm").put_parameter(
+        Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String", Overwrite=True
+    )
     stacks = cloud.client("cloudformation")
     stacks.create_stack(
         StackName=environment.stack_name,
@@ -56,7 +58,8 @@ def upload(cloud: Cloud, outdir: Path, environment: Environment) -> str:
     """Put the assets where the template looks for them; the place of the template itself comes back."""
     s3 = cloud.client("s3")
     bucket = f"{ASSETS}-{environment.account}-{environment.region}"
-    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
+    if bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}:
+        s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
     manifest = json.loads((outdir / f"{environment.stack_name}.assets.json").read_text())
     for asset in manifest["files"].values():
         source = outdir / asset["source"]["path"]

@@ -30,13 +30,15 @@ class TeamThings:
 
     def eks(self, name: str = "platform") -> str:
         """The ARN of an EKS cluster."""
-        made = self._cloud.client("eks").create_cluster(
+        eks = self._cloud.client("eks")
+        made = eks.create_cluster(
             name=name,
             version="1.34",
             roleArn=self.roles["HyperPodClusterRole"],
             resourcesVpcConfig={"subnetIds": self.subnets, "securityGroupIds": [self.group]},
             accessConfig={"authenticationMode": "API"},
         )
+        eks.get_waiter("cluster_active").wait(name=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
         return str(made["cluster"]["arn"])
 
     def _subnet(self, cidr: str, zone: str) -> str:
