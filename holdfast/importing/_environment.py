@@ -13,9 +13,10 @@ from holdfast.importing._network import named_network, network, new_network
 from holdfast.importing._observed import Observed
 from holdfast.importing._orchestrator import eks, existing_eks, slurm
 from holdfast.importing._questions import ask_about_values
-from holdfast.importing._request import request_of, with_provisioning
+from holdfast.importing._request import with_provisioning
 from holdfast.importing._storage import storage
 from holdfast.importing._whereabouts import account_of, evidence, region_of
+from holdfast.validation.imports import origin_of, request_of
 
 STAND_IN = "holdfast:stand-in:"
 ENVIRONMENT_TAG = "holdfast:environment"
@@ -29,7 +30,7 @@ def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Impor
     Args:
         anew: What of somebody else's is made anew, like what there is. Default: nothing, all of it is used
     """
-    imported = Imported(document={})
+    imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
     request = request_of(observed.cluster)
     keeping = Keeping(stack=observed.stack, anew=frozenset(anew))
     legacy = _legacy(observed, imported)

@@ -36,6 +36,8 @@ class Imported:
 
     document: dict[str, Any]
     notes: list[Note] = field(default_factory=list)
+    as_it_was: str = ""
+    """What the cluster was like. Default: nobody described it"""
 
     def note(self, path: str, text: str, *, decide: bool = False) -> None:
         """Add a note; the same one only once."""
@@ -67,6 +69,7 @@ def render(imported: Imported, *, origin: str) -> str:
     for note in imported.notes:
         by_place.setdefault(_nearest(note.path, places), []).append(note)
     head = [SCHEMA, "#", *_wrapped(f"Imported from {origin}. Comments say what could not be carried over.", "")]
+    head += _wrapped(f"As it was: {imported.as_it_was}", "") if imported.as_it_was else []
     head += [line for note in by_place.get("", []) for line in _wrapped(str(note), "")]
     return "\n".join([*head, *_mapping(imported.document, "", "", by_place)]) + "\n"
 

@@ -19,6 +19,7 @@ from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._rule import judge
 from holdfast.validation._settings import Settings
 from holdfast.validation._suppression import suppressed
+from holdfast.validation.imports import Describe, changes_since, read_origin
 
 Facts = Callable[[Deployment], Deployment]
 """Puts what an account says into a deployment."""
@@ -36,13 +37,16 @@ class Report:
     suppressed: list[Finding]
 
 
-def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None) -> Report:
+def check(
+    path: Path, *, errors_only: bool = False, facts: Facts | None = None, describe: Describe | None = None
+) -> Report:
     """
     Judge an environment file.
 
     Args:
         errors_only: Leave out what forbids nothing. Default: False, all findings.
         facts: Asks the account. Default: nobody does, and rules about it say "not checked".
+        describe: Asks it about the cluster that the file was imported from. Default: nobody does, likewise.
     """
     try:
         document = read(path)
@@ -56,6 +60,8 @@ def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None) 
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
     judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]
     found = [*map(_shape, problems), *_open_questions(document), *judged]
+    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+        found += _changes(document, describe)
     kept, hidden = suppressed(found, document.data, broken)
     if errors_only:
         kept = [finding for finding in kept if finding.severity == "error"]
@@ -109,6 +115,14 @@ def _open_questions(document: Document) -> Iterator[Finding]:
             fix="decide it, then remove the comment that begins with DECIDE",
             line=line,
         )
+
+
+def _changes(document: Document, describe: Describe | None) -> Iterator[Finding]:
+    """What has changed of the cluster that the file was imported from."""
+    for line, text in list(document.as_it_was.items())[:1]:
+        origin = read_origin(text)
+        if origin is not None:
+            yield from changes_since(origin, describe, line=line)
 
 
 def _follows(finding: Finding, broken: Set[str]) -> bool:

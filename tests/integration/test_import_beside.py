@@ -12,9 +12,9 @@ from team_things import BUCKET, TeamThings
 
 from holdfast.config import Environment
 from holdfast.importing import Imported, deployed_environment, from_observed, from_samples, read_cluster, render
-from holdfast.importing._request import request_of
 from holdfast.importing.files import cluster_of
 from holdfast.localcloud.aws import serve
+from holdfast.validation.imports import request_of
 from holdfast.validation.updates import compare
 
 REGION = "us-west-2"

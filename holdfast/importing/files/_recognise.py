@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.importing.files._json import NotUsableError
 from holdfast.importing.files._shape import problems, request_shape
+from holdfast.validation.imports import request_of
 
 ANSWER = frozenset({"ClusterArn", "ClusterStatus"})
 LEGACY = frozenset({"controller_group", "worker_groups", "workload_manager"})
@@ -94,8 +95,6 @@ def _set(origin: str, member: str, value: Any, parts: _Parts) -> None:
 
 
 def _answer(origin: str, value: dict[str, Any], parts: _Parts) -> None:
-    from holdfast.importing._request import request_of
-
     arn = value["ClusterArn"]
     parts.arn = arn if isinstance(arn, str) else None
     for member in ("InstanceGroups", "RestrictedInstanceGroups"):
