@@ -75,6 +75,8 @@ from holdfast.validation._surroundings import (
     Traffic,
     VpcConfig,
 )
+from holdfast.validation.existing import _account_rules as _existing_account_rules  # noqa: F401 - registers its rules
+from holdfast.validation.existing import _rules as _existing_rules  # noqa: F401 - registers its rules
 
 __all__ = [
     "SEVERITIES",

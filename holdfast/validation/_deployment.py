@@ -21,6 +21,7 @@ from holdfast.validation._surroundings import (
     Role,
     VpcConfig,
 )
+from holdfast.validation.existing._item import Existing
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -135,6 +136,8 @@ class EnvironmentFile(Item):
     grafana: bool = False
     alarms: bool = True
     alarm_emails: tuple[str, ...] = ()
+    existing: Existing | None = None
+    """What it uses that is there already."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
