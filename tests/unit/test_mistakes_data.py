@@ -22,8 +22,10 @@ def test_a_mistake_applies_to_its_base_and_leaves_a_document(entry: Entry, tmp_p
 
 
 def test_there_are_as_many_mistakes_and_clean_files_as_were_asked_for() -> None:
-    assert len(ENTRIES) >= 250
+    assert len(ENTRIES) >= 300
     assert len(clean_files()) >= 40
+    environments = sum(one.mistake.kind == "environment" for one in ENTRIES)
+    assert min(environments, len(ENTRIES) - environments) >= 150
 
 
 def test_a_source_is_a_page_and_a_short_quotation() -> None:
