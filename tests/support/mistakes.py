@@ -2,17 +2,25 @@
 Mistakes that teams make, written from AWS's pages alone: entries in ``tests/cases/mistakes`` and how they are applied.
 
 An entry changes one of the files in ``clean/``. The data are read strictly, and every problem names its entry.
+A mistake is found when ``holdfast check --offline`` says something about it that it does not say about the clean file.
 """
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import typer
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typer.testing import CliRunner
+
+from holdfast.cli._check import check
+from holdfast.cli._errors import CommandError
 
 CASES = Path(__file__).parents[1] / "cases" / "mistakes"
 CLEAN = CASES / "clean"
@@ -136,10 +144,63 @@ def as_json(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def is_about(mistake: Mistake, texts: Iterable[str]) -> bool:
-    """Whether one of the texts of a finding, its path or message, has what the mistake is about."""
-    given = tuple(texts)
-    return any(one in text for one in mistake.about for text in given)
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a check says as an error or a warning: where, without the name of the file, and what."""
+
+    severity: str
+    path: str
+    message: str
+
+    def is_about(self, mistake: Mistake) -> bool:
+        """Whether the place or the message has one of the things that the mistake is about."""
+        return any(one in self.path or one in self.message for one in mistake.about)
+
+
+def said(path: Path) -> frozenset[Said]:
+    """The errors and warnings of ``holdfast check --offline`` for a file. A refusal to read it is one of them."""
+    result = CliRunner().invoke(_APP, [str(path), "--offline", "--json"])
+    if isinstance(result.exception, CommandError):
+        return frozenset({Said(severity="error", path="", message=_nameless(str(result.exception), path=path))})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return frozenset(
+        Said(
+            severity=one["severity"],
+            path=_nameless(one["path"], path=path),
+            message=_nameless(one["message"], path=path),
+        )
+        for one in json.loads(result.stdout)
+        if one["severity"] in {"error", "warning"}
+    )
+
+
+@cache
+def said_of_clean(base: Path, *, in_json: bool = False) -> frozenset[Said]:
+    """What is said of a clean file, as it is or, being a template in YAML, written as JSON."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-clean-") as folder:
+        path = copy(base, folder=Path(folder))
+        return said(as_json(path) if in_json else path)
+
+
+def found(mistake: Mistake, *, in_json: bool = False) -> bool:
+    """Whether the checks say something about the mistake that they do not say about the clean file."""
+    in_json = in_json and mistake.kind == "yaml template"
+    with tempfile.TemporaryDirectory(prefix="holdfast-mistake-") as folder:
+        path = apply(mistake, folder=Path(folder))
+        now = said(as_json(path) if in_json else path)
+    before = said_of_clean(CLEAN / mistake.base, in_json=in_json)
+    return any(one.is_about(mistake) for one in now - before)
+
+
+_APP = typer.Typer()
+_APP.command()(check)
+
+
+def _nameless(text: str, *, path: Path) -> str:
+    for name in (str(path.resolve()), str(path), str(path.parent.resolve()), str(path.parent), path.name):
+        text = text.replace(name, "")
+    return text
 
 
 class _Tags(yaml.SafeLoader):
