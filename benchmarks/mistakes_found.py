@@ -60,7 +60,7 @@ def _table(entries: list[Entry], *, hits: list[Entry]) -> Table:
 
 
 def _cells(entries: list[Entry], hits: list[Entry]) -> list[str]:
-    total, found_of = (Counter(one.mistake.kind for one in some) for some in (entries, hits))
+    total, found_of = (Counter[str](one.mistake.kind for one in some) for some in (entries, hits))
     parts = [(found_of[kind], total[kind]) for kind in KINDS] + [(len(hits), len(entries))]
     return [f"{hit} of {count} ({hit / count:.0%})" if count else "" for hit, count in parts]
 
