@@ -45,7 +45,7 @@ _ARN_BY_REF = {
 def known_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref, Fn::GetAtt, Fn::Sub and DependsOn name resources, and Ref and Fn::Sub parameters and pseudo parameters, of the
-    same template; Condition and Fn::If name its conditions. Anything else fails with "Unresolved resource dependencies".
+    same template. Anything else fails with "Unresolved resource dependencies".
     """
     for template in app.values.graph.templates:
         yield from _unknown_names(app, template)
@@ -121,7 +121,6 @@ def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
 
 def _unknown_names(app: App, template: Template) -> Iterator[Broken]:
     resources, parameters = template.section("Resources"), template.section("Parameters")
-    conditions = template.section("Conditions")
     resources = {**resources, **dict.fromkeys(template.left_out)}
     everything = {*resources, *parameters, *_PSEUDO}
     if any(str(name).startswith("Fn::") for name in resources) or not app.complete:
@@ -138,18 +137,12 @@ def _unknown_names(app: App, template: Template) -> Iterator[Broken]:
                     yield _no_such(path, f"{function} {name}", name, everything)
             if function == "Fn::GetAtt" and (logical := _owner(argument)) and logical not in resources:
                 yield _no_such(path, f"Fn::GetAtt {logical}", logical, resources)
-            if function == "Fn::If" and isinstance(argument, list) and argument and isinstance(argument[0], str):
-                if argument[0] not in conditions:
-                    yield _no_such(path, f"the condition {argument[0]}", argument[0], conditions)
     for resource in app.all():
         if resource.template is not template:
             continue
         for name in resource.depends_on:
             if name not in resources:
                 yield _no_such(f"{body_path(resource)}.DependsOn", f"DependsOn {name}", name, resources)
-        condition = resource.body.get("Condition")
-        if isinstance(condition, str) and condition not in conditions:
-            yield _no_such(f"{body_path(resource)}.Condition", f"the condition {condition}", condition, conditions)
 
 
 def _no_such(path: str, given: str, name: str, known: Any) -> Broken:
@@ -157,7 +150,7 @@ def _no_such(path: str, given: str, name: str, known: Any) -> Broken:
     return refused(
         path,
         f"{given}, which the template does not have",
-        allowed="logical ids, parameters and conditions of the same template",
+        allowed="logical ids and parameters of the same template",
         fix=f"did you mean {meant}?" if meant else f"add {name}, or name another",
     )
 

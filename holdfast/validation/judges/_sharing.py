@@ -70,14 +70,8 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
                 yield from _twice(_at(group, path), f"cluster.{kind}.{index}.{'.'.join(path)}")
     existing = _at(file.data, ("network", "existing"))
     if isinstance(existing, Mapping):
-        ids = existing.get("control_plane_subnet_ids")
         if existing.get("subnet_cidr") and existing.get("subnet_cidr") == existing.get("vpc_cidr"):
             yield refused("network.existing.subnet_cidr", said(existing["subnet_cidr"]), allowed="a part of vpc_cidr, beside the other subnets", fix="write the subnet's own block")
-        if isinstance(ids, list) and len(ids) == 1:
-            yield refused("network.existing.control_plane_subnet_ids", "one subnet", allowed="subnets in two zones", fix="name a second one, in another zone")
-    zones = _at(file.data, ("network",))
-    if isinstance(zones, Mapping) and zones.get("availability_zone") and zones.get("availability_zone") == zones.get("control_plane_availability_zone"):
-        yield refused("network.control_plane_availability_zone", said(zones["availability_zone"]), allowed="another zone than availability_zone", fix="write another zone of the region")
     links = _at(file.data, ("storage", "lustre", "datasets"))
     for index, link in enumerate(links if isinstance(links, list) else ()):
         for name in ("auto_import", "auto_export"):
