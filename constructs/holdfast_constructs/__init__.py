@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._cluster import AutoScaling, HyperPodCluster, TieredStorage
     from holdfast_constructs._cluster_reference import IHyperPodCluster
     from holdfast_constructs._dashboard import ClusterDashboard
-    from holdfast_constructs._data_bucket import DataBucket
+    from holdfast_constructs._data_bucket import DataBucket, IDataBucket
     from holdfast_constructs._eks import HyperPodEks
     from holdfast_constructs._eks_access import IHyperPodEks
     from holdfast_constructs._eks_addon import EksAddon, PodIdentity
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from holdfast_constructs._helm import HelmInstaller, HelmRelease
     from holdfast_constructs._images import ContainerImage, ImageRepository
     from holdfast_constructs._instance_group import InstanceGroup
+    from holdfast_constructs._key_reference import key_by_name
     from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+    from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
     from holdfast_constructs._lustre import DataRepository, ILustreFileSystem, LustreFileSystem
     from holdfast_constructs._metric_filters import ClusterMetrics
     from holdfast_constructs._mlflow import MlflowApp
@@ -81,9 +83,11 @@ _MODULES = {
     "HyperPodEks": "_eks",
     "HyperPodNetwork": "_network",
     "HyperPodObservability": "_observability",
+    "IDataBucket": "_data_bucket",
     "IHyperPodCluster": "_cluster_reference",
     "IHyperPodEks": "_eks_access",
     "IHyperPodNetwork": "_network",
+    "ILifecycleScripts": "_lifecycle_scripts",
     "ILustreFileSystem": "_lustre",
     "IOpenZfsFileSystem": "_open_zfs",
     "ImageRepository": "_images",
@@ -113,6 +117,7 @@ _MODULES = {
     "TieredStorage": "_cluster",
     "TrainingOperator": "_eks_operators",
     "WatchedFileSystem": "_alarms",
+    "key_by_name": "_key_reference",
     "log_group": "_observability_logs",
     "register_rules": "_rules_plugin",
 }
@@ -157,9 +162,11 @@ __all__ = [
     "HyperPodEks",
     "HyperPodNetwork",
     "HyperPodObservability",
+    "IDataBucket",
     "IHyperPodCluster",
     "IHyperPodEks",
     "IHyperPodNetwork",
+    "ILifecycleScripts",
     "ILustreFileSystem",
     "IOpenZfsFileSystem",
     "ImageRepository",
@@ -189,6 +196,7 @@ __all__ = [
     "TieredStorage",
     "TrainingOperator",
     "WatchedFileSystem",
+    "key_by_name",
     "log_group",
     "register_rules",
 ]

@@ -6,6 +6,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from holdfast_constructs._partitions import url_suffix
+
 GRANT_OPERATIONS = (
     "CreateGrant",
     "Decrypt",
@@ -46,18 +48,22 @@ class AutoScalingRole(Construct):
                 resources=[cluster_arn],
             )
         ]
+        # A policy of its own: in the role's, it would make the cluster wait for itself.
+        self._policy = iam.Policy(self, "Policy", roles=[self.role], statements=statements)
+        self.allow_keys(keys)
+
+    def allow_keys(self, keys: Sequence[kms.IKey]) -> None:
+        """Let it use further keys of volumes; ``allow`` comes first."""
         if keys:
-            statements.append(
+            self._policy.add_statements(
                 iam.PolicyStatement(
                     sid="EncryptVolumes",
                     actions=["kms:CreateGrant", "kms:DescribeKey"],
                     resources=[key.key_arn for key in keys],
                     conditions={
-                        "StringLike": {"kms:ViaService": "sagemaker.*.amazonaws.com"},
+                        "StringLike": {"kms:ViaService": f"sagemaker.*.{url_suffix(self)}"},
                         "Bool": {"kms:GrantIsForAWSResource": "true"},
                         "ForAllValues:StringEquals": {"kms:GrantOperations": list(GRANT_OPERATIONS)},
                     },
                 )
             )
-        # A policy of its own: in the role's, it would make the cluster wait for itself.
-        iam.Policy(self, "Policy", roles=[self.role], statements=statements)

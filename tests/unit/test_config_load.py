@@ -172,7 +172,7 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "regoin: us-west-2",
             "demo.yaml:1: region: got nothing; allowed: the name of an AWS region; add region: us-west-2\n"
             "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, "
-            "encryption, network, cluster, slurm, eks, "
+            "encryption, permissions_boundary, network, cluster, slurm, eks, "
             "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; "
             "did you mean region?",
             id="misspelt-setting",
@@ -237,8 +237,8 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "network:\n  cidr: 10.1.0.0/16\n  availability_zone: us-west-2a\n",
             "network: [10.1.0.0/16]\n",
             "demo.yaml:4: network: got a list; allowed: a mapping with cidr, availability_zone, "
-            "control_plane_availability_zone, egress, flow_logs, existing; "
-            "write a mapping network with availability_zone",
+            "availability_zone_id, control_plane_availability_zone, control_plane_availability_zone_id, egress, "
+            "flow_logs, existing; write a mapping network with its settings",
             id="list-for-a-section",
         ),
         pytest.param(
@@ -265,7 +265,7 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "region: us-west-2\n",
             "region: us-west-2\n1: x\n",
             "demo.yaml:4: 1: got an unknown setting; allowed: name, cloud, account, region, "
-            "encryption, network, cluster, slurm, eks, "
+            "encryption, permissions_boundary, network, cluster, slurm, eks, "
             "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; remove 1",
             id="number-as-a-setting",
         ),

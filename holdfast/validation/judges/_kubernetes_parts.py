@@ -201,7 +201,7 @@ def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
                 yield refused(block.path, f"{block.value}, which no address on the internet is of", allowed="public addresses", fix="write the public addresses that people come from, or turn public access off")
 
 
-@rule("HF340", title="Service addresses are apart from the VPC's", each=App, source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr")
+@rule("HF344", title="Service addresses are apart from the VPC's", each=App, source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr")
 def service_block(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Services of Kubernetes have a block of their own, /24 to /12 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, that
