@@ -42,6 +42,8 @@ class Template:
     """What its parameters are taken to be. Default: only the deployment knows."""
     parent: tuple[str, str] | None = None
     """Path of the template, and logical id there, of the stack that it is nested in. Default: its asset tells."""
+    subnets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What else is known of existing subnets by id: ``availability_zone``, ``cidr``. Default: nothing."""
     faults: Sequence[Fault] = ()
     """What is wrong with its text."""
     left_out: frozenset[str] = frozenset()

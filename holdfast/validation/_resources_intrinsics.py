@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_graph import Graph, Reference, Template, Text, partition, url_suffix
+from holdfast.validation.templates._functions import cidr, json_text, length
 
 
 class _Absent:
@@ -81,6 +82,12 @@ class Intrinsics:
                 return self._import(template, argument, depth)
             case "Fn::FindInMap":
                 return self._find_in_map(template, argument, depth)
+            case "Fn::Cidr":
+                return cidr(self.resolve(template, argument, depth))
+            case "Fn::Length":
+                return length(self.resolve(template, argument, depth))
+            case "Fn::ToJsonString":
+                return json_text(self.resolve(template, argument, depth))
             case _:
                 return UNRESOLVED
 
@@ -172,12 +179,18 @@ class Intrinsics:
 
     def _find_in_map(self, template: Template, argument: Any, depth: int) -> object:
         keys = self.resolve(template, argument, depth)
-        if not (isinstance(keys, list) and len(keys) == 3 and all(isinstance(key, str) for key in keys)):
+        if not (isinstance(keys, list) and len(keys) in (3, 4)):
+            return UNRESOLVED
+        # The transform AWS::LanguageExtensions takes a default as a fourth.
+        default = (
+            keys[3].get("DefaultValue", UNRESOLVED) if len(keys) == 4 and isinstance(keys[3], dict) else UNRESOLVED
+        )
+        if any(not isinstance(key, str | int) for key in keys[:3]):
             return UNRESOLVED
         found: Any = template.section("Mappings")
-        for key in keys:
+        for key in map(str, keys[:3]):
             if not isinstance(found, Mapping) or key not in found:
-                return UNRESOLVED
+                return default
             found = found[key]
         return found
 

@@ -65,8 +65,13 @@ class NetworkReader:
             text = required(node.text())
             key = node.token if text is UNRESOLVED else str(text)
             if key not in self._subnets:
+                known = self._values.existing_subnet(text)
                 self._subnets[key] = Subnet(
-                    path=node.path, id=text, availability_zone=UNRESOLVED, cidr=UNRESOLVED, public=UNRESOLVED
+                    path=node.path,
+                    id=text,
+                    availability_zone=known.get("availability_zone", UNRESOLVED),
+                    cidr=known.get("cidr", UNRESOLVED),
+                    public=UNRESOLVED,
                 )
             return self._subnets[key]
         if resource not in self._subnets:

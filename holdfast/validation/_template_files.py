@@ -75,7 +75,7 @@ def _beside(template: Template, around: tuple[Path, ...]) -> Iterator[Template]:
     """The templates of nested stacks whose URL is a path, and those nested in them; none that holds itself."""
     folder = around[-1].parent
     for logical_id, resource in template.section("Resources").items():
-        if not isinstance(resource, Mapping) or resource.get("Type") not in _STACKS:
+        if not isinstance(resource, Mapping) or str(resource.get("Type")) not in _STACKS:
             continue
         properties = resource.get("Properties")
         place = properties.get(_STACKS[resource["Type"]]) if isinstance(properties, Mapping) else None

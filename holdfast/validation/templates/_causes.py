@@ -12,6 +12,8 @@ def cause_of(body: object, place: str) -> str:
     names = dict.fromkeys(_unknown(value))
     if names:
         return f"{' and '.join(list(names)[:3])} {'is' if len(names) == 1 else 'are'} not known before deployment"
+    if isinstance(value, str):
+        return f"nothing here tells more of {value}"
     return f"{place or 'a value'} is not known before deployment"
 
 
@@ -55,7 +57,7 @@ def _function(key: str, argument: Any) -> list[str]:
         case "Fn::GetAtt":
             return [f"the attribute {'.'.join(map(str, argument)) if isinstance(argument, list) else argument}"]
         case "Fn::ImportValue":
-            return ["what another stack exports"]
+            return [f"the export {argument}" if isinstance(argument, str) else "what another stack exports"]
         case "Fn::GetAZs":
             return ["the list of zones"]
         case "Fn::Sub" | "Fn::Join" | "Fn::Select" | "Fn::Split" | "Fn::FindInMap" | "Fn::If":

@@ -125,7 +125,7 @@ class Conditions:
         """The text of a value that needs no deployment; None where it does."""
         return as_text(self._intrinsics.resolve(self._template, value))
 
-    def _matter(self, *, outputs: bool) -> frozenset[str]:
+    def _matter(self, *, outputs: bool) -> list[str]:
         waiting = [name for name, place in _used(self._template) if outputs or not place.startswith("Outputs")]
         seen: set[str] = set()
         while waiting:
@@ -133,7 +133,7 @@ class Conditions:
             if name not in seen:
                 seen.add(name)
                 waiting += _named(self._written.get(name))
-        return frozenset(seen)
+        return sorted(seen)
 
     def _circle(self, name: str) -> list[str]:
         """The way from a condition back to itself; empty when there is none."""

@@ -143,9 +143,10 @@ class _App:
             self._hand_up(index, compared)
         found: dict[_Place, Sequence[object]] = {}
         for index, template in enumerate(self._templates):
-            for (place, name), texts in compared.items():
-                if place == index:
-                    found[(index, name)] = _domain(template, name, texts)
+            written = list(template.section("Parameters"))
+            names = [name for place, name in compared if place == index]
+            for name in sorted(names, key=lambda each: (written.index(each) if each in written else -1, each)):
+                found[(index, name)] = _domain(template, name, compared[(index, name)])
             found |= {(index, question): (True, False) for question in sorted(asked[index].open)}
         return {place: values for place, values in found.items() if values}
 
