@@ -162,7 +162,9 @@ def _told_best(found: list[Finding]) -> list[Finding]:
         finding
         for finding in found
         if finding.code not in BY_SCHEMA
-        or not (finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP))
+        or not (
+            finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP)
+        )
     ]
 
 

@@ -37,9 +37,7 @@ class Report:
     suppressed: list[Finding]
 
 
-def check(
-    path: Path, *, errors_only: bool = False, facts: Facts | None = None, today: date | None = None
-) -> Report:
+def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None, today: date | None = None) -> Report:
     """
     Judge an environment file.
 

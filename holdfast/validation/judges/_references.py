@@ -16,29 +16,64 @@ INTRINSICS = "CloudFormation reference, 'Intrinsic functions'"
 RETURN_VALUES = "CloudFormation reference, 'Return values' on the page of each resource type"
 
 _PSEUDO = {
-    "AWS::AccountId", "AWS::NotificationARNs", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId",
-    "AWS::StackName", "AWS::URLSuffix",
-}  # fmt: skip
+    "AWS::AccountId",
+    "AWS::NotificationARNs",
+    "AWS::NoValue",
+    "AWS::Partition",
+    "AWS::Region",
+    "AWS::StackId",
+    "AWS::StackName",
+    "AWS::URLSuffix",
+}
 _SUBSTITUTION = re.compile(r"\$\{([^!{}][^{}]*)\}")
 _ANY_ATTRIBUTE = {
-    "AWS::CloudFormation::CustomResource", "AWS::CloudFormation::Stack", "AWS::ServiceCatalog::CloudFormationProvisionedProduct",
-}  # fmt: skip
+    "AWS::CloudFormation::CustomResource",
+    "AWS::CloudFormation::Stack",
+    "AWS::ServiceCatalog::CloudFormationProvisionedProduct",
+}
 _ALL_PROPERTIES = {
-    "AWS::EC2::Instance", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EKS::Nodegroup",
-    "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::Grafana::Workspace", "AWS::RDS::DBInstance",
-    "AWS::RDS::DBParameterGroup", "AWS::S3::AccessPoint", "AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::SSM::Parameter",
-    "AWS::Events::EventBus", "AWS::AutoScaling::AutoScalingGroup",
-}  # fmt: skip
+    "AWS::EC2::Instance",
+    "AWS::EC2::SecurityGroup",
+    "AWS::EC2::Subnet",
+    "AWS::EC2::VPC",
+    "AWS::EKS::Nodegroup",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::Grafana::Workspace",
+    "AWS::RDS::DBInstance",
+    "AWS::RDS::DBParameterGroup",
+    "AWS::S3::AccessPoint",
+    "AWS::SNS::Topic",
+    "AWS::SQS::Queue",
+    "AWS::SSM::Parameter",
+    "AWS::Events::EventBus",
+    "AWS::AutoScaling::AutoScalingGroup",
+}
 """Types of which Fn::GetAtt gives every property, not only those that are read-only (cfn-lint, schema/_getatts)."""
 _ARN_BY_REF = {
-    "AWS::SNS::Topic", "AWS::IAM::ManagedPolicy", "AWS::SecretsManager::Secret", "AWS::StepFunctions::StateMachine",
-    "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup",
-    "AWS::ElasticLoadBalancingV2::Listener", "AWS::CertificateManager::Certificate", "AWS::ECS::TaskDefinition",
-    "AWS::SageMaker::Cluster", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::LayerVersion",
-    "AWS::IAM::SAMLProvider", "AWS::IAM::OIDCProvider", "AWS::CloudFormation::Stack", "AWS::Batch::JobQueue",
-    "AWS::Batch::JobDefinition", "AWS::Batch::ComputeEnvironment", "AWS::ECS::Service", "AWS::APS::Workspace",
-    "AWS::APS::RuleGroupsNamespace", "AWS::CodeStarConnections::Connection",
-}  # fmt: skip
+    "AWS::SNS::Topic",
+    "AWS::IAM::ManagedPolicy",
+    "AWS::SecretsManager::Secret",
+    "AWS::StepFunctions::StateMachine",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::ElasticLoadBalancingV2::TargetGroup",
+    "AWS::ElasticLoadBalancingV2::Listener",
+    "AWS::CertificateManager::Certificate",
+    "AWS::ECS::TaskDefinition",
+    "AWS::SageMaker::Cluster",
+    "AWS::Lambda::Version",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::LayerVersion",
+    "AWS::IAM::SAMLProvider",
+    "AWS::IAM::OIDCProvider",
+    "AWS::CloudFormation::Stack",
+    "AWS::Batch::JobQueue",
+    "AWS::Batch::JobDefinition",
+    "AWS::Batch::ComputeEnvironment",
+    "AWS::ECS::Service",
+    "AWS::APS::Workspace",
+    "AWS::APS::RuleGroupsNamespace",
+    "AWS::CodeStarConnections::Connection",
+}
 
 
 @rule("HF055", title="References name what is in the template", each=App, source=INTRINSICS)
@@ -239,16 +274,25 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
         is_arn = _is_arn(source, given.attribute, names)
         if is_arn != wanted.arn:
             attribute = next((each for each in sorted(source_schema.attributes) if each.lower().endswith("arn")), None)
-            fix = f"use Fn::GetAtt {source.logical_id}.{attribute}" if wanted.arn and attribute else (
-                "use what gives an ARN" if wanted.arn else f"use Ref {source.logical_id}, or the attribute that is no ARN"
-            )  # fmt: skip
+            fix = (
+                f"use Fn::GetAtt {source.logical_id}.{attribute}"
+                if wanted.arn and attribute
+                else (
+                    "use what gives an ARN"
+                    if wanted.arn
+                    else f"use Ref {source.logical_id}, or the attribute that is no ARN"
+                )
+            )
             yield refused(node.path, shown, allowed="an ARN" if wanted.arn else "a name or id, no ARN", fix=fix)
             return
     if wanted.types and source.type not in wanted.types and source.type.startswith("AWS::"):
         if wanted.arn and _is_arn(source, given.attribute, names) and not wanted.only:
             return
         yield refused(
-            node.path, shown, allowed=f"what {' or '.join(sorted(wanted.types))} gives", fix="name a resource of that type"
+            node.path,
+            shown,
+            allowed=f"what {' or '.join(sorted(wanted.types))} gives",
+            fix="name a resource of that type",
         )
 
 
@@ -277,18 +321,45 @@ def _wanted(part: Mapping[str, Any], node: Node) -> _Wanted:
         arn = False
     if name in _NAMES and not forms:
         arn = False
-    return _Wanted(arn=arn, types=by_format if only and by_format else types if only else _STRICT_FORMATS & by_format, only=only)
+    return _Wanted(
+        arn=arn, types=by_format if only and by_format else types if only else _STRICT_FORMATS & by_format, only=only
+    )
 
 
 _WITH_ARN: frozenset[str] = frozenset()
 _NAMES = {
-    "ClusterName", "RoleName", "BucketName", "LogGroupName", "FileSystemId", "InstanceProfileName", "DNSName",
-    "DnsName", "MountName", "DestinationBucketName", "NodegroupName", "VpcId", "SubnetId", "RouteTableId",
-    "InternetGatewayId", "NatGatewayId", "SecurityGroupId", "GroupId",
-}  # fmt: skip
+    "ClusterName",
+    "RoleName",
+    "BucketName",
+    "LogGroupName",
+    "FileSystemId",
+    "InstanceProfileName",
+    "DNSName",
+    "DnsName",
+    "MountName",
+    "DestinationBucketName",
+    "NodegroupName",
+    "VpcId",
+    "SubnetId",
+    "RouteTableId",
+    "InternetGatewayId",
+    "NatGatewayId",
+    "SecurityGroupId",
+    "GroupId",
+}
 """Properties that take a name or an id and no ARN."""
-_STRICT = {"subnetids", "subnets", "vpcid", "securitygroupids", "subnetid", "routetableid", "routetableids",
-           "natgatewayid", "internetgatewayid", "gatewayid"}  # fmt: skip
+_STRICT = {
+    "subnetids",
+    "subnets",
+    "vpcid",
+    "securitygroupids",
+    "subnetid",
+    "routetableid",
+    "routetableids",
+    "natgatewayid",
+    "internetgatewayid",
+    "gatewayid",
+}
 _STRICT_FORMATS = frozenset({"AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::IAM::Role"})
 
 
@@ -303,7 +374,7 @@ def _property_name(path: str) -> str:
 def _is_arn(source: Resource, attribute: str, names: tuple[str, ...]) -> bool | None:
     """Whether a reference gives an ARN; None where it is not sure."""
     if attribute == "Ref":
-        if source.type in _ARN_BY_REF or names[-1:] and names[-1].lower().endswith("arn"):
+        if source.type in _ARN_BY_REF or (names[-1:] and names[-1].lower().endswith("arn")):
             return True
         return False if len(names) == 1 and not names[0].lower().endswith("id") else _id_is_no_arn(source.type)
     last = attribute.rpartition(".")[2].lower()
