@@ -65,7 +65,7 @@ class Cloud:
             client.close()
         self.clients = {}
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=60)
         self.errors = errors
         return self.process.returncode
 

@@ -184,3 +184,18 @@ def test_reports_that_make_no_sense_are_refused(aws, sagemaker, body):
 
     assert caught.value.code in (400, 404)
     caught.value.close()
+
+
+def test_a_report_from_before_new_software_was_asked_for_does_not_end_the_update(aws, sagemaker):
+    all_running(aws, sagemaker)
+    sagemaker.update_cluster_software(
+        ClusterName="lab", InstanceGroups=[{"InstanceGroupName": "g", "ImageReleaseVersion": "2.0.0"}]
+    )
+    before = [name for name, _ in nodes(sagemaker)]
+
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="InService")
+    assert status(sagemaker)[0] == "Updating"
+
+    new = [{"instance_id": f"i-new{name}", "replaces": name, "status": "Running"} for name in before]
+    post(aws, cluster_arn=sagemaker.arn, nodes=new, cluster_status="InService")
+    assert status(sagemaker)[0] == "InService"
