@@ -7,14 +7,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from footing import RIGHTS, TRUST
 
 from holdfast.localcloud.aws import serve
 
 REGION = "us-west-2"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Principal": {"Service": "x.amazonaws.com"}, "Action": "sts:AssumeRole"}],
-}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -30,14 +27,23 @@ def resource(kind: str, needs: list[str] | None = None, **properties: Any) -> di
 
 
 def role() -> dict[str, Any]:
-    return resource("AWS::IAM::Role", AssumeRolePolicyDocument=TRUST)
+    return resource(
+        "AWS::IAM::Role",
+        AssumeRolePolicyDocument=TRUST,
+        Policies=[{"PolicyName": "nodes", "PolicyDocument": RIGHTS}],
+    )
 
 
 NETWORK = {
     "Vpc": resource("AWS::EC2::VPC", CidrBlock="10.1.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True),
     "SubnetA": resource("AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.1.0.0/24", AvailabilityZone=f"{REGION}a"),
     "SubnetB": resource("AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.1.1.0/24", AvailabilityZone=f"{REGION}b"),
-    "Group": resource("AWS::EC2::SecurityGroup", GroupDescription="nodes", VpcId=ref("Vpc")),
+    "Group": resource(
+        "AWS::EC2::SecurityGroup",
+        GroupDescription="nodes",
+        VpcId=ref("Vpc"),
+        SecurityGroupIngress=[{"IpProtocol": "-1", "CidrIp": "10.1.0.0/16"}],
+    ),
 }
 
 
