@@ -28,6 +28,7 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _slurm_legacy,
     _storage,
     _volumes,
+    judges,
 )
 from holdfast.validation._deployment import (
     AccountingDatabase,

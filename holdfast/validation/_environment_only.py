@@ -62,6 +62,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
         grafana=observability.says("grafana"),
         alarms=observability.alarms,
         alarm_emails=observability.alarm_emails,
+        data=file.data,
     )
 
 

@@ -11,7 +11,7 @@ from holdfast.validation import Deployment, Finding, Image, Lifecycle, Script, j
 from holdfast.validation._examples import EXAMPLES, Example, example, findings_of
 from holdfast.validation.environment import deployment_in
 
-WITHOUT_FILE = {"HF417", "HF806"}
+WITHOUT_FILE = {"HF417", "HF806", "HF022"}
 """No file can show these: scripts of the legacy mode, and images of another app. They have tests below."""
 
 TOGETHER = {"HF008": {"HF104"}}
@@ -100,6 +100,7 @@ def test_what_a_real_deployment_hit_after_a_clean_synthesis_is_named(tmp_path: P
         "Resources.Role.Properties.Policies": [],
         "Resources.Cluster.Properties.InstanceGroups.0.SlurmConfig.NodeType": "Login",
         "Resources.ToNodes": None,
+        "Resources.FileSystem.DependsOn": ["FromNodes"],
         "Resources.Cluster.DependsOn": ["FromNodes", "NodesRoute", "S3"],
     }
 
