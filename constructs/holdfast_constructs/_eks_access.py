@@ -25,6 +25,11 @@ class IHyperPodEks(Protocol):
     """What must be there before the HyperPod cluster is created."""
 
     @property
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes; None for a cluster that is not this app's and where nothing is installed."""
+        ...
+
+    @property
     def installer(self) -> "HelmInstaller":
         """For releases of Helm. ValueError: nothing is known that reaches the API server of an imported cluster."""
         ...
@@ -35,6 +40,10 @@ class IHyperPodEks(Protocol):
 
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
         """Let nodes with this execution role join. The HyperPod cluster waits for what is returned."""
+        ...
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Let what runs on nodes wait for them."""
         ...
 
     def grant_access(
@@ -57,6 +66,11 @@ class EksBase(Construct):
         self.cluster_arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
         self.dependencies = DependencyGroup()
         self._installer: HelmInstaller | None = None
+
+    @property
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes."""
+        return self._installer
 
     @property
     def installer(self) -> "HelmInstaller":
@@ -84,6 +98,9 @@ class EksBase(Construct):
             principal_arn=role.role_arn,
             type="HYPERPOD_LINUX",
         )
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Nothing to do: what an imported cluster has, it has."""
 
     def grant_access(
         self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
