@@ -324,7 +324,7 @@ def test_a_cluster_is_looked_up_by_its_name() -> None:
 
     (query,) = missing(root)
     assert query["provider"] == "cc-api-provider"
-    assert text(query["props"]).count("research") == 1
+    assert '"propertyMatch": {"ClusterName": "research"}' in text(query["props"])
     assert cluster.cluster_name == "research"
 
 

@@ -32,7 +32,7 @@ def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | 
             "give it env, or use from_cluster_attributes"
         )
     dummy_arn = f"arn:aws:sagemaker:{stack.region}:{stack.account}:cluster/0123456789ab"
-    dummy = {"ClusterName": cluster_name or "dummy", "ClusterArn": cluster_arn or dummy_arn}
+    dummy: dict[str, object] = {"ClusterName": cluster_name or "dummy", "ClusterArn": cluster_arn or dummy_arn}
     # The properties that both ListResources and GetResource give; the others are asked for by their ARN alone.
     query: dict[str, object] = {
         "typeName": TYPE_NAME,
@@ -40,7 +40,7 @@ def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | 
     }
     if cluster_arn is not None:
         query["exactIdentifier"] = cluster_arn
-        dummy |= {"VpcConfig": {"SecurityGroupIds": ["sg-12345678"], "Subnets": ["subnet-12345678"]}}  # type: ignore[dict-item]
+        dummy |= {"VpcConfig": {"SecurityGroupIds": ["sg-12345678"], "Subnets": ["subnet-12345678"]}}
     else:
         query |= {"propertyMatch": {"ClusterName": cluster_name}, "expectedMatchCount": "exactly-one"}
     found = ContextProvider.get_value(scope, provider=PROVIDER, props=query, dummy_value=[dummy]).value
