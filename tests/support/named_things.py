@@ -15,6 +15,7 @@ GROUP = re.compile(r"sg-[0-9a-f]{17}")
 FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}(?=\.fsx\.)")
 ROLE = re.compile(r"arn:aws:iam::\d{12}:role(/[\w+=,.@/-]*?)([\w+=,.@-]+)(?=\")")
 EKS = re.compile(r"arn:aws:eks:[a-z0-9-]+:\d{12}:cluster/([\w-]+)")
+SCRIPT = re.compile(r"\"On(?:Create|InitComplete)\"\s*:\s*\"([^\"]+)\"")
 BUCKET = re.compile(r"s3://([a-z0-9.-]+)/?([^\"]*)")
 MOUNT_NAME = re.compile(r"(\"(?:MountName|fsx_mountname)\"\s*:\s*)\"[^\"]*\"")
 REGIONS = re.compile(r"(?<=[.:])[a-z]{2}-[a-z]+-\d(?=[.:])")
@@ -46,14 +47,18 @@ class NamedThings:
             for folder, name in sorted(set(ROLE.findall(text))):
                 self._role(folder, name)
             for name in sorted(set(EKS.findall(text))):
-                self._eks(name)
+                own = f"{name}-{self._block}"  # an EKS cluster has one HyperPod cluster
+                text = text.replace(f"cluster/{name}", f"cluster/{own}")
+                self._eks(own)
             for bucket, prefix in sorted(set(BUCKET.findall(text))):
-                self._scripts(bucket, prefix)
+                self._scripts(bucket, prefix, names=sorted(set(SCRIPT.findall(text))))
             path.write_text(text)
 
-    def _subnet(self) -> str:
+    def _subnet(self, zone: str = "a") -> str:
         cidr = f"10.{self._block}.{next(self._numbers)}.0/24"
-        made = self._cloud.client("ec2").create_subnet(VpcId=self._vpc, CidrBlock=cidr, AvailabilityZone=f"{REGION}a")
+        made = self._cloud.client("ec2").create_subnet(
+            VpcId=self._vpc, CidrBlock=cidr, AvailabilityZone=f"{REGION}{zone}"
+        )
         return str(made["Subnet"]["SubnetId"])
 
     def _group(self) -> str:
@@ -89,14 +94,15 @@ class NamedThings:
             name=name,
             version="1.34",
             roleArn=f"arn:aws:iam::{ACCOUNT}:role/platform-eks",
-            resourcesVpcConfig={"subnetIds": [self._here]},
+            resourcesVpcConfig={"subnetIds": [self._here, self._subnet("b")]},
             accessConfig={"authenticationMode": "API"},
         )
         eks.get_waiter("cluster_active").wait(name=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
-    def _scripts(self, bucket: str, prefix: str) -> None:
+    def _scripts(self, bucket: str, prefix: str, *, names: list[str]) -> None:
         s3: Any = self._cloud.client("s3")
         if bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}:
             s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
-        key = "/".join(filter(None, [prefix.strip("/"), "on_create.sh"]))
-        s3.put_object(Bucket=bucket, Key=key, Body=b"#!/bin/bash\nexit 0\n")
+        for name in names:
+            key = "/".join(filter(None, [prefix.strip("/"), name]))
+            s3.put_object(Bucket=bucket, Key=key, Body=b"#!/bin/bash\nexit 0\n")
