@@ -23,9 +23,10 @@ from holdfast.validation.imports import request_of
 ROWS = [row for row in public_configurations() if row.refused is None and not row.errors]
 
 
-@pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """One for each: an account holds no more than ten resource policies of CloudWatch Logs."""
+    with serve(home=tmp_path / "cloud", hyperpod="simulated") as running:
         cloud = Cloud(running)
         yield cloud
         cloud.close()
@@ -35,7 +36,9 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 def test_a_public_configuration_is_deployed_beside_what_it_names(
     row: PublicConfiguration, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    paths = fetched(row, tmp_path)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    paths = fetched(row, folder)
     if paths is None:
         pytest.skip(f"{FOLDER} names no folder with the files of {row.repository}")
     cloud: Cloud = request.getfixturevalue("cloud")
