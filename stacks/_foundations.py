@@ -24,6 +24,7 @@ from holdfast_constructs import (
     LustreMount,
     OpenZfsFileSystem,
     OpenZfsMount,
+    key_by_name,
 )
 from stacks._retention import retention
 
@@ -75,7 +76,7 @@ def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKe
         return None
     if wanted == "create":
         return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
-    return kms.Key.from_key_arn(scope, "Key", wanted)
+    return key_by_name(scope, "Key", wanted)
 
 
 def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:
@@ -126,7 +127,8 @@ def network(
     """The network that is made, or the one that is there."""
     settings = environment.network
     if settings.existing is not None:
-        return _existing(scope, settings.availability_zone, settings.existing)
+        closed = settings.egress == "none"
+        return _existing(scope, settings.availability_zone, settings.existing, closed=closed)
     assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
     flow_logs: logs.ILogGroup | None = None
     if settings.flow_logs:
@@ -153,7 +155,7 @@ def network(
     )
 
 
-def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork) -> IHyperPodNetwork:
+def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork, *, closed: bool) -> IHyperPodNetwork:
     place = Construct(scope, "Existing")
     table = there.route_table_id
     subnet = (
@@ -191,6 +193,7 @@ def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork)
             for index, name in enumerate(there.control_plane_subnet_ids)
         ],
         s3_gateway_endpoint=table is not None,
+        closed=closed,
     )
 
 

@@ -78,7 +78,7 @@ class HyperPodStack(Stack):
         groups = settings.instance_groups()
         ground = _foundations.foundations(self, environment, groups=groups)
         image = TrainingImage(self, environment)
-        experiments = _watch.Experiments(self, environment, data=ground.data)
+        experiments = _watch.Experiments(self, environment, ground=ground)
         bundle = self._lifecycle(environment, image, experiments, folder)
         scripts = settings.scripts() or bundle
         control_plane = self._control_plane(environment, ground, folder)
@@ -183,6 +183,7 @@ class HyperPodStack(Stack):
                 "events_path": EVENTS_PATH,
                 "scripts": [Path(script).name for script in environment.lifecycle.scripts],
                 "training_image": image.uri,
+                **(_kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,
             bucket=bucket.bucket if bucket is not None else None,

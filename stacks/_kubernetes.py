@@ -1,8 +1,9 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -43,6 +44,8 @@ def control_plane(
     for index, arn in enumerate(settings.admin_role_arns):
         role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
         made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    if settings.existing is None:
+        _say_who_administers(scope, settings.admin_role_arns)
     return made
 
 
@@ -91,6 +94,25 @@ def _made(
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(environment),
     )
+
+
+def _say_who_administers(scope: Construct, roles: Sequence[str]) -> None:
+    """EKS lets in whom an access entry names, and here nobody by having created the cluster."""
+    if roles:
+        CfnOutput(scope, "KubernetesAdmins", value=", ".join(roles))
+        return
+    Annotations.of(scope).add_warning_v2(
+        "holdfast:nobody-administers-kubernetes",
+        "nobody may use kubectl, not even who deploys; add eks.admin_role_arns with a role that people sign in with",
+    )
+
+
+def node_settings(environment: config.Environment) -> dict[str, object]:
+    """What the lifecycle of a node has to know: who has a volume to use, and whether Lustre has EFA."""
+    lustre, groups = environment.storage.lustre, environment.cluster.instance_groups
+    # What stands in for a node has no volume that could be mounted.
+    volumes = [group.name for group in groups if group.volume_gib is not None and environment.cloud == "aws"]
+    return {"volume_instance_groups": volumes, "lustre_efa": lustre is not None and lustre.efa}
 
 
 def _archives(folder: Path) -> dict[str, Path]:
@@ -144,6 +166,7 @@ def addons(
             priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
         )
     if settings.observability_addon and prometheus is not None:
+        ground.network.add_interface_endpoint("aps-workspaces")
         ObservabilityAddon(
             scope,
             "ObservabilityAddon",

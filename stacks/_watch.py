@@ -11,7 +11,6 @@ from holdfast_constructs import (
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodObservability,
-    IDataBucket,
     MlflowApp,
     NodeLogGroup,
     PrometheusWorkspace,
@@ -95,13 +94,15 @@ def watch(
 class Experiments:
     """What keeps track of runs; jobs under Slurm find it in their environment, pods are given the outputs' values."""
 
-    def __init__(self, scope: Construct, environment: config.Environment, *, data: IDataBucket) -> None:
-        settings = environment.observability
+    def __init__(self, scope: Construct, environment: config.Environment, *, ground: Foundations) -> None:
+        settings, data = environment.observability, ground.data
         self._mlflow = (
             MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket) if settings.mlflow else None
         )
         self._tensorboard = TensorBoardLogs(bucket=data.bucket) if settings.tensorboard else None
         if self._mlflow is not None:
+            for service in ("mlflow", "sagemaker.api"):  # where jobs have no other way to it
+                ground.network.add_interface_endpoint(service)
             CfnOutput(scope, "MlflowTrackingUri", value=self._mlflow.app_arn)
         if self._tensorboard is not None:
             CfnOutput(scope, "TensorBoardLogDir", value=self._tensorboard.log_dir)

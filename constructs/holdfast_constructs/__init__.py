@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._helm import HelmInstaller, HelmRelease
     from holdfast_constructs._images import ContainerImage, ImageRepository
     from holdfast_constructs._instance_group import InstanceGroup
+    from holdfast_constructs._key_reference import key_by_name
     from holdfast_constructs._lifecycle_bundle import LifecycleBundle
     from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
     from holdfast_constructs._lustre import DataRepository, ILustreFileSystem, LustreFileSystem
@@ -116,6 +117,7 @@ _MODULES = {
     "TieredStorage": "_cluster",
     "TrainingOperator": "_eks_operators",
     "WatchedFileSystem": "_alarms",
+    "key_by_name": "_key_reference",
     "log_group": "_observability_logs",
     "register_rules": "_rules_plugin",
 }
@@ -194,6 +196,7 @@ __all__ = [
     "TieredStorage",
     "TrainingOperator",
     "WatchedFileSystem",
+    "key_by_name",
     "log_group",
     "register_rules",
 ]

@@ -14,6 +14,7 @@ from constructs import Construct, IDependable
 from holdfast_constructs._auto_scaling_role import AutoScalingRole
 from holdfast_constructs._cluster_reference import ClusterBase, IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
+from holdfast_constructs._eks_nodes import NodesReady
 from holdfast_constructs._execution_role import NodeRights, adopt, execution_role, volume_keys
 from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._l1 import Nodes, orchestrator_property, shared_environment, vpc_property
@@ -102,7 +103,8 @@ class HyperPodCluster(ClusterBase):
                 is made.
             auto_scaling_role: What HyperPod scales the cluster with. Nothing is added to it. Default: one is made when
                 there is ``auto_scaling``.
-            tags: Default: no tags.
+            tags: Default: no tags. A cluster on EKS gets SageMaker=true besides, without which the training operator is
+                not installed.
         """
         eks = orchestrator.control_plane if isinstance(orchestrator, EksOrchestrator) else None
         super().__init__(
@@ -151,7 +153,7 @@ class HyperPodCluster(ClusterBase):
             auto_scaling=None if auto_scaling is None else _auto_scaling(auto_scaling),
             cluster_role=None if auto_scaling_role is None else auto_scaling_role.role_arn,
             tiered_storage_config=None if tiered_storage is None else _tiered(tiered_storage),
-            tags=[CfnTag(key=key, value=value) for key, value in sorted((tags or {}).items())] or None,
+            tags=_tags(tags or {}, on_eks=eks is not None),
         )
         self.cluster_arn = resource.attr_cluster_arn
         self._scaler = scaler
@@ -163,8 +165,21 @@ class HyperPodCluster(ClusterBase):
         )
         if eks is not None:
             resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
+        self.nodes = self._first_nodes(eks, instance_groups, continuous=continuous_provisioning)
+        if eks is not None:
+            eks.install_after(self.nodes)
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self)
+
+    def _first_nodes(
+        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool
+    ) -> IDependable:
+        """The cluster itself, unless it is in service before its nodes are there."""
+        installer = None if eks is None else eks.known_installer
+        if installer is None or not continuous or not any(group.instance_count for group in groups):
+            return self.resource
+        name = self.cluster_name
+        return NodesReady(self, "Nodes", installer=installer, cluster_name=name, cluster=self.resource)
 
     @property
     def resource(self) -> sagemaker.CfnCluster:
@@ -324,6 +339,12 @@ def _reach_services(
         network.add_interface_endpoint("secretsmanager")
     if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):
         network.add_interface_endpoint("fsx")
+
+
+def _tags(tags: Mapping[str, str], *, on_eks: bool) -> list[CfnTag] | None:
+    """SageMaker developer guide, "Installing the training operator": without the tag "the installation will fail"."""
+    wanted = {"SageMaker": "true", **tags} if on_eks else tags
+    return [CfnTag(key=key, value=value) for key, value in sorted(wanted.items())] or None
 
 
 def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:

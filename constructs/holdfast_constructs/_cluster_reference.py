@@ -36,6 +36,8 @@ class IHyperPodCluster(IResource, Protocol):
     """A HyperPod cluster, whether this app owns it or not."""
 
     cluster_arn: str
+    nodes: IDependable
+    """What has to wait for nodes waits for this. Nothing where the cluster is not this app's: its nodes are there."""
 
     @property
     def resource(self) -> IDependable:
@@ -102,6 +104,7 @@ class ClusterBase(Resource):
     """What owned and imported clusters share; it relies on attributes alone."""
 
     cluster_arn: str
+    nodes: IDependable
 
     def __init__(
         self,
@@ -114,11 +117,17 @@ class ClusterBase(Resource):
         eks_cluster_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id, physical_name=cluster_name, environment_from_arn=cluster_arn)
+        self.nodes = DependencyGroup()
         if cluster_arn is not None:
             self.cluster_arn = cluster_arn
         self._cluster_name = cluster_name
         self._connections = ec2.Connections(security_groups=list(security_groups))
         self._eks_cluster_name = eks_cluster_name
+
+    @property
+    def physical_name(self) -> str:
+        """The name that the app gave it; a token of nothing where the app gave none."""
+        return str(self._physical_name)
 
     @property
     def cluster_name(self) -> str:

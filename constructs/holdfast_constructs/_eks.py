@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import CfnTag, RemovalPolicy
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -35,8 +35,8 @@ class HyperPodEks(EksBase):
     An EKS cluster for HyperPod nodes and nothing else.
 
     It has no node group of its own. What is installed before the first HyperPod node is daemon sets and permissions,
-    which need no node to succeed; CoreDNS waits for nodes while the HyperPod cluster is made; and operators are made
-    after that cluster, because they run on its nodes by AWS's own defaults. A node group would only cost.
+    which need no node to succeed; CoreDNS and operators are made after the HyperPod cluster has nodes, because they run
+    on these by AWS's own defaults. A node group would only cost.
 
     Nobody gets in by having created it: access is what ``grant_access`` gives.
     """
@@ -101,7 +101,7 @@ class HyperPodEks(EksBase):
             log_retention=log_retention,
             encryption_key=encryption_key,
         )
-        self.dependencies = self._install(instance_types, addon_versions or {})
+        self.dependencies = self._install(instance_types, addon_versions or {}, closed=network.closed)
 
     @staticmethod
     def from_cluster_name(
@@ -161,11 +161,19 @@ class HyperPodEks(EksBase):
             encryption_key=encryption_key,
         )
 
-    def _install(self, types: Collection[str] | None, versions: Mapping[str, str]) -> IDependable:
+    def install_after(self, nodes: IDependable) -> None:
+        """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
+        place = self._place(nodes) if isinstance(nodes, Construct) else self
+        if place is not self and self.node.try_remove_child(DNS_ADDON):
+            self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
+        self._dns.resource.node.add_dependency(nodes)
+
+    def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
         """Charts and add-ons. What is returned needs no node to be there."""
-        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types)
+        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
-        EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
+        self._dns_version = versions.get(DNS_ADDON)
+        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
     def _cluster(
@@ -206,6 +214,8 @@ class HyperPodEks(EksBase):
                 endpoint_public_access=bool(cidrs),
                 public_access_cidrs=list(cidrs) or None,
             ),
+            # As the HyperPod cluster has it: AWS's page on the training operator does not say which one it asks for.
+            tags=[CfnTag(key="SageMaker", value="true")],
         )
         if grant is not None:
             grant.apply_before(resource)

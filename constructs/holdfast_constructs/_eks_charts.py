@@ -7,8 +7,13 @@ from constructs import Construct
 
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.catalog._charts import charts
-from holdfast.catalog._kubernetes import eks_image_account, health_monitoring_agent_regions
+from holdfast.catalog._kubernetes import (
+    eks_image_account,
+    health_monitoring_agent_regions,
+    nvidia_device_plugin_mirror,
+)
 from holdfast_constructs._helm import HelmInstaller, HelmRelease
+from holdfast_constructs._partitions import is_commercial
 from holdfast_constructs._tokens import has_token
 
 MAKES_NAMESPACE = "deep-health-check"
@@ -25,7 +30,9 @@ TOLERATE_UNHEALTHY: Mapping[str, str] = {
 """HyperPod taints a node while it checks it, through its device plugins (hyperpod-cli, helm_chart/readme.md)."""
 
 
-def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None) -> list[HelmRelease]:
+def releases(
+    scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None, closed: bool = False
+) -> list[HelmRelease]:
     """
     All releases that must be there before the HyperPod cluster.
 
@@ -33,9 +40,10 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
         scope: Parent of the releases. Each has its chart's name.
         installer: Of the cluster.
         types: Instance types that the cluster can have; None for any.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
     """
     made: dict[str, HelmRelease] = {}
-    for name, values in chart_values(types, region=_region(scope)).items():
+    for name, values in chart_values(types, region=_region(scope), closed=closed).items():
         after = [made[MAKES_NAMESPACE].resource] if made else []
         made[name] = HelmRelease(
             scope, name, installer=installer, chart=charts()[name], values=values, wait=False, after=after
@@ -43,7 +51,7 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
     return list(made.values())
 
 
-def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dict[str, object]]:
+def chart_values(types: Collection[str] | None, *, region: str, closed: bool = False) -> dict[str, dict[str, object]]:
     """
     Names of the charts to install, with their values; the first is there before the others.
 
@@ -53,6 +61,10 @@ def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dic
     Args:
         types: Instance types that the cluster can have; None for any.
         region: Whose image registries are used. May be a token.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
+
+    Raises:
+        ValueError: an image cannot be had in a closed network.
     """
     catalog = instance_types()
     used = catalog.values() if types is None else [catalog[name] for name in types]
@@ -63,8 +75,14 @@ def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dic
         "hyperpod-patching": {},
     }
     if any(_is_gpu(facts) for facts in used):
-        chosen["nvidia-device-plugin"] = _nvidia_values([name for name, facts in catalog.items() if _is_gpu(facts)])
+        gpus = [name for name, facts in catalog.items() if _is_gpu(facts)]
+        chosen["nvidia-device-plugin"] = {**_nvidia_values(gpus), **(_nvidia_mirror(region) if closed else {})}
     if any(facts.accelerator.startswith(NEURON) for facts in used):
+        if closed and types is not None:
+            raise ValueError(
+                "closed network: got instance types with Neuron devices, whose device plugin comes from "
+                "public.ecr.aws by a name that its chart has fixed; allowed: other types, or a network with a way out"
+            )
         chosen["neuron-device-plugin"] = {}
     if any(facts.efa_interfaces for facts in used):
         efa_types = [name for name, facts in catalog.items() if facts.efa_interfaces]
@@ -89,6 +107,19 @@ def _nvidia_values(types: list[str]) -> dict[str, object]:
     }
 
 
+def _nvidia_mirror(region: str) -> dict[str, object]:
+    """AWS's own copy in the region: nodes without a way out do not reach nvcr.io, which the chart names."""
+    mirror = None if has_token(region) else nvidia_device_plugin_mirror(region)
+    if mirror is None:
+        given = "a stack without a region" if has_token(region) else region
+        raise ValueError(
+            f"closed network: got {given}, where AWS has no copy of NVIDIA's device plugin; allowed: a region that has "
+            "one (docs/eks.md), or a network with a way out"
+        )
+    repository, tag = mirror
+    return {"image": {"repository": repository, "tag": tag}}
+
+
 def _efa_values(types: list[str], region: str) -> dict[str, object]:
     values: dict[str, object] = {
         "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": types},
@@ -98,7 +129,8 @@ def _efa_values(types: list[str], region: str) -> dict[str, object]:
             dict(TOLERATE_UNHEALTHY),
         ],
     }
-    if not has_token(region):  # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    if not has_token(region) and is_commercial(region):
         registry = f"{eks_image_account(region)}.dkr.ecr.{region}.amazonaws.com"
         values["image"] = {"repository": f"{registry}/eks/aws-efa-k8s-device-plugin"}
     return values

@@ -109,7 +109,7 @@ class ContainerInsights(Construct):
                 "agent": {"config": {"logs": {"metrics_collected": {"kubernetes": kubernetes}}}},
                 "containerLogs": {"enabled": True},
             },
-            after=[cluster.resource, identity.resource, *self.log_groups.values()],
+            after=[cluster.nodes, identity.resource, *self.log_groups.values()],
         )
 
 
@@ -170,7 +170,7 @@ class ObservabilityAddon(Construct):
             name="amazon-sagemaker-hyperpod-observability",
             version=version,
             configuration=configuration,
-            after=[cluster.resource, identity.resource],
+            after=[cluster.nodes, identity.resource],
         )
 
 

@@ -52,7 +52,7 @@ class FsxCsiDriver(Construct):
             eks_cluster=eks_cluster,
             name="aws-fsx-csi-driver",
             version=version,
-            after=[cluster.resource, identity.resource],
+            after=[cluster.nodes, identity.resource],
         )
 
 

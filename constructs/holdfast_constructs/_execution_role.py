@@ -174,12 +174,12 @@ def _eks(
         resources=["*"],  # it has no resource
     )
     yield iam.PolicyStatement(
-        sid="PullImagesOfAws",
+        sid="PullImages",
         actions=["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
-        # EKS, its add-ons and HyperPod's agents have registries in accounts of AWS that differ by region and are not
-        # all documented. This account's own images are granted one by one.
+        # Of this account, because kubelet pulls the images of all pods with this role (SageMaker developer guide, "IAM
+        # role for SageMaker HyperPod", Amazon EKS); and of AWS: EKS, its add-ons and HyperPod's agents have registries
+        # in accounts that differ by region and are not all documented.
         resources=[f"arn:{partition}:ecr:*:*:repository/*"],
-        conditions={"StringNotEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}},
     )
     yield iam.PolicyStatement(
         sid="GiveRolesToPods",

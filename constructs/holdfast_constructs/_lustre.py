@@ -14,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from holdfast_constructs._file_system_rules import usual_dns_name, wait_for_rules
+from holdfast_constructs._partitions import url_suffix
 
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
@@ -209,9 +210,9 @@ def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
     """
     Tell the key of a linked bucket to serve the role with which FSx reads and writes that bucket.
 
-    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for each
-    file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own resource
-    names the key. The policy of an imported key is its owner's.
+    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for
+    each file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own
+    resource names the key. The policy of an imported key is its owner's.
     """
     role = f"arn:{stack.partition}:iam::{stack.account}:role/aws-service-role/{FSX_ROLE}"
     key.add_to_resource_policy(
@@ -223,7 +224,7 @@ def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
             conditions={
                 "StringEquals": {
                     "kms:CallerAccount": stack.account,
-                    "kms:ViaService": f"s3.{stack.region}.amazonaws.com",
+                    "kms:ViaService": f"s3.{stack.region}.{url_suffix(stack)}",
                 },
                 "ArnLike": {"aws:PrincipalArn": role},
             },

@@ -39,6 +39,8 @@ class IHyperPodNetwork(IConstruct, Protocol):
     control_plane_subnets: Sequence[ec2.ISubnet]
     """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
     network has one zone only."""
+    closed: bool
+    """Whether nodes have no way to the internet, and reach services of AWS through endpoints."""
 
     def add_interface_endpoint(self, service: str) -> None:
         """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
@@ -59,6 +61,7 @@ class HyperPodNetwork(Construct):
     subnets: Sequence[ec2.ISubnet]
     security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
 
     def __init__(
         self,
@@ -98,6 +101,7 @@ class HyperPodNetwork(Construct):
         """
         super().__init__(scope, construct_id)
         nat = egress == "nat"
+        self.closed = not nat
         _check(cidr, availability_zone, availability_zone_id)
         first = Zone(name=availability_zone, id=availability_zone_id)
         second = Zone(name=second_availability_zone, id=second_availability_zone_id)
@@ -143,6 +147,7 @@ class HyperPodNetwork(Construct):
         additional_security_groups: Sequence[ec2.ISecurityGroup] = (),
         control_plane_subnets: Sequence[ec2.ISubnet] = (),
         s3_gateway_endpoint: bool = False,
+        closed: bool = False,
     ) -> IHyperPodNetwork:
         """
         Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
@@ -156,8 +161,10 @@ class HyperPodNetwork(Construct):
             additional_security_groups: Further ones of the nodes, such as that of a file system. Default: none.
             control_plane_subnets: Default: none, for Slurm without a database.
             s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
+            closed: Whether there is no way to the internet; its owner makes the endpoints. Default: False.
         """
         imported = _Imported(scope, construct_id)
+        imported.closed = closed
         imported.known_vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
         imported.subnets = (subnet, *additional_subnets)
         imported.security_groups = (security_group, *additional_security_groups)
@@ -231,6 +238,7 @@ class _Imported(Construct):
     subnets: Sequence[ec2.ISubnet]
     security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
 
     @property
     def vpc(self) -> ec2.IVpc:

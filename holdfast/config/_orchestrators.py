@@ -77,7 +77,8 @@ class Eks(Model):
     """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out;
     docs/eks.md says how to get them. Default: none, the charts come from GitHub"""
     admin_role_arns: aws.RoleArns = ()
-    """Roles that administer the Kubernetes cluster. Default: none but the one that deploys"""
+    """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
+    exist. Default: none, and then nobody uses kubectl, not even who deploys"""
     training_operator: bool = False
     """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
     task_governance: TaskGovernance | None = None

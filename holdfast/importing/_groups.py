@@ -65,7 +65,7 @@ def instance_group(
         training_plan_arn=group.get("TrainingPlanArn"),
         **_volumes(storage, path, imported),
         mount_lustre=False if lustre and not mounted else None,
-        deep_health_checks=group.get("OnStartDeepHealthChecks") or None,
+        deep_health_checks=_checks(group, path, imported),
         **image,
         network_interface=(group.get("NetworkInterface") or {}).get("InterfaceType"),
         override_vpc=_override_vpc(group),
@@ -93,7 +93,7 @@ def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mappi
         threads_per_core=_unless(group.get("ThreadsPerCore"), 1),
         volume_gib=volumes.get("volume_gib"),
         training_plan_arn=group.get("TrainingPlanArn"),
-        deep_health_checks=group.get("OnStartDeepHealthChecks") or None,
+        deep_health_checks=_checks(group, path, imported),
         override_vpc=_override_vpc(group),
         **own,
         lustre=restricted_lustre(environment.get("FSxLustreConfig")),
@@ -105,6 +105,14 @@ def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None
     if not config:
         return None
     return {"capacity_gib": config["SizeInGiB"], "throughput_mbps_per_tib": config["PerUnitStorageThroughput"]}
+
+
+def _checks(group: Mapping[str, Any], path: str, imported: Imported) -> list[str] | None:
+    """MultiNodeTrainingValidation is in the API and not in CloudFormation's resource schema."""
+    wanted = list(group.get("OnStartDeepHealthChecks") or ())
+    if "MultiNodeTrainingValidation" in wanted:
+        imported.note(path, "the deep health check MultiNodeTrainingValidation is left out: CloudFormation refuses it")
+    return [check for check in wanted if check != "MultiNodeTrainingValidation"] or None
 
 
 def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) -> dict[str, Any]:

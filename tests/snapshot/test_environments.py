@@ -22,10 +22,6 @@ DEPLOYED = json.loads((ROOT / "tests" / "cases" / "deployed" / "before-deploying
 LINT_ACCEPTED = {
     "W3005": "the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway",
     "W3010": "the zone is part of the environment file, on purpose",
-    "E3002": "full.yaml sets ImageReleaseVersion, which aws-cdk-lib 2.275 knows and cfn-lint 1.58 does not yet",
-    "E3030": "the same of MultiNodeTrainingValidation",
-    "E1152": "an image id may be default, which cfn-lint does not know",
-    "E3006": "cfn-lint knows AWS::SageMaker::ClusterSchedulerConfig in a few regions only",
 }
 
 STATEFUL = {
@@ -69,7 +65,7 @@ def test_stateful_resources_keep_their_logical_ids(name: str, templates: dict[st
     assert {"Events948F067E"} <= {key for key, item in resources.items() if item["Type"] == "AWS::Logs::LogGroup"}
 
 
-MOVED: dict[str, tuple[str, str]] = {}
+MOVED = {"full": ("us-west-2", "us-east-1")}
 """It could not be deployed where it was: AWS::SageMaker::ClusterSchedulerConfig is not in us-west-2."""
 
 GONE: dict[str, set[str]] = {}
@@ -110,9 +106,30 @@ def test_the_outputs_are_the_ones_that_others_read(name: str, templates: dict[st
     always = {"ClusterArn", "ClusterName", "DataBucketName", "EventsLogGroupName", "LifecycleBucketName", "VpcId"}
     if name == "existing-slurm":  # its scripts are somebody else's
         always -= {"LifecycleBucketName"}
-    sometimes = {"FileSystemId", "HomeFileSystemId", "MlflowTrackingUri", "TensorBoardLogDir", "TrainingImageUri"}
+    sometimes = {
+        "FileSystemId",
+        "HomeFileSystemId",
+        "KubernetesAdmins",
+        "MlflowTrackingUri",
+        "TensorBoardLogDir",
+        "TrainingImageUri",
+    }
 
     assert always <= set(templates[name]["Outputs"]) <= always | sometimes
+
+
+@pytest.mark.parametrize("name", [name for name in ENVIRONMENTS if load(ROOT / f"environments/{name}.yaml").eks])
+def test_every_environment_on_eks_lets_somebody_administer_kubernetes_and_says_whom(
+    name: str, templates: dict[str, dict[str, Any]]
+) -> None:
+    template = templates[name]
+    entries = [item for item in template["Resources"].values() if item["Type"] == "AWS::EKS::AccessEntry"]
+    named = [item["Properties"] for item in entries if isinstance(item["Properties"]["PrincipalArn"], str)]
+
+    (admin,) = named
+    assert admin["AccessPolicies"][0]["AccessScope"] == {"Type": "cluster"}
+    assert "AmazonEKSClusterAdminPolicy" in json.dumps(admin["AccessPolicies"][0]["PolicyArn"])
+    assert template["Outputs"]["KubernetesAdmins"]["Value"] == admin["PrincipalArn"]
 
 
 def test_only_the_embedded_environment_names_stand_ins(templates: dict[str, dict[str, Any]]) -> None:
@@ -132,6 +149,7 @@ def test_only_the_embedded_environment_names_stand_ins(templates: dict[str, dict
 def test_cfn_lint_finds_nothing(name: str, templates: dict[str, dict[str, Any]]) -> None:
     from cfnlint.api import ManualArgs, lint
 
-    findings = lint(json.dumps(templates[name]), config=ManualArgs(regions=["us-west-2"]))
+    region = load(ROOT / "environments" / f"{name}.yaml").region
+    findings = lint(json.dumps(templates[name]), config=ManualArgs(regions=[region]))
 
     assert [str(finding) for finding in findings if finding.rule.id not in LINT_ACCEPTED] == []

@@ -56,6 +56,7 @@ def closed(orchestrator: Orchestrator) -> dict[str, Any]:
     made = network(stack, egress="none", orchestrator=orchestrator, second_availability_zone="us-west-2b")
     made.add_interface_endpoint("secretsmanager")
     made.add_interface_endpoint("logs")
+    made.add_interface_endpoint("mlflow")
     return dict(assertions.Template.from_stack(stack).to_json()["Resources"])
 
 
@@ -96,7 +97,10 @@ def test_a_closed_network_leads_to_services_of_aws_only(closed: dict[str, Any], 
     for kind in ("NatGateway", "InternetGateway", "EIP", "Route"):
         assert of_type(closed, f"AWS::EC2::{kind}") == {}
     assert sorted(services) == sorted(
-        f"com.amazonaws.us-west-2.{name}" for name in (*SERVICES[orchestrator], "secretsmanager")
+        [
+            *(f"com.amazonaws.us-west-2.{name}" for name in (*SERVICES[orchestrator], "secretsmanager")),
+            "aws.sagemaker.us-west-2.mlflow",
+        ]
     )
     assert all(endpoint["PrivateDnsEnabled"] for endpoint in interfaces)
     assert {json.dumps(endpoint["SecurityGroupIds"]) for endpoint in interfaces} == {

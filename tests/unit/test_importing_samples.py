@@ -121,6 +121,18 @@ def test_the_file_can_be_read_and_says_its_comments_where_they_belong(tmp_path: 
     assert max(map(len, lines)) <= 120
 
 
+def test_a_check_that_cloudformation_refuses_is_left_out_and_said() -> None:
+    group = {
+        **CONFIG["InstanceGroups"][-1],
+        "OnStartDeepHealthChecks": ["InstanceStress", "MultiNodeTrainingValidation"],
+    }
+    imported = from_samples({**CONFIG, "InstanceGroups": [*CONFIG["InstanceGroups"][:-1], group]}, PROVISIONING)
+    text = render(imported, origin="the test")
+
+    assert imported.document["cluster"]["instance_groups"][-1]["deep_health_checks"] == ["InstanceStress"]
+    assert "MultiNodeTrainingValidation is left out" in " ".join(line.strip(" #") for line in text.splitlines())
+
+
 def test_without_roles_and_file_systems_account_and_region_are_decided_by_a_person() -> None:
     bare = {"ClusterName": "2nd Cluster", "InstanceGroups": [{"InstanceGroupName": "a", "InstanceCount": 1}]}
 

@@ -82,7 +82,8 @@ class ExistingEks(EksBase):
         Args:
             instance_types: What the HyperPod cluster can have. Device plugins are installed for these. Default: any.
         """
-        charts = releases(Construct(self, "Charts"), installer=self.installer, types=instance_types)
+        closed = self._network is not None and self._network.closed
+        charts = releases(Construct(self, "Charts"), installer=self.installer, types=instance_types, closed=closed)
         self.dependencies = DependencyGroup(self.dependencies, *(chart.resource for chart in charts))
 
 

@@ -1,4 +1,4 @@
-"""Entry point of the Lambda function: the outside of ``_release``, which is S3, GitHub, EKS and CloudFormation."""
+"""Entry point of the Lambda function: the outside of ``_release`` and ``_nodes``: S3, GitHub, EKS, CloudFormation."""
 
 import contextlib
 import json
@@ -12,6 +12,8 @@ import boto3
 
 from ._cluster import Cluster, sign_in, write_kubeconfig
 from ._helm import Helm
+from ._nodes import RESOURCE_TYPE as NODES
+from ._nodes import count_ready, wait
 from ._release import Outcome, apply
 
 HELM = Path("/opt/helm/helm")
@@ -21,9 +23,12 @@ DOWNLOAD_TIMEOUT_S = 60
 
 def on_event(event: Mapping[str, Any], context: Any) -> None:
     """Handle one request of CloudFormation, and answer it."""
-    outcome = apply(event, open_archive=open_archive, connect=connect)
+    if event.get("ResourceType") == NODES:
+        outcome = wait(event, count=ready_nodes, left_s=lambda: context.get_remaining_time_in_millis() / 1000)
+    else:
+        outcome = apply(event, open_archive=open_archive, connect=connect)
     log = f"log stream {context.log_stream_name}"
-    print(json.dumps({"request": event["RequestType"], "release": outcome.physical_id, "reason": outcome.reason}))
+    print(json.dumps({"request": event["RequestType"], "resource": outcome.physical_id, "reason": outcome.reason}))
     answer(event, outcome, log)
 
 
@@ -39,6 +44,13 @@ def open_archive(source: Mapping[str, str]) -> Iterator[IO[bytes]]:
         raise ValueError(f"archive: got '{source['Url']}'; allowed: an address that begins with https://")
     with urllib.request.urlopen(source["Url"], timeout=DOWNLOAD_TIMEOUT_S) as response:  # noqa: S310 - checked above
         yield response
+
+
+def ready_nodes(name: str) -> int:
+    """How many nodes of a HyperPod cluster are ready in the EKS cluster that the environment names."""
+    session = boto3.Session()
+    cluster = named_cluster(os.environ, session)
+    return count_ready(cluster, token=sign_in(cluster, session), name=name)
 
 
 def connect(folder: Path) -> Helm:
