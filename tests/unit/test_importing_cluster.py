@@ -448,6 +448,7 @@ def test_an_eks_cluster_of_a_team_is_used_and_not_made() -> None:
     assert imported.document["eks"]["existing"] == {"cluster": "arn:aws:eks:us-west-2:111122223333:cluster/x"}
     assert "kubernetes_version" not in imported.document["eks"]
     assert "control_plane_subnet_ids" not in imported.document["network"]["existing"]
+    assert imported.document["observability"] == {"container_insights": False}
     assert any("one HyperPod cluster at a time" in note for note in notes(imported))
 
 
