@@ -98,8 +98,8 @@ def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str
 
 def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any]:
     section = existing_eks(arn, imported=imported)
-    if observed.scheduler is not None:
-        section["task_governance"] = _task_governance(observed.scheduler)
+    if observed.scheduler is not None or observed.quotas:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
     for addon in sorted(observed.addons):
         imported.note("eks.existing", f"its add-on {addon} stays as it is")
     return section
