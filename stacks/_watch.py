@@ -8,7 +8,6 @@ from constructs import Construct
 from holdfast import config
 from holdfast_constructs import (
     AlarmThresholds,
-    DataBucket,
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodObservability,
@@ -40,7 +39,7 @@ def watch(
     settings, lustre = environment.observability, environment.storage.lustre
     groups = environment.cluster.instance_groups
     watched = []
-    if lustre is not None and ground.lustre is not None:
+    if lustre is not None and lustre.capacity_gib is not None and ground.lustre is not None:
         name = ground.lustre.file_system.file_system_id
         watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
     observability = HyperPodObservability(
@@ -48,7 +47,7 @@ def watch(
         "Observability",
         cluster_name=environment.cluster_name,
         events=ground.events.log_group,
-        eks_cluster_name=environment.cluster_name if environment.orchestrator == "eks" else None,
+        eks_cluster_name=environment.eks_cluster_name,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
         file_systems=watched,
@@ -95,13 +94,15 @@ def watch(
 class Experiments:
     """What keeps track of runs; jobs under Slurm find it in their environment, pods are given the outputs' values."""
 
-    def __init__(self, scope: Construct, environment: config.Environment, *, data: DataBucket) -> None:
-        settings = environment.observability
+    def __init__(self, scope: Construct, environment: config.Environment, *, ground: Foundations) -> None:
+        settings, data = environment.observability, ground.data
         self._mlflow = (
             MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket) if settings.mlflow else None
         )
         self._tensorboard = TensorBoardLogs(bucket=data.bucket) if settings.tensorboard else None
         if self._mlflow is not None:
+            for service in ("mlflow", "sagemaker.api"):  # where jobs have no other way to it
+                ground.network.add_interface_endpoint(service)
             CfnOutput(scope, "MlflowTrackingUri", value=self._mlflow.app_arn)
         if self._tensorboard is not None:
             CfnOutput(scope, "TensorBoardLogDir", value=self._tensorboard.log_dir)

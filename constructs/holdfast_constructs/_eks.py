@@ -3,8 +3,9 @@
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import CfnTag, RemovalPolicy
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -18,6 +19,10 @@ from holdfast_constructs._eks_addon import EksAddon
 from holdfast_constructs._eks_charts import releases
 from holdfast_constructs._helm import HelmInstaller
 from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._tokens import has_token
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_eks_v2 as eks_v2
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 NODE_ADDONS = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
@@ -30,14 +35,11 @@ class HyperPodEks(EksBase):
     An EKS cluster for HyperPod nodes and nothing else.
 
     It has no node group of its own. What is installed before the first HyperPod node is daemon sets and permissions,
-    which need no node to succeed; CoreDNS waits for nodes while the HyperPod cluster is made; and operators are made
-    after that cluster, because they run on its nodes by AWS's own defaults. A node group would only cost.
+    which need no node to succeed; CoreDNS and operators are made after the HyperPod cluster has nodes, because they run
+    on these by AWS's own defaults. A node group would only cost.
 
     Nobody gets in by having created it: access is what ``grant_access`` gives.
     """
-
-    installer: HelmInstaller
-    """For further releases."""
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class HyperPodEks(EksBase):
         resource.apply_removal_policy(removal_policy)
         self.cluster_name = resource.ref
         self.cluster_arn = resource.attr_arn
-        self.installer = HelmInstaller(
+        self._installer = HelmInstaller(
             self,
             "Helm",
             eks_cluster=self,
@@ -99,22 +101,75 @@ class HyperPodEks(EksBase):
             log_retention=log_retention,
             encryption_key=encryption_key,
         )
-        self.dependencies = self._install(instance_types, addon_versions or {})
+        self.dependencies = self._install(instance_types, addon_versions or {}, closed=network.closed)
 
     @staticmethod
-    def from_cluster_name(scope: Construct, construct_id: str, *, cluster_name: str) -> IHyperPodEks:
+    def from_cluster_name(
+        scope: Construct, construct_id: str, *, cluster_name: str, network: IHyperPodNetwork | None = None
+    ) -> IHyperPodEks:
         """
         Refer to an EKS cluster that this app does not own, in the stack's account and region.
 
         Its owner has installed what HyperPod needs: add-ons and Helm charts, as this construct would.
-        """
-        return EksBase(scope, construct_id, cluster_name=cluster_name)
 
-    def _install(self, types: Collection[str] | None, versions: Mapping[str, str]) -> IDependable:
+        Args:
+            cluster_name: Of the cluster.
+            network: From where its API server is reached, to install further releases. Default: none are installed.
+        """
+        from holdfast_constructs.existing._eks import ExistingEks
+
+        return ExistingEks(scope, construct_id, cluster_name=cluster_name, network=network)
+
+    @staticmethod
+    def from_cluster_arn(
+        scope: Construct, construct_id: str, *, cluster_arn: str, network: IHyperPodNetwork | None = None
+    ) -> IHyperPodEks:
+        """The same by its ARN."""
+        from holdfast_constructs.existing._eks import ExistingEks, from_arn
+
+        name = from_arn(scope, cluster_arn)
+        return ExistingEks(scope, construct_id, cluster_name=name, cluster_arn=cluster_arn, network=network)
+
+    @staticmethod
+    def from_cluster(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster: "eks.ICluster | eks_v2.ICluster",
+        network: IHyperPodNetwork | None = None,
+        log_retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
+        encryption_key: kms.IKey | None = None,
+    ) -> IHyperPodEks:
+        """
+        Take an EKS cluster of ``aws_eks`` or ``aws_eks_v2``, owned by this app or imported there.
+
+        Args:
+            cluster: HyperPod wants authentication mode API or API_AND_CONFIG_MAP of it.
+            network: From where its API server is reached, to install releases. Default: a private subnet of its VPC
+                and the security group of its control plane, as far as they are known.
+            log_retention: Of the function that installs releases. Default: THREE_MONTHS.
+            encryption_key: Of its log. Default: CloudWatch's own.
+        """
+        from holdfast_constructs.existing._eks import from_construct
+
+        return from_construct(
+            scope,
+            construct_id,
+            cluster=cluster,
+            network=network,
+            log_retention=log_retention,
+            encryption_key=encryption_key,
+        )
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
+        self._dns.resource.node.add_dependency(nodes)
+
+    def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
         """Charts and add-ons. What is returned needs no node to be there."""
-        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types)
+        charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
-        EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
+        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
     def _cluster(
@@ -155,6 +210,8 @@ class HyperPodEks(EksBase):
                 endpoint_public_access=bool(cidrs),
                 public_access_cidrs=list(cidrs) or None,
             ),
+            # As the HyperPod cluster has it: AWS's page on the training operator does not say which one it asks for.
+            tags=[CfnTag(key="SageMaker", value="true")],
         )
         if grant is not None:
             grant.apply_before(resource)
@@ -174,6 +231,8 @@ def _check(version: str, types: Collection[str], cidrs: Sequence[str], addon_ver
             "with their ml. prefix"
         )
     for cidr in cidrs:
+        if has_token(cidr):
+            continue  # known at deployment only, where EKS looks at it
         if ipaddress.ip_network(cidr).prefixlen == 0:
             raise ValueError(f"public access: got {cidr}, the whole internet; allowed: the blocks you come from")
     unknown = sorted(set(addon_versions) - {*NODE_ADDONS, DNS_ADDON})

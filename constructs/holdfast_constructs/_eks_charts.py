@@ -7,7 +7,11 @@ from constructs import Construct
 
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.catalog._charts import charts
-from holdfast.catalog._kubernetes import eks_image_account, health_monitoring_agent_regions
+from holdfast.catalog._kubernetes import (
+    eks_image_account,
+    health_monitoring_agent_regions,
+    nvidia_device_plugin_mirror,
+)
 from holdfast_constructs._helm import HelmInstaller, HelmRelease
 from holdfast_constructs._tokens import has_token
 
@@ -25,7 +29,9 @@ TOLERATE_UNHEALTHY: Mapping[str, str] = {
 """HyperPod taints a node while it checks it, through its device plugins (hyperpod-cli, helm_chart/readme.md)."""
 
 
-def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None) -> list[HelmRelease]:
+def releases(
+    scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None, closed: bool = False
+) -> list[HelmRelease]:
     """
     All releases that must be there before the HyperPod cluster.
 
@@ -33,9 +39,10 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
         scope: Parent of the releases. Each has its chart's name.
         installer: Of the cluster.
         types: Instance types that the cluster can have; None for any.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
     """
     made: dict[str, HelmRelease] = {}
-    for name, values in chart_values(types, region=_region(scope)).items():
+    for name, values in chart_values(types, region=_region(scope), closed=closed).items():
         after = [made[MAKES_NAMESPACE].resource] if made else []
         made[name] = HelmRelease(
             scope, name, installer=installer, chart=charts()[name], values=values, wait=False, after=after
@@ -43,7 +50,7 @@ def releases(scope: Construct, *, installer: HelmInstaller, types: Collection[st
     return list(made.values())
 
 
-def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dict[str, object]]:
+def chart_values(types: Collection[str] | None, *, region: str, closed: bool = False) -> dict[str, dict[str, object]]:
     """
     Names of the charts to install, with their values; the first is there before the others.
 
@@ -53,6 +60,10 @@ def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dic
     Args:
         types: Instance types that the cluster can have; None for any.
         region: Whose image registries are used. May be a token.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
+
+    Raises:
+        ValueError: an image cannot be had in a closed network.
     """
     catalog = instance_types()
     used = catalog.values() if types is None else [catalog[name] for name in types]
@@ -63,8 +74,14 @@ def chart_values(types: Collection[str] | None, *, region: str) -> dict[str, dic
         "hyperpod-patching": {},
     }
     if any(_is_gpu(facts) for facts in used):
-        chosen["nvidia-device-plugin"] = _nvidia_values([name for name, facts in catalog.items() if _is_gpu(facts)])
+        gpus = [name for name, facts in catalog.items() if _is_gpu(facts)]
+        chosen["nvidia-device-plugin"] = {**_nvidia_values(gpus), **(_nvidia_mirror(region) if closed else {})}
     if any(facts.accelerator.startswith(NEURON) for facts in used):
+        if closed and types is not None:
+            raise ValueError(
+                "closed network: got instance types with Neuron devices, whose device plugin comes from "
+                "public.ecr.aws by a name that its chart has fixed; allowed: other types, or a network with a way out"
+            )
         chosen["neuron-device-plugin"] = {}
     if any(facts.efa_interfaces for facts in used):
         efa_types = [name for name, facts in catalog.items() if facts.efa_interfaces]
@@ -87,6 +104,19 @@ def _nvidia_values(types: list[str]) -> dict[str, object]:
             dict(TOLERATE_UNHEALTHY),
         ],
     }
+
+
+def _nvidia_mirror(region: str) -> dict[str, object]:
+    """AWS's own copy in the region: nodes without a way out do not reach nvcr.io, which the chart names."""
+    mirror = None if has_token(region) else nvidia_device_plugin_mirror(region)
+    if mirror is None:
+        given = "a stack without a region" if has_token(region) else region
+        raise ValueError(
+            f"closed network: got {given}, where AWS has no copy of NVIDIA's device plugin; allowed: a region that has "
+            "one (docs/eks.md), or a network with a way out"
+        )
+    repository, tag = mirror
+    return {"image": {"repository": repository, "tag": tag}}
 
 
 def _efa_values(types: list[str], region: str) -> dict[str, object]:

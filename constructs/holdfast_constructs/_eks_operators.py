@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from holdfast_constructs._cluster import HyperPodCluster
+from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
 
@@ -31,7 +30,7 @@ class TrainingOperator(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         version: str | None = None,
         cert_manager_version: str | None = None,
     ) -> None:
@@ -51,7 +50,7 @@ class TrainingOperator(Construct):
             eks_cluster=eks_cluster,
             name="cert-manager",
             version=cert_manager_version,
-            after=[cluster.resource],
+            after=[cluster.nodes],
         )
         identity = PodIdentity(
             self,
@@ -98,7 +97,7 @@ class TaskGovernance(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         name: str,
         fair_share: bool = True,
         priority_classes: Sequence[PriorityClass] = (),
@@ -123,7 +122,7 @@ class TaskGovernance(Construct):
             eks_cluster=eks_cluster,
             name="amazon-sagemaker-hyperpod-taskgovernance",
             version=version,
-            after=[cluster.resource],
+            after=[cluster.nodes],
         )
         self.scheduler_config = sagemaker.CfnClusterSchedulerConfig(
             self,
@@ -140,11 +139,6 @@ class TaskGovernance(Construct):
             ),
         )
         self.scheduler_config.node.add_dependency(addon)
-        regions = Acknowledgment(
-            id="CloudFormation-Validate::F3006",
-            reason="the CDK's copy of the registry has this type in a few regions only; elsewhere the deployment tells",
-        )
-        Validations.of(self.scheduler_config).acknowledge(regions)
 
 
 def _check(classes: Sequence[PriorityClass]) -> None:

@@ -16,13 +16,17 @@ class EncryptionKey(Construct):
     key: kms.IKey
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a key.
 
         Args:
-            removal_policy: Default: RETAIN. What is encrypted with a deleted key is lost.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE. What is encrypted with a deleted key is lost.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)

@@ -18,6 +18,10 @@ SERVICES: dict[Orchestrator, tuple[str, ...]] = {
     "eks": (*NODES, "ec2", "eks-auth", "sagemaker.api", "sts"),
 }
 
+PREFIXES = {"mlflow": "aws.sagemaker"}
+"""Of services whose names do not begin with ``com.amazonaws``. An MLflow App is ``aws.sagemaker.<region>.mlflow``
+(SageMaker developer guide, "Connecting to an MLflow tracking server through an Interface VPC Endpoint")."""
+
 HTTPS = 443
 
 
@@ -49,7 +53,7 @@ class InterfaceEndpoints(Construct):
                 self,
                 service,
                 vpc=self._vpc,
-                service=ec2.InterfaceVpcEndpointAwsService(service),
+                service=ec2.InterfaceVpcEndpointAwsService(service, PREFIXES.get(service)),
                 subnets=ec2.SubnetSelection(subnets=[self._subnet]),
                 security_groups=[self._group],
                 open=False,

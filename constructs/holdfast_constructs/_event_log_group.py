@@ -21,7 +21,7 @@ class EventLogGroup(Construct):
         cluster_name: str,
         retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a log group.
@@ -31,7 +31,7 @@ class EventLogGroup(Construct):
             retention: Default: THREE_MONTHS.
             encryption_key: Its policy must let CloudWatch Logs use it, as that of ``EncryptionKey`` does. Default: a
                 key of CloudWatch Logs.
-            removal_policy: Default: RETAIN, the log outlives its stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the log outlives its stack.
         """
         super().__init__(scope, construct_id)
         self.log_group = logs.LogGroup(

@@ -36,7 +36,7 @@ class ClusterEventRules(Construct):
         topic: sns.ITopic,
         encryption_key: kms.IKey | None = None,
         retention_days: int = RETENTION_DAYS,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define the rules.
@@ -47,7 +47,7 @@ class ClusterEventRules(Construct):
                 EventBridge publish, as an AlertTopic does.
             encryption_key: Of the log group. Default: CloudWatch Logs' own encryption.
             retention_days: Default: 90.
-            removal_policy: Of the log group. Default: RETAIN.
+            removal_policy: Of the log group. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         name = f"/aws/events/holdfast/{cluster_name}"  # a prefix that EventBridge's console knows, too

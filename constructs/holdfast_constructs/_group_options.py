@@ -9,8 +9,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 
-DeepHealthCheck = Literal["InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation"]
-"""The last is in the API and not yet in CloudFormation's resource schema (of 2026-11), which may refuse it."""
+DeepHealthCheck = Literal["InstanceStress", "InstanceConnectivity"]
+"""MultiNodeTrainingValidation is in the API alone; CloudFormation's resource schema (of 2026-10) refuses it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ class ImageRepository(Construct):
         *,
         repository_name: str | None = None,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a repository.
@@ -43,7 +43,7 @@ class ImageRepository(Construct):
         Args:
             repository_name: Default: a name that CloudFormation makes.
             encryption_key: Default: ECR's own encryption, AES-256.
-            removal_policy: Default: RETAIN. DESTROY deletes the repository with the images in it.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE. DESTROY deletes the repository with the images in it.
         """
         super().__init__(scope, construct_id)
         self.repository = ecr.Repository(

@@ -47,7 +47,7 @@ class HyperPodObservability(Construct):
         actions: Sequence[cloudwatch.IAlarmAction] = (),
         encryption_key: kms.IKey | None = None,
         retention_days: int = RETENTION_DAYS,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Watch a cluster.
@@ -66,7 +66,7 @@ class HyperPodObservability(Construct):
             actions: Beside the topic. Default: none.
             encryption_key: For topic and logs. Default: the services' own encryption of logs, none of messages.
             retention_days: Of HyperPod's events. Default: 90.
-            removal_policy: Of their log group. Default: RETAIN.
+            removal_policy: Of their log group. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         self.alerts = AlertTopic(self, "Topic", emails=emails, encryption_key=encryption_key)

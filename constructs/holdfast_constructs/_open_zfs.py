@@ -8,6 +8,8 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
+from holdfast_constructs._file_system_rules import usual_dns_name, wait_for_rules
+
 BACKUP_RETENTION_DAYS = 7
 ThroughputCapacity = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
 
@@ -41,7 +43,7 @@ class OpenZfsFileSystem(Construct):
         throughput_capacity: ThroughputCapacity = 160,
         deployment_type: Literal["SINGLE_AZ_2", "SINGLE_AZ_HA_2"] = "SINGLE_AZ_2",
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a file system.
@@ -56,7 +58,7 @@ class OpenZfsFileSystem(Construct):
                 do not answer. "SINGLE_AZ_HA_2": a second server takes over, typically within a minute, at a
                 higher price.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN, the file system outlives its stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the file system outlives its stack.
         """
         super().__init__(scope, construct_id)
         export = fsx.CfnFileSystem.ClientConfigurationsProperty(
@@ -87,16 +89,23 @@ class OpenZfsFileSystem(Construct):
             ),
         )
         resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
         self.file_system_id = resource.ref
         self.dns_name = resource.attr_dns_name
 
     @staticmethod
     def from_attributes(
-        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str
+        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str | None = None
     ) -> IOpenZfsFileSystem:
-        """Refer to a file system that this app does not own."""
+        """
+        Refer to a file system that this app does not own.
+
+        Args:
+            file_system_id: Such as ``fs-0123456789abcdef0``.
+            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
+        """
         imported = _Imported(scope, construct_id)
-        imported.file_system_id, imported.dns_name = file_system_id, dns_name
+        imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         return imported
 
 

@@ -47,7 +47,7 @@ class PrometheusWorkspace(Construct):
         alerts: AlertTopic | None = None,
         encryption_key: kms.IKey | None = None,
         retention_days: int = RETENTION_DAYS,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a workspace.
@@ -58,7 +58,7 @@ class PrometheusWorkspace(Construct):
             encryption_key: Of metrics and log. It cannot be changed later. Default: the services' own encryption.
             retention_days: Of the log, which tells of rules and alerts that failed. Default: 90. Metrics: 150, the
                 service's own default.
-            removal_policy: Default: RETAIN, workspace and log outlive their stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, workspace and log outlive their stack.
         """
         super().__init__(scope, construct_id)
         log = log_group(

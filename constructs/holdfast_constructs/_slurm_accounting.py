@@ -2,8 +2,10 @@
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_rds as rds
+from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from holdfast_constructs._network import IHyperPodNetwork
@@ -41,7 +43,7 @@ class SlurmAccountingDatabase(Construct):
         multi_az: bool = False,
         storage_gib: int = 20,
         encryption_key: kms.IKey | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
         Define a database.
@@ -52,8 +54,8 @@ class SlurmAccountingDatabase(Construct):
             multi_az: Default: False, one zone. True: a standby in the other.
             storage_gib: It can grow later. Default: 20.
             encryption_key: Of storage and secret. Default: keys of AWS.
-            removal_policy: Default: RETAIN, database and secret outlive their stack, and nobody deletes them by
-                mistake.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, database and secret outlive their stack, and nobody
+                deletes the database by mistake.
         """
         super().__init__(scope, construct_id)
         if not network.control_plane_subnets:
@@ -62,6 +64,7 @@ class SlurmAccountingDatabase(Construct):
                 "wants; give the network second_availability_zone, or control_plane_subnets if it is imported"
             )
         kept = removal_policy is not RemovalPolicy.DESTROY
+        guarded = removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
         group = self._security_group(network)
         engine = rds.DatabaseInstanceEngine.mysql(version=MYSQL)
         credentials = rds.Credentials.from_generated_secret(
@@ -86,9 +89,11 @@ class SlurmAccountingDatabase(Construct):
             backup_retention=Duration.days(BACKUP_RETENTION_DAYS),
             copy_tags_to_snapshot=True,
             auto_minor_version_upgrade=True,
-            deletion_protection=kept,
+            deletion_protection=kept and not guarded,
             removal_policy=removal_policy,
         )
+        if guarded:
+            _protect(self, database)
         # The cluster refers to the database, and so waits for its rules too.
         database.node.add_dependency(group)
         self._apply(removal_policy)
@@ -109,7 +114,39 @@ class SlurmAccountingDatabase(Construct):
         return group
 
     def _apply(self, removal_policy: RemovalPolicy) -> None:
-        """To groups and secret too: the database stands on them."""
+        """To groups and secret too: the database stands on them. And to its protection, which a stack leaves on."""
         for construct in self.node.find_all():
             if isinstance(construct, CfnResource):
                 construct.apply_removal_policy(removal_policy)
+
+
+def _protect(scope: Construct, database: rds.DatabaseInstance) -> None:
+    """
+    Deletion protection by a call, which a first creation that fails takes back.
+
+    As a property of the database it would be on from the beginning, and the roll-back could not delete what it has made
+    (RDS: "Cannot delete protected DB Instance"), so that nothing could be created under the stack's name again.
+    """
+
+    def call(*, protected: bool) -> cr.AwsSdkCall:
+        return cr.AwsSdkCall(
+            service="RDS",
+            action="ModifyDBInstance",
+            parameters={
+                "DBInstanceIdentifier": database.instance_identifier,
+                "DeletionProtection": protected,
+                "ApplyImmediately": True,
+            },
+            physical_resource_id=cr.PhysicalResourceId.of(f"protection-{scope.node.addr}"),
+        )
+
+    cr.AwsCustomResource(
+        scope,
+        "Protection",
+        on_update=call(protected=True),  # also what runs on creation
+        on_delete=call(protected=False),
+        install_latest_aws_sdk=False,
+        policy=cr.AwsCustomResourcePolicy.from_statements(
+            [iam.PolicyStatement(actions=["rds:ModifyDBInstance"], resources=[database.instance_arn])]
+        ),
+    )

@@ -51,6 +51,15 @@ def eks_image_account(region: str) -> str:
     return str(accounts["values"].get(region, accounts["default"]))
 
 
+def nvidia_device_plugin_mirror(region: str) -> tuple[str, str] | None:
+    """Repository and tag of AWS's copy of NVIDIA's device plugin in a region; None where there is none."""
+    mirrors = _data()["nvidia_device_plugin_mirrors"]
+    account = mirrors["values"].get(region)
+    if account is None:
+        return None
+    return f"{account}.dkr.ecr.{region}.amazonaws.com/{mirrors['repository']}", mirrors["tag"]
+
+
 def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 

@@ -8,6 +8,7 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._allowed import Allowed
 from holdfast.config._base import Model
+from holdfast.config._existing import ExistingEks
 
 
 class Accounting(Model):
@@ -64,15 +65,20 @@ class TaskGovernance(Model):
 class Eks(Model):
     """Settings of the EKS orchestrator."""
 
-    kubernetes_version: aws.KubernetesVersion
-    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall."""
+    existing: ExistingEks | None = None
+    """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
+    made"""
+    kubernetes_version: aws.KubernetesVersion | None = None
+    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
+    existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()
     """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
     chart_archives: fields.ScriptPath | None = None
     """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out;
     docs/eks.md says how to get them. Default: none, the charts come from GitHub"""
     admin_role_arns: aws.RoleArns = ()
-    """Roles that administer the Kubernetes cluster. Default: none but the one that deploys"""
+    """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
+    exist. Default: none, and then nobody uses kubectl, not even who deploys"""
     training_operator: bool = False
     """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
     task_governance: TaskGovernance | None = None

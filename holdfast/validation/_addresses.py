@@ -12,6 +12,7 @@ from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import (
     Network,
     Subnet,
+    VpcConfig,
 )
 
 
@@ -27,14 +28,24 @@ def room_for_nodes(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
     there twice while they are replaced are counted too. In a new network of an environment file the nodes' subnet is
     half of `network.cidr`.
     """
-    vpc = cluster.vpc
-    if vpc is None:
-        return
-    groups = [(_largest(group), group.instance_count) for group in groups_of(cluster) if group.override_vpc is None]
+    own: dict[VpcConfig, list[Group]] = {}
+    for group in groups_of(cluster):
+        where = cluster.vpc if group.override_vpc is None else group.override_vpc
+        if where is not None:
+            own.setdefault(where, []).append(group)
+    for vpc, members in own.items():
+        yield from _room(vpc, members, cluster, deployment)
+
+
+def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """Whether the subnets of a part of the cluster have room for the groups in them."""
+    groups = [(_largest(group), group.instance_count) for group in members]
     needed = addresses_needed(
         [(name, count) for name, count in groups if name is not None],
         orchestrator="slurm" if cluster.eks is None else "eks",
     )
+    if vpc is not cluster.vpc and not all(subnet.knows("cidr") for subnet in vpc.subnets):
+        return
     blocks = [block for subnet in vpc.subnets if (block := block_of(subnet.cidr)) is not None]
     if not blocks or len(blocks) < len(vpc.subnets):
         return

@@ -17,8 +17,8 @@ API = "SageMaker API reference"
 SPOT = "SageMaker developer guide, 'Using spot instances on SageMaker HyperPod'"
 PLANS = "SageMaker developer guide, 'Training plans'"
 PLAN_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:([a-z0-9-]*):(\d{12}):training-plan/.+")
-CHECKS = ("InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation")
-CHECKS_OF_SEVERAL = ("InstanceConnectivity", "MultiNodeTrainingValidation")
+CHECKS = ("InstanceStress", "InstanceConnectivity")
+CHECK_OF_SEVERAL = "InstanceConnectivity"
 ALLOCATABLE_PERCENT = 80
 NODES_THAT_WANT_A_SPARE = 16
 
@@ -133,21 +133,26 @@ def deep_checks_on_cpus(group: Group, _: Deployment) -> Iterator[Broken]:
 @rule("HF707", severity="warning", title="Checks between nodes have two nodes", each=Group, source="Holdfast")
 def deep_checks_on_one_node(group: Group, _: Deployment) -> Iterator[Broken]:
     """
-    InstanceConnectivity and MultiNodeTrainingValidation measure what is between nodes.
+    InstanceConnectivity measures what is between nodes.
     """
-    between = [check for check in group.deep_health_checks if check in CHECKS_OF_SEVERAL]
-    if between and group.instance_count < 2:
+    if CHECK_OF_SEVERAL in group.deep_health_checks and group.instance_count < 2:
         yield Broken(
             path=group.at("deep_health_checks"),
-            message=f"{' and '.join(between)} on {group.instance_count} node, with nothing to connect to",
+            message=f"{CHECK_OF_SEVERAL} on {group.instance_count} node, with nothing to connect to",
             fix="keep InstanceStress only, or take two nodes",
         )
 
 
-@rule("HF708", title="Deep health checks are known, each once", each=Group, source=f"{API}, OnStartDeepHealthChecks")
+@rule(
+    "HF708",
+    title="Deep health checks are known, each once",
+    each=Group,
+    source="Resource schema of AWS::SageMaker::Cluster, DeepHealthCheckType (cfn-lint 1.58, of 2026-10-20)",
+)
 def deep_checks_are_known(group: Group, _: Deployment) -> Iterator[Broken]:
     """
-    InstanceStress, InstanceConnectivity, MultiNodeTrainingValidation.
+    InstanceStress and InstanceConnectivity. MultiNodeTrainingValidation is in the API alone: CloudFormation checks
+    properties against the resource's schema before anything is made, and refuses it.
     """
     checks = group.deep_health_checks
     unknown = [check for check in checks if check not in CHECKS]

@@ -81,6 +81,15 @@ declare(
     """,
 )
 declare(
+    "HF013",
+    title="Questions of an import are decided",
+    source=OURS,
+    explanation="""
+    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
+    it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    """,
+)
+declare(
     "HF020",
     title="A template is written as CloudFormation reads it",
     source="CloudFormation user guide, template format, template sections, quotas",

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import instance_types
+from holdfast.catalog._kubernetes import nvidia_device_plugin_mirror
 from holdfast.validation._deployment import Cluster, Deployment, EnvironmentFile
 from holdfast.validation._eks import EKS
 from holdfast.validation._groups import InstanceGroup
@@ -191,6 +193,40 @@ def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator
             allowed="a folder with the archives of the charts",
             fix="add eks.chart_archives, as docs/eks.md says, or write egress: nat",
         )
+
+
+@rule(
+    "HF344",
+    title="A closed network reaches the images of device plugins",
+    each=EnvironmentFile,
+    source="aws/sagemaker-hyperpod-cli 011ca92, neuron-device-plugin and gpu-operator/regional-values; Amazon ECR user "
+    "guide, 'Sync an upstream registry': none for nvcr.io",
+)
+def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Without a way out, images come from ECR. AWS has a copy of NVIDIA's device plugin in most regions; the chart of the
+    Neuron device plugin names public.ecr.aws and lets nobody change it.
+    """
+    if "eks" not in file.orchestrators or file.egress != "none":
+        return
+    known = instance_types()
+    for group in deployment.cluster.instance_groups:
+        facts = [known[name] for name in group.types if name in known and known[name].accelerators]
+        neuron = sorted({each.name for each in facts if each.accelerator.startswith("Trainium")})
+        if neuron:
+            yield refused(
+                group.at("instance_type"),
+                f"{', '.join(neuron)} in a network without a way out",
+                allowed="GPU types, because the Neuron device plugin comes from public.ecr.aws",
+                fix="write egress: nat, or choose a type with GPUs",
+            )
+        elif facts and deployment.region and nvidia_device_plugin_mirror(deployment.region) is None:
+            yield refused(
+                group.at("instance_type"),
+                f"GPUs in a network without a way out, in {deployment.region}",
+                allowed="regions where AWS has a copy of NVIDIA's device plugin, which comes from nvcr.io",
+                fix="write egress: nat",
+            )
 
 
 @rule(

@@ -108,6 +108,8 @@ class Script(Item):
     """Relative to the source URI."""
     text: str | None
     """None: there is no such file."""
+    mistake: str | None = None
+    """What bash does not understand in it, where somebody asked bash."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

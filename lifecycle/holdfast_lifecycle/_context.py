@@ -66,6 +66,12 @@ class Context:
     """OnCreate: HyperPod has started nothing on a Slurm node. OnInitComplete: it has, and mounted. Default: OnCreate"""
     mounts: tuple[Mount, ...] = ()
     """What this node mounts itself. Default: none"""
+    instance_type: str = ""
+    """Such as ml.p5.48xlarge. Default: unknown"""
+    has_volume: bool = False
+    """Whether the group asks for a volume besides the root volume. Default: not known to"""
+    lustre_efa: bool = False
+    """Whether pods mount a file system that has EFA. Default: false"""
     accounting: Optional[AccountingDatabase] = None
     """Default: the MariaDB of the controller."""
 
@@ -105,6 +111,7 @@ def load_context(
         scripts = tuple(str(name) for name in settings.get("scripts", ()))
         preload = tuple(str(path) for path in settings.get("preload", ()))
         mounting = settings.get("fsx_instance_groups")
+        with_volume = settings.get("volume_instance_groups", ())
     except (KeyError, TypeError, ValueError) as error:
         raise LifecycleError(f"{config} lacks or misspells {error}; deploy the lifecycle bundle again") from error
     group, instance = _find_self(resources, own, resource_config)
@@ -138,6 +145,9 @@ def load_context(
         preload=preload,
         job_environment=job_environment(config.parent),
         hook=hook,
+        instance_type=str(group.get("InstanceType", "")),
+        has_volume=name in with_volume,
+        lustre_efa=bool(settings.get("lustre_efa", False)),
         mounts=mounts(config.parent, instance_group=name),
         accounting=accounting_database(config.parent),
     )

@@ -12,6 +12,7 @@ import aws_cdk as cdk
 import boto3
 import pytest
 import yaml
+from existing_things import ExistingThings
 
 from holdfast.config import load
 from holdfast.localcloud.aws import serve
@@ -139,7 +140,11 @@ def document(name: str, cloud: Cloud, *, stack: str) -> dict[str, Any]:
     found["cluster"]["name"] = stack
     found["storage"]["on_delete"] = "Delete"
     if "existing" in found["network"]:
-        found["network"]["existing"] = cloud.network()
+        there = cloud.network()
+        if name.startswith("existing"):
+            ExistingThings(cloud.of, there).make(found)
+        else:
+            found["network"]["existing"] = there
     for group in found["cluster"]["instance_groups"]:
         if "override_vpc" in group:
             there = cloud.network()

@@ -37,9 +37,11 @@ class Network(Construct):
             )
             for zone in "ab"
         )
-        self.control_plane_subnets = [self.subnet, second]
+        self.subnets, self.control_plane_subnets = (self.subnet,), [self.subnet, second]
+        self.closed = False
         self.security_group = ec2.CfnSecurityGroup(self, "Nodes", group_description="nodes", vpc_id="vpc-1")
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "Group", self.security_group.ref)
+        self.security_groups = (self.security_group,)
 
 
 class Cluster(Construct):
@@ -56,6 +58,8 @@ class Cluster(Construct):
             ),
         )
         resource.node.add_dependency(eks.dependencies, eks.add_nodes_role(role))
+        self.nodes = resource
+        eks.install_after(resource)
         self.cluster_arn = resource.attr_cluster_arn
 
 
@@ -211,8 +215,8 @@ def test_everything_hyperpod_depends_on_is_there_before_the_cluster(resources: R
     assert [late for late in [*releases, *addons, nodes] if not before(resources, late, cluster)] == []
 
 
-def test_core_dns_holds_up_nothing_because_it_is_whole_only_when_nodes_are_there(resources: Resources) -> None:
-    assert not before(resources, addon(resources, "coredns"), only(resources, "AWS::SageMaker::Cluster"))
+def test_core_dns_is_made_when_nodes_are_there_because_without_them_it_is_degraded(resources: Resources) -> None:
+    assert before(resources, only(resources, "AWS::SageMaker::Cluster"), addon(resources, "coredns"))
 
 
 def test_what_needs_nodes_is_made_after_the_cluster_and_after_its_roles(resources: Resources) -> None:

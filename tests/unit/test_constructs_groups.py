@@ -125,7 +125,7 @@ def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 root_volume_key=key,
                 volumes=[EbsVolume(size_gib=500, key=key)],
                 training_plan_arn=PLAN,
-                deep_health_checks=["InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation"],
+                deep_health_checks=["InstanceStress", "InstanceConnectivity"],
                 image_id="ami-0123456789abcdef0",
                 network_interface="efa-only",
                 scheduled_update=ScheduledUpdate(schedule_expression="cron(00 03 ? * SUN *)", deployment=deployment),
@@ -358,9 +358,7 @@ def test_cfn_lint_finds_nothing(shape: str, request: pytest.FixtureRequest) -> N
     found = [(item.rule.id, str(item)) for item in lint(template, config=ManualArgs(regions=["us-west-2"]))]
 
     # W3005: the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway
-    wrong = [text for code, text in found if code != "W3005"]
-    # The API has it, CloudFormation's schema not yet.
-    assert [text for text in wrong if "'MultiNodeTrainingValidation' is not one of" not in text] == []
+    assert [text for code, text in found if code != "W3005"] == []
 
 
 @pytest.mark.parametrize(("types", "given"), [({}, "None and instance_types []"), ({"both": True}, "'ml.m5.large'")])

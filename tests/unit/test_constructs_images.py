@@ -131,7 +131,7 @@ def test_a_repository_keeps_tags_in_place_scans_and_forgets_only_what_has_no_tag
     assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
     assert rule["selection"]["tagStatus"] == "untagged"
     assert "EncryptionConfiguration" not in properties
-    assert resource["DeletionPolicy"] == "Retain"
+    assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
 def test_a_repository_takes_a_key_and_goes_with_its_images_when_it_shall() -> None:

@@ -56,6 +56,7 @@ def closed(orchestrator: Orchestrator) -> dict[str, Any]:
     made = network(stack, egress="none", orchestrator=orchestrator, second_availability_zone="us-west-2b")
     made.add_interface_endpoint("secretsmanager")
     made.add_interface_endpoint("logs")
+    made.add_interface_endpoint("mlflow")
     return dict(assertions.Template.from_stack(stack).to_json()["Resources"])
 
 
@@ -96,7 +97,10 @@ def test_a_closed_network_leads_to_services_of_aws_only(closed: dict[str, Any], 
     for kind in ("NatGateway", "InternetGateway", "EIP", "Route"):
         assert of_type(closed, f"AWS::EC2::{kind}") == {}
     assert sorted(services) == sorted(
-        f"com.amazonaws.us-west-2.{name}" for name in (*SERVICES[orchestrator], "secretsmanager")
+        [
+            *(f"com.amazonaws.us-west-2.{name}" for name in (*SERVICES[orchestrator], "secretsmanager")),
+            "aws.sagemaker.us-west-2.mlflow",
+        ]
     )
     assert all(endpoint["PrivateDnsEnabled"] for endpoint in interfaces)
     assert {json.dumps(endpoint["SecurityGroupIds"]) for endpoint in interfaces} == {
@@ -129,7 +133,9 @@ def test_nodes_of_a_closed_network_reach_s3_through_its_gateway(closed: dict[str
 
 def test_what_wants_two_zones_gets_two_small_private_subnets_at_the_end_of_the_block() -> None:
     stack = new_stack()
-    made = network(stack, second_availability_zone="us-west-2b", removal_policy=cdk.RemovalPolicy.RETAIN)
+    made = network(
+        stack, second_availability_zone="us-west-2b", removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+    )
     template = assertions.Template.from_stack(stack).to_json()["Resources"]
     subnets = of_type(template, "AWS::EC2::Subnet")
     own = {name: item for name, item in subnets.items() if "ControlPlane" in name}
@@ -140,7 +146,7 @@ def test_what_wants_two_zones_gets_two_small_private_subnets_at_the_end_of_the_b
     ]
     assert len(made.control_plane_subnets) == 2
     assert not any(item.get("MapPublicIpOnLaunch") for item in subnets.values())
-    assert {template[name]["DeletionPolicy"] for name in own} == {"Retain"}
+    assert {template[name]["DeletionPolicy"] for name in own} == {"RetainExceptOnCreate"}
     assert next(iter(subnets.values()))["AvailabilityZone"] == "us-west-2a", "nodes stay in one zone"
 
 

@@ -66,7 +66,7 @@ def test_a_workspace_is_logged_encrypted_and_kept(template: assertions.Template)
     (resource,) = template.find_resources("AWS::APS::Workspace").values()
     properties = resource["Properties"]
 
-    assert resource["DeletionPolicy"] == "Retain"
+    assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "KmsKeyArn" in properties
     assert "Fn::GetAtt" in properties["LoggingConfiguration"]["LogGroupArn"]
     template.has_resource_properties("AWS::Logs::LogGroup", {"LogGroupName": "/aws/vendedlogs/prometheus/demo"})

@@ -20,6 +20,7 @@ from holdfast_constructs._open_zfs import OpenZfsFileSystem
 from holdfast_constructs._slurm_accounting import SlurmAccountingDatabase
 
 DESTROY = cdk.RemovalPolicy.DESTROY
+KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 def new_stack() -> cdk.Stack:
@@ -125,7 +126,7 @@ def test_efa_its_metadata_rate_logs_and_a_key_are_said_when_they_are_wanted() ->
     assert statement["Action"] == "fsx:DescribeFileSystems"
 
 
-@pytest.mark.parametrize(("policy", "kept", "days"), [(cdk.RemovalPolicy.RETAIN, "Retain", 7), (DESTROY, "Delete", 0)])
+@pytest.mark.parametrize(("policy", "kept", "days"), [(KEPT, "RetainExceptOnCreate", 7), (DESTROY, "Delete", 0)])
 def test_homes_are_encrypted_backed_up_and_kept_unless_all_shall_go(
     policy: cdk.RemovalPolicy, kept: str, days: int
 ) -> None:
@@ -168,7 +169,6 @@ def test_the_accounting_database_is_private_encrypted_protected_and_takes_tls_on
 
     assert properties["PubliclyAccessible"] is False
     assert properties["StorageEncrypted"] is True
-    assert properties["DeletionProtection"] is True
     assert properties["BackupRetentionPeriod"] == 7
     assert (properties["Engine"], properties["EngineVersion"]) == ("mysql", "8.4.9")
     parameters = only(accounting, "AWS::RDS::DBParameterGroup")["Properties"]["Parameters"]
@@ -183,7 +183,7 @@ def test_all_that_the_accounting_database_stands_on_is_kept_with_it(accounting: 
     groups = accounting.find_resources("AWS::EC2::SecurityGroup")
     found += [group for name, group in groups.items() if name.startswith("Accounting")]
 
-    assert [item["DeletionPolicy"] for item in found] == ["Retain"] * 5
+    assert [item["DeletionPolicy"] for item in found] == ["RetainExceptOnCreate"] * 5
 
 
 def test_only_nodes_reach_the_accounting_database(accounting: assertions.Template) -> None:
@@ -224,6 +224,70 @@ def test_rejects_an_accounting_database_in_one_zone() -> None:
         SlurmAccountingDatabase(stack, "Accounting", network=network)
 
 
+def test_the_key_of_linked_buckets_serves_the_role_of_fsx_and_says_so_once() -> None:
+    stack = new_stack()
+    key = EncryptionKey(stack, "Key").key
+    bucket = DataBucket(stack, "Data", encryption_key=key).bucket
+    links = [
+        DataRepository(name=name, bucket=bucket, prefix=name, file_system_path=f"/{name}", auto_export=["NEW"])
+        for name in ("data", "jobs")
+    ]
+    lustre(stack, data_repositories=links)
+    policy = only(assertions.Template.from_stack(stack), "AWS::KMS::Key")["Properties"]["KeyPolicy"]
+    (statement,) = (item for item in policy["Statement"] if item.get("Sid") == "LustreOfThisAccount")
+
+    assert statement["Principal"] == {"AWS": "*"}
+    assert statement["Action"] == [
+        "kms:Decrypt",
+        "kms:DescribeKey",
+        "kms:Encrypt",
+        "kms:GenerateDataKey*",
+        "kms:ReEncrypt*",
+    ]
+    assert statement["Condition"]["StringEquals"] == {
+        "kms:CallerAccount": "111122223333",
+        "kms:ViaService": "s3.us-west-2.amazonaws.com",
+    }
+    assert "AWSServiceRoleForFSxS3Access_fs-*" in str(statement["Condition"]["ArnLike"]["aws:PrincipalArn"])
+
+
+@pytest.mark.parametrize("kind", [LustreFileSystem, OpenZfsFileSystem])
+def test_a_file_system_is_made_after_all_rules_of_its_security_group(kind: Any) -> None:
+    stack = new_stack()
+    network = network_in_two_zones(stack)
+    throughput = {"per_unit_storage_throughput": 250} if kind is LustreFileSystem else {}
+    kind(
+        stack,
+        "Files",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=1200,
+        **throughput,
+    )
+    template = assertions.Template.from_stack(stack)
+    group = stack.resolve(network.security_group.security_group_id)["Fn::GetAtt"][0]
+    rules = {
+        name
+        for rule in ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+        for name, item in template.find_resources(rule).items()
+        if item["Properties"]["GroupId"] == {"Fn::GetAtt": [group, "GroupId"]}
+    }
+
+    assert len(rules) == 2
+    assert rules <= set(only(template, "AWS::FSx::FileSystem")["DependsOn"])
+
+
+def test_a_database_is_protected_by_a_call_that_a_creation_that_fails_takes_back(
+    accounting: assertions.Template,
+) -> None:
+    call, database = only(accounting, "Custom::AWS"), only(accounting, "AWS::RDS::DBInstance")
+
+    assert database["Properties"].get("DeletionProtection", False) is False
+    assert '"DeletionProtection":true' in json.dumps(call["Properties"]["Create"]).replace("\\", "")
+    assert '"DeletionProtection":false' in json.dumps(call["Properties"]["Delete"]).replace("\\", "")
+    assert call["DeletionPolicy"] == "RetainExceptOnCreate"  # a stack that is deleted leaves the protection on
+
+
 def test_a_key_rotates_is_kept_and_serves_the_logs_of_this_account_alone() -> None:
     stack = new_stack()
     key = EncryptionKey(stack, "Key").key
@@ -237,7 +301,7 @@ def test_a_key_rotates_is_kept_and_serves_the_logs_of_this_account_alone() -> No
     encryption = only(template, "AWS::S3::Bucket")["Properties"]["BucketEncryption"]
     (rule,) = encryption["ServerSideEncryptionConfiguration"]
 
-    assert resource["DeletionPolicy"] == "Retain"
+    assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
     assert resource["Properties"]["EnableKeyRotation"] is True
     assert statement["Principal"] == {"Service": "logs.us-west-2.amazonaws.com"}
     assert "111122223333:log-group:*" in str(statement["Condition"])

@@ -23,7 +23,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchNode:
 @pytest.mark.parametrize(
     ("role", "hook", "names"),
     [
-        ("Kubernetes", "OnCreate", "users fsx clock job_environment scripts"),
+        ("Kubernetes", "OnCreate", "volume lustre_efa users fsx clock job_environment scripts"),
         ("Compute", "OnInitComplete", "users fsx clock job_environment slurm_daemon slurm scripts"),
         (
             "Controller",

@@ -1,4 +1,4 @@
-"""Entry point of the Lambda function: the outside of ``_release``, which is S3, GitHub, EKS and CloudFormation."""
+"""Entry point of the Lambda function: the outside of ``_release`` and ``_nodes``: S3, GitHub, EKS, CloudFormation."""
 
 import contextlib
 import json
@@ -12,6 +12,8 @@ import boto3
 
 from ._cluster import Cluster, sign_in, write_kubeconfig
 from ._helm import Helm
+from ._nodes import RESOURCE_TYPE as NODES
+from ._nodes import count_ready, wait
 from ._release import Outcome, apply
 
 HELM = Path("/opt/helm/helm")
@@ -21,9 +23,12 @@ DOWNLOAD_TIMEOUT_S = 60
 
 def on_event(event: Mapping[str, Any], context: Any) -> None:
     """Handle one request of CloudFormation, and answer it."""
-    outcome = apply(event, open_archive=open_archive, connect=connect)
+    if event.get("ResourceType") == NODES:
+        outcome = wait(event, count=ready_nodes, left_s=lambda: context.get_remaining_time_in_millis() / 1000)
+    else:
+        outcome = apply(event, open_archive=open_archive, connect=connect)
     log = f"log stream {context.log_stream_name}"
-    print(json.dumps({"request": event["RequestType"], "release": outcome.physical_id, "reason": outcome.reason}))
+    print(json.dumps({"request": event["RequestType"], "resource": outcome.physical_id, "reason": outcome.reason}))
     answer(event, outcome, log)
 
 
@@ -41,16 +46,35 @@ def open_archive(source: Mapping[str, str]) -> Iterator[IO[bytes]]:
         yield response
 
 
+def ready_nodes(name: str) -> int:
+    """How many nodes of a HyperPod cluster are ready in the EKS cluster that the environment names."""
+    session = boto3.Session()
+    cluster = named_cluster(os.environ, session)
+    return count_ready(cluster, token=sign_in(cluster, session), name=name)
+
+
 def connect(folder: Path) -> Helm:
     """Helm for the cluster that the function's environment names."""
-    cluster = Cluster(
-        name=os.environ["CLUSTER_NAME"],
-        endpoint=os.environ["CLUSTER_ENDPOINT"],
-        certificate_authority=os.environ["CLUSTER_CERTIFICATE_AUTHORITY"],
-    )
+    session = boto3.Session()
+    cluster = named_cluster(os.environ, session)
     kubeconfig = folder / "kubeconfig"
-    write_kubeconfig(kubeconfig, cluster=cluster, token=sign_in(cluster, boto3.Session()))
+    write_kubeconfig(kubeconfig, cluster=cluster, token=sign_in(cluster, session))
     return Helm(binary=HELM, kubeconfig=kubeconfig, home=folder)
+
+
+def named_cluster(environment: Mapping[str, str], session: boto3.Session) -> Cluster:
+    """The cluster of the function's environment; EKS is asked for what it does not say."""
+    name = environment["CLUSTER_NAME"]
+    if "CLUSTER_ENDPOINT" in environment:
+        return Cluster(
+            name=name,
+            endpoint=environment["CLUSTER_ENDPOINT"],
+            certificate_authority=environment["CLUSTER_CERTIFICATE_AUTHORITY"],
+        )
+    described = session.client("eks").describe_cluster(name=name)["cluster"]
+    return Cluster(
+        name=name, endpoint=described["endpoint"], certificate_authority=described["certificateAuthority"]["data"]
+    )
 
 
 def answer(event: Mapping[str, Any], outcome: Outcome, log: str) -> None:

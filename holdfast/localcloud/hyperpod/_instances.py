@@ -243,7 +243,8 @@ class Procedure:
             _daemons.revive_compute(node)
 
     def _start_slurmd(self, node: Node) -> None:
-        _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+        with self.tools.boots:
+            _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
 
     def _is_given_up(self) -> bool:
         return self.tools.statuses.get(self.cluster.arn, NOT_FOUND) not in (CREATING, UPDATING, IN_SERVICE)

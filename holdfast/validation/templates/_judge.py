@@ -7,6 +7,7 @@ parameter says with which.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,20 @@ class Report:
     """Worst first."""
 
 
-def check_template(path: Path, *, region: str | None = None, parameters: Mapping[str, str] | None = None) -> Report:
+def check_template(
+    path: Path,
+    *,
+    region: str | None = None,
+    parameters: Mapping[str, str] | None = None,
+    today: date | None = None,
+) -> Report:
     """
     Judge a template file, or a cloud assembly.
 
     Args:
         region: Where it is to be deployed. Default: what an assembly says, or any region.
         parameters: Values of the template's parameters. Default: their defaults, and what conditions ask for.
+        today: The day that versions are judged by. Default: that of the facts about them.
 
     Raises:
         ValueError: the folder is no assembly, or a parameter is not one of the template.
@@ -53,13 +61,13 @@ def check_template(path: Path, *, region: str | None = None, parameters: Mapping
     except Unreadable as error:
         return Report(usable=False, findings=[_fault(error.fault, file=error.file or str(path))])
     templates = [_with(each, region, parameters if each.parent is None else None) for each in templates]
-    return Report(usable=True, findings=findings_in_app(templates))
+    return Report(usable=True, findings=findings_in_app(templates, today=today))
 
 
-def findings_in_app(templates: Sequence[Template]) -> list[Finding]:
+def findings_in_app(templates: Sequence[Template], *, today: date | None = None) -> list[Finding]:
     """Everything that is wrong with the templates of an app."""
     found: dict[tuple[str, str, str, str], Finding] = {}
-    for finding in (*_written(templates), *_judged(templates)):
+    for finding in (*_written(templates), *_judged(templates, today)):
         found.setdefault((finding.code, finding.severity, finding.path, finding.message), finding)
     return worst_first(found.values())
 
@@ -102,7 +110,7 @@ def _fault(fault: Fault, *, file: str) -> Finding:
     )
 
 
-def _judged(templates: Sequence[Template]) -> Iterator[Finding]:
+def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Finding]:
     known: set[tuple[str, str, str]] = set()
     last: Scenario | None = None
     for last in scenarios(templates):
@@ -113,7 +121,7 @@ def _judged(templates: Sequence[Template]) -> Iterator[Finding]:
                     yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         for deployment in _deployments(last.templates):
-            for finding in judge(deployment):
+            for finding in judge(deployment.changed(today=today)):
                 said = (finding.code, finding.path, finding.message)
                 if said not in known and finding.path != NO_CLUSTER:
                     known.add(said)

@@ -90,9 +90,11 @@ class _App:
                 answers |= self._handed(parent, holder, found.values())
             conditions = self._conditions[index]
             region = answers.get(_REGION, template.region)
+            body = settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a))  # type: ignore[misc]
             found[index] = replace(
                 template,
-                body=settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a)),  # type: ignore[misc]
+                body=body,
+                left_out=frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ()),
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )

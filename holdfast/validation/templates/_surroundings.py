@@ -17,7 +17,7 @@ from holdfast.validation._resources_graph import Graph, Resource, Template
 from holdfast.validation._resources_storage import FILE_SYSTEM
 from holdfast.validation._resources_values import Values
 from holdfast.validation._roles import MANAGED_POLICY
-from holdfast.validation._template import LOG_GROUP, log_group
+from holdfast.validation._template import LOG_GROUP, app_of, log_group
 
 NO_CLUSTER = "(the cluster)"
 """The place of what only a cluster could tell."""
@@ -35,9 +35,10 @@ def surroundings(templates: Sequence[Template]) -> Iterator[Deployment]:
     for vpc in values.graph.of_type("AWS::EC2::VPC"):
         network = reader.network.bare(vpc, unknown=NO_CLUSTER)
         yield _deployment(vpc.template, vpc.path, network=network, others=tuple(reader.network.subnets_of(vpc)))
-    for template in templates:
+    for index, template in enumerate(templates):
         path = f"{template.path}#Resources" if template.path else "Resources"
-        yield _deployment(template, path, network=UNRESOLVED, **_held(template, values, reader))
+        held = _held(template, values, reader)
+        yield _deployment(template, path, network=UNRESOLVED, app=None if index else app_of(values), **held)
 
 
 def _held(template: Template, values: Values, reader: ClusterReader) -> dict[str, Any]:

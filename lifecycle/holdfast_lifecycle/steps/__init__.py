@@ -5,6 +5,7 @@ from holdfast_lifecycle.steps import (
     _clock,
     _fsx,
     _job_environment,
+    _lustre_efa,
     _mounts,
     _munge,
     _preload,
@@ -14,9 +15,12 @@ from holdfast_lifecycle.steps import (
     _slurm_state,
     _ubuntu_home,
     _users,
+    _volume,
 )
 
 STEPS = (
+    _volume.STEP,
+    _lustre_efa.STEP,
     _users.STEP,
     _mounts.STEP,
     _fsx.STEP,

@@ -78,5 +78,5 @@ STEP = Step(
     apply=apply,
     verify=verify,
     timeout_s=_TIMEOUT_S,
-    needs=("users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
+    needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
 )

@@ -5,6 +5,7 @@ from holdfast.localcloud.aws.cloudformation.resources import (
     _data,
     _ec2,
     _eks,
+    _first_nodes,
     _helm,
     _iam,
     _messaging,
@@ -118,6 +119,7 @@ _HANDLERS: tuple[Handler, ...] = (
     _custom.BucketDeployment(),
     _custom.RestrictDefaultSecurityGroup(),
     _helm.HelmRelease(),
+    _first_nodes.FirstNodes(),
     _sdk_call.SdkCall(),
 )
 

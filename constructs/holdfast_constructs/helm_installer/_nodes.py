@@ -1,0 +1,70 @@
+"""Waiting for a HyperPod cluster's nodes in Kubernetes: what is installed before the first is there stays degraded."""
+
+import base64
+import json
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._cluster import Cluster
+from ._release import Outcome
+
+RESOURCE_TYPE = "Custom::HoldfastNodes"
+LABEL = "sagemaker.amazonaws.com/cluster-name"
+"""What HyperPod says on its nodes (awslabs/awsome-distributed-ai 95b939c, wait-for-hyperpod-nodes.sh)."""
+PAUSE_S = 15
+MARGIN_S = 60
+"""Of the function's time, for the answer."""
+REQUEST_TIMEOUT_S = 30
+
+CountNodes = Callable[[str], int]
+"""How many nodes of a HyperPod cluster are ready."""
+
+
+def wait(event: Mapping[str, Any], *, count: CountNodes, left_s: Callable[[], float]) -> Outcome:
+    """
+    Wait for a first node that is ready, for as long as this call has time.
+
+    A resource that is not the last of its row leaves the waiting to the next one: a function ends after 15 minutes, and
+    nodes with accelerators take longer.
+    """
+    properties = event.get("ResourceProperties", {})
+    name = str(properties.get("ClusterName", ""))
+    physical_id = str(event.get("PhysicalResourceId", f"nodes/{name}"))
+    if event["RequestType"] == "Delete":
+        return Outcome(physical_id=physical_id)
+    if not name:
+        return Outcome(physical_id=physical_id, reason="no property 'ClusterName'")
+    seen = "none yet"
+    while left_s() > MARGIN_S:
+        try:
+            if count(name) > 0:
+                return Outcome(physical_id=physical_id)
+        except OSError as error:  # the endpoint may be slow to answer, as the nodes are to come
+            seen = f"the last question failed: {error}"
+        time.sleep(min(PAUSE_S, max(left_s() - MARGIN_S, 0)))
+    if properties.get("Last") != "true":
+        return Outcome(physical_id=physical_id)
+    return Outcome(
+        physical_id=physical_id,
+        reason=f"no node of HyperPod cluster {name} is ready in Kubernetes ({seen}); look at its events and at the "
+        f"logs of its nodes in /aws/sagemaker/Clusters/{name}",
+    )
+
+
+def count_ready(cluster: Cluster, *, token: str, name: str) -> int:
+    """Ask the Kubernetes API, which needs neither kubectl nor a way to any service of AWS."""
+    trusted = ssl.create_default_context(cadata=base64.b64decode(cluster.certificate_authority).decode())
+    request = urllib.request.Request(  # noqa: S310 - the endpoint of an EKS cluster begins with https
+        f"{cluster.endpoint}/api/v1/nodes?labelSelector={LABEL}%3D{name}", headers={"Authorization": f"Bearer {token}"}
+    )
+    with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S, context=trusted) as response:  # noqa: S310
+        return sum(is_ready(node) for node in json.load(response)["items"])
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether a node says so itself."""
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)

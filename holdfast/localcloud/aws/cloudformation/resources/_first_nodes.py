@@ -1,0 +1,40 @@
+"""``Custom::HoldfastNodes``: the wait for a HyperPod cluster's first node, as Holdfast's installer function waits."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+
+from holdfast.localcloud.aws.cloudformation.resources._base import Context, Handler, Made, Properties, ResourceError
+
+PAUSE_S = 0.5
+QUESTIONS = 1680
+"""So many pauses are the 14 minutes for which the function asks."""
+
+
+class FirstNodes(Handler):
+    """There is no Kubernetes to ask: a node that HyperPod calls Running is taken for one that is ready."""
+
+    type = "Custom::HoldfastNodes"
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        name = properties.get("ClusterName")
+        if not name:
+            raise ResourceError(f"{self.type}: ClusterName must be given")
+        made = Made(physical_id=f"nodes/{name}")
+        for _ in range(QUESTIONS):
+            if self._running(context, name):
+                return made
+            context.pause(PAUSE_S)
+        if properties.get("Last") != "true":
+            return made
+        raise ResourceError(f"no node of HyperPod cluster {name} is running")
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        return self.create(context, properties)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        return None
+
+    @staticmethod
+    def _running(context: Context, name: str) -> bool:
+        pages = context.client("sagemaker").get_paginator("list_cluster_nodes").paginate(ClusterName=name)
+        return any(
+            node["InstanceStatus"]["Status"] == "Running" for page in pages for node in page["ClusterNodeSummaries"]
+        )

@@ -1,0 +1,55 @@
+"""CloudFormation's resource schemas, as the pinned cfn-lint carries them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cfnlint
+
+_DATA = Path(cfnlint.__file__).parent / "data" / "schemas"
+
+
+@cache
+def region_types(region: str) -> Mapping[str, str]:
+    """The types that a region has, each with the name of its schema."""
+    found: dict[str, str] = json.loads((_DATA / "providers" / f"{region}.json").read_text())
+    return found
+
+
+def regions() -> list[str]:
+    """All regions there is a list of."""
+    return sorted(path.stem for path in (_DATA / "providers").glob("*-*.json"))
+
+
+@cache
+def schema(type_name: str, region: str = "us-east-1") -> Mapping[str, Any]:
+    """The schema of a type; KeyError where the region has not the type."""
+    found: dict[str, Any] = json.loads((_DATA / "resources" / f"{region_types(region)[type_name]}.json").read_text())
+    return found
+
+
+def create_only(type_name: str, properties: Any, *, region: str = "us-east-1") -> Iterator[tuple[str, Any]]:
+    """The properties of a resource that cannot change without replacing it, by path; those that are not set are left
+    out. What is replaced only sometimes counts as well."""
+    if type_name not in region_types(region):  # custom resources: another function makes another resource
+        if "ServiceToken" in properties:
+            yield "ServiceToken", properties["ServiceToken"]
+        return
+    found = schema(type_name, region)
+    for kind in ("createOnlyProperties", "conditionalCreateOnlyProperties"):
+        for pointer in found.get(kind, ()):
+            path = pointer.removeprefix("/properties/")
+            for value in _at(properties, path.split("/")):
+                yield path, value
+
+
+def _at(value: Any, path: list[str]) -> Iterator[Any]:
+    if not path:
+        yield value
+    elif path[0] == "*" and isinstance(value, list):
+        for item in value:
+            yield from _at(item, path[1:])
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _at(value[path[0]], path[1:])

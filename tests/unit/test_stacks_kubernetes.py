@@ -1,0 +1,23 @@
+"""What nodes on EKS are told about the cluster that they are in."""
+
+from pathlib import Path
+
+from holdfast.config import load
+from stacks._kubernetes import node_settings
+
+ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+
+
+def test_nodes_know_which_groups_have_a_volume_and_whether_lustre_has_efa() -> None:
+    assert node_settings(load(ENVIRONMENTS / "full.yaml")) == {
+        "volume_instance_groups": ["workers"],
+        "lustre_efa": True,
+    }
+    assert node_settings(load(ENVIRONMENTS / "eks-p5.yaml"))["lustre_efa"] is False
+
+
+def test_what_stands_in_for_a_node_is_told_of_no_volume(tmp_path: Path) -> None:
+    text = (ENVIRONMENTS / "eks-p5.yaml").read_text().replace('account: "111122223333"', 'account: "123456789012"')
+    (tmp_path / "rehearsed.yaml").write_text(f"cloud: embedded\n{text}")
+
+    assert node_settings(load(tmp_path / "rehearsed.yaml"))["volume_instance_groups"] == []
