@@ -10,8 +10,8 @@ import pytest
 from aws_cdk import aws_sagemaker as sagemaker
 from registry_schemas import region_types, schema
 
-from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._eks_operators import COMPUTE_QUOTA
+from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._schema_gaps import _GAPS, QUOTA_GAP
 
 USES: dict[str, dict[str, Any]] = {
