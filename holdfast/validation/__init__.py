@@ -28,6 +28,8 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _slurm_legacy,
     _storage,
     _volumes,
+    imports,
+    judges,
 )
 from holdfast.validation._deployment import (
     AccountingDatabase,

@@ -1,6 +1,7 @@
 """The folder ``constructs/`` has the name of a PyPI package that the CDK imports: docs/adr/0001."""
 
 import importlib
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,22 @@ def test_import_constructs_finds_the_package_of_the_cdk(repository: Path) -> Non
     assert constructs.__file__ is not None
     assert repository / "constructs" not in Path(constructs.__file__).parents
     assert hasattr(constructs, "Construct")
+
+
+def test_every_package_is_in_the_wheel(repository: Path) -> None:
+    listed = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = listed["package-dir"]
+    places = {
+        folders.get(name.partition(".")[0], name.partition(".")[0]): name.partition(".")[0]
+        for name in listed["packages"]
+    }
+    found = {
+        ".".join((name, *path.parent.relative_to(repository / place).parts))
+        for place, name in places.items()
+        for path in (repository / place).rglob("__init__.py")
+    }
+
+    assert sorted(found - set(listed["packages"])) == []
 
 
 def test_no_test_folder_is_a_package(repository: Path) -> None:
