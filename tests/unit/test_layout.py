@@ -1,10 +1,10 @@
 """The folder ``constructs/`` has the name of a PyPI package that the CDK imports: docs/adr/0001."""
 
 import importlib
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomllib
 
 
 def test_the_folder_constructs_holds_no_python_file_of_its_own(repository: Path) -> None:
@@ -21,11 +21,8 @@ def test_import_constructs_finds_the_package_of_the_cdk(repository: Path) -> Non
 
 def test_every_package_is_in_the_wheel(repository: Path) -> None:
     listed = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = listed["package-dir"]
-    places = {
-        folders.get(name.partition(".")[0], name.partition(".")[0]): name.partition(".")[0]
-        for name in listed["packages"]
-    }
+    folders, tops = listed["package-dir"], {name.partition(".")[0] for name in listed["packages"]}
+    places = {folders.get(top, top): top for top in tops}
     found = {
         ".".join((name, *path.parent.relative_to(repository / place).parts))
         for place, name in places.items()
