@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -14,7 +15,9 @@ from holdfast_constructs import (
     BatchSize,
     Deployment,
     EbsVolume,
+    ILifecycleScripts,
     InstanceGroup,
+    LifecycleBundle,
     OverrideVpc,
     RestrictedEnvironment,
     RestrictedInstanceGroup,
@@ -47,6 +50,7 @@ class Groups(Construct):
                 training_plan_arn=group.training_plan_arn,
                 deep_health_checks=group.deep_health_checks,
                 override_vpc=self._override(group.name, group.override_vpc),
+                role=self._role(group.name, group.execution_role_arn),
                 lustre=_restricted_lustre(group.lustre),
             )
             for group in self._environment.cluster.restricted_instance_groups
@@ -81,6 +85,8 @@ class Groups(Construct):
             scheduled_update=self._scheduled_update(group),
             auto_patch=self._auto_patch(group),
             override_vpc=self._override(group.name, group.override_vpc),
+            role=self._role(group.name, group.execution_role_arn),
+            lifecycle=self._scripts(group),
             lifecycle_mode=self._environment.lifecycle_mode(group),
             node_type=None if slurm is None else slurm.node_type,
             partition=None if slurm is None else slurm.partition,
@@ -99,6 +105,36 @@ class Groups(Construct):
         environment = self._environment
         arn = name if name.startswith("arn:") else f"arn:aws:kms:{environment.region}:{environment.account}:key/{name}"
         return kms.Key.from_key_arn(self, construct_id, arn)
+
+    def role(self) -> iam.IRole | None:
+        """The role of all nodes, where it is there already."""
+        return self._role("Nodes", self._environment.cluster.execution_role_arn)
+
+    def cluster_role(self) -> iam.IRole | None:
+        """The role of Karpenter, where it is there already."""
+        return self._role("Cluster", self._environment.cluster.cluster_role_arn)
+
+    def scripts(self) -> ILifecycleScripts | None:
+        """The scripts of all nodes, where they are there already."""
+        there = self._environment.lifecycle.existing
+        return None if there is None else self._existing_scripts("Scripts", there)
+
+    def _role(self, name: str, arn: str | None) -> iam.IRole | None:
+        """Nothing is added to a role that is there already."""
+        return None if arn is None else iam.Role.from_role_arn(self, f"{name}-Role", arn, mutable=False)
+
+    def _scripts(self, group: config.InstanceGroup) -> ILifecycleScripts | None:
+        own = group.life_cycle_config
+        return None if own is None else self._existing_scripts(f"{group.name}-Scripts", own)
+
+    def _existing_scripts(self, construct_id: str, there: config.LifeCycleConfig) -> ILifecycleScripts:
+        return LifecycleBundle.from_source_s3_uri(
+            self,
+            construct_id,
+            source_s3_uri=there.source_s3_uri.rstrip("/"),
+            on_create=there.on_create,
+            on_init_complete=there.on_init_complete,
+        )
 
     def _override(self, group: str, override: config.OverrideVpc | None) -> OverrideVpc | None:
         if override is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import Environment as CdkEnvironment
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.config import Environment
@@ -14,7 +15,8 @@ from holdfast_constructs import (
     AutoScaling,
     EksOrchestrator,
     HyperPodCluster,
-    HyperPodEks,
+    IHyperPodEks,
+    ILifecycleScripts,
     InstanceGroup,
     LifecycleBundle,
     OpenZfsMount,
@@ -64,9 +66,11 @@ class HyperPodStack(Stack):
             env=CdkEnvironment(account=environment.account, region=environment.region),
             description=f"HyperPod cluster {environment.cluster_name}, made by Holdfast",
         )
-        second = environment.network.control_plane_availability_zone
-        self._zones = [environment.network.availability_zone, *([second] if second is not None else [])]
+        said = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
+        self._zones = [zone for zone in said if zone is not None]
         self.template_options.metadata = environment_metadata(environment)
+        if environment.permissions_boundary is not None:
+            _boundary(self, environment.permissions_boundary)
         for accepted in environment.suppress:
             acknowledgment = Acknowledgment(id=f"holdfast::{accepted.code}", reason=accepted.reason)
             Validations.of(self).acknowledge(acknowledgment)
@@ -76,8 +80,9 @@ class HyperPodStack(Stack):
         image = TrainingImage(self, environment)
         experiments = _watch.Experiments(self, environment, ground=ground)
         bundle = self._lifecycle(environment, image, experiments, folder)
+        scripts = settings.scripts() or bundle
         control_plane = self._control_plane(environment, ground, folder)
-        cluster = self._cluster(environment, settings, groups, ground, bundle, control_plane)
+        cluster = self._cluster(environment, settings, groups, ground, scripts, control_plane)
         image.grant_pull(cluster.role)
         metrics = _watch.watch(self, environment, cluster=cluster, ground=ground)
         experiments.grant_write(cluster)
@@ -92,14 +97,14 @@ class HyperPodStack(Stack):
                 prometheus=metrics.prometheus,
                 grafana=metrics.grafana,
             )
-        self._outputs(cluster, bundle, ground)
+        self._outputs(environment, cluster, bundle, ground)
 
     @property
     def availability_zones(self) -> list[str]:
         """The zones of the environment file; without this the CDK would look up all zones and synthesise again."""
         return self._zones
 
-    def _control_plane(self, environment: Environment, ground: Foundations, folder: Path) -> HyperPodEks | None:
+    def _control_plane(self, environment: Environment, ground: Foundations, folder: Path) -> IHyperPodEks | None:
         if environment.eks is None:
             return None
         return _kubernetes.control_plane(self, environment, environment.eks, ground=ground, folder=folder)
@@ -110,8 +115,8 @@ class HyperPodStack(Stack):
         settings: Groups,
         groups: Sequence[InstanceGroup],
         ground: Foundations,
-        bundle: LifecycleBundle | None,
-        control_plane: HyperPodEks | None,
+        scripts: ILifecycleScripts | None,
+        control_plane: IHyperPodEks | None,
     ) -> HyperPodCluster:
         on_slurm, lustre = control_plane is None, ground.lustre
         cluster = HyperPodCluster(
@@ -123,13 +128,15 @@ class HyperPodStack(Stack):
             instance_groups=_with_mounts(environment, groups, ground.home) if on_slurm else groups,
             restricted_instance_groups=settings.restricted_instance_groups(),
             restricted_environment=settings.restricted_environment(),
-            lifecycle=bundle,
+            lifecycle=scripts,
             lustre=lustre if on_slurm else None,
             home=ground.home if on_slurm else None,
             node_recovery=environment.cluster.node_recovery,
             continuous_provisioning=environment.cluster.node_provisioning_mode == "Continuous",
             auto_scaling=None if environment.cluster.auto_scaler is None else AutoScaling(),
             tiered_storage=_tiered_storage(environment),
+            role=settings.role(),
+            auto_scaling_role=settings.cluster_role(),
             tags=_tags(environment),
         )
         ground.data.bucket.grant_read_write(cluster.role)
@@ -140,7 +147,7 @@ class HyperPodStack(Stack):
         return cluster
 
     def _orchestrator(
-        self, environment: Environment, control_plane: HyperPodEks | None, ground: Foundations
+        self, environment: Environment, control_plane: IHyperPodEks | None, ground: Foundations
     ) -> SlurmOrchestrator | EksOrchestrator:
         if control_plane is not None:
             return EksOrchestrator(control_plane=control_plane)
@@ -151,9 +158,12 @@ class HyperPodStack(Stack):
     def _lifecycle(
         self, environment: Environment, image: TrainingImage, experiments: _watch.Experiments, folder: Path
     ) -> LifecycleBundle | None:
-        """The scripts; none where HyperPod alone makes all nodes ready."""
-        if all(environment.lifecycle_mode(group) == "none" for group in environment.cluster.instance_groups):
+        """Our scripts; none where HyperPod alone makes all nodes ready, or scripts that are there already do."""
+        groups = environment.cluster.instance_groups
+        own = [group for group in groups if environment.scripts_of(group) is None]
+        if all(environment.lifecycle_mode(group) == "none" for group in own):
             return None
+        bucket = _foundations.lifecycle_bucket(self, environment)
         lustre = environment.storage.lustre
         mounting = [group.name for group in environment.cluster.instance_groups if group.mount_lustre]
         mounted = lustre is not None and environment.orchestrator == "slurm"
@@ -176,9 +186,17 @@ class HyperPodStack(Stack):
                 **(_kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,
+            bucket=bucket.bucket if bucket is not None else None,
+            prefix=bucket.prefix if bucket is not None else "lifecycle",
         )
 
-    def _outputs(self, cluster: HyperPodCluster, bundle: LifecycleBundle | None, ground: Foundations) -> None:
+    def _outputs(
+        self,
+        environment: Environment,
+        cluster: HyperPodCluster,
+        bundle: LifecycleBundle | None,
+        ground: Foundations,
+    ) -> None:
         CfnOutput(self, "ClusterName", value=cluster.cluster_name)
         CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
         if ground.lustre is not None:
@@ -189,7 +207,8 @@ class HyperPodStack(Stack):
         if bundle is not None:
             CfnOutput(self, "LifecycleBucketName", value=bundle.bucket.bucket_name)
         CfnOutput(self, "EventsLogGroupName", value=ground.events.log_group.log_group_name)
-        CfnOutput(self, "VpcId", value=ground.network.vpc.vpc_id)
+        if environment.network.existing is None or environment.network.existing.vpc_id is not None:
+            CfnOutput(self, "VpcId", value=ground.network.vpc.vpc_id)
 
 
 def _with_mounts(
@@ -199,6 +218,16 @@ def _with_mounts(
     left = [] if home is None else [home]
     wanted = zip(groups, environment.cluster.instance_groups, strict=True)
     return [group if setting.mount_lustre else replace(group, mounts=left) for group, setting in wanted]
+
+
+def _boundary(stack: Stack, policy: str) -> None:
+    """Give every role of the stack, those of custom resources too, a permissions boundary that is there already."""
+    found = (
+        iam.ManagedPolicy.from_managed_policy_arn(stack, "PermissionsBoundary", policy)
+        if policy.startswith("arn:")
+        else iam.ManagedPolicy.from_managed_policy_name(stack, "PermissionsBoundary", policy)
+    )
+    iam.PermissionsBoundary.of(stack).apply(found)
 
 
 def _below(mount_path: str, path: str) -> str:

@@ -22,6 +22,8 @@ class TrainingImage:
     def __init__(self, scope: Construct, environment: Environment) -> None:
         self.uri = ""
         self._repository: ecr.IRepository | None = None
+        wanted = environment.images.repositories if environment.images is not None else ()
+        self._others = [_repository(scope, index, name) for index, name in enumerate(wanted)]
         settings = environment.images.training if environment.images is not None else None
         if settings is None or settings.source == "environment":
             return
@@ -35,9 +37,10 @@ class TrainingImage:
                 self._name(scope, ContainerImage.from_repository(self._repository, digest=settings.digest))
 
     def grant_pull(self, role: iam.IRole) -> None:
-        """Allow nodes to pull the image."""
-        if self._repository is not None:
-            self._repository.grant_pull(role)
+        """Allow nodes to pull the image, and those of the other repositories."""
+        for repository in (self._repository, *self._others):
+            if repository is not None:
+                repository.grant_pull(role)
 
     def _name(self, scope: Construct, image: ContainerImage) -> None:
         CfnOutput(scope, "TrainingImageUri", value=image.uri)
@@ -46,6 +49,17 @@ class TrainingImage:
         resolved = stack.resolve(image.uri)
         text = resolved["Fn::Sub"] if isinstance(resolved, dict) and "Fn::Sub" in resolved else _joined(resolved)
         self.uri = text.replace("${AWS::URLSuffix}", suffix)
+
+
+def _repository(scope: Construct, index: int, name: str) -> ecr.IRepository:
+    """One that is there, in this account or, by its ARN, in another one, whose policy has to let this one pull."""
+    construct_id = f"Repository{index}"
+    if not name.startswith("arn:"):
+        return ecr.Repository.from_repository_name(scope, construct_id, name)
+    plain_name = name.partition(":repository/")[2]
+    return ecr.Repository.from_repository_attributes(
+        scope, construct_id, repository_arn=name, repository_name=plain_name
+    )
 
 
 def _joined(value: object) -> str:

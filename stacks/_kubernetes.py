@@ -1,6 +1,6 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from aws_cdk import Annotations, CfnOutput
@@ -14,6 +14,7 @@ from holdfast_constructs import (
     GrafanaWorkspace,
     HyperPodCluster,
     HyperPodEks,
+    IHyperPodEks,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
@@ -32,12 +33,55 @@ def control_plane(
     *,
     ground: Foundations,
     folder: Path,
-) -> HyperPodEks:
+) -> IHyperPodEks:
     """The Kubernetes control plane, with what has to be there before nodes."""
     groups = environment.cluster
     types = {name for group in groups.instance_groups for name in group.types}
     types |= {group.instance_type for group in groups.restricted_instance_groups}
-    made = HyperPodEks(
+    made = _existing(scope, settings, ground=ground, types=types)
+    if made is None:
+        made = _made(scope, environment, settings, ground=ground, folder=folder, types=types)
+    for index, arn in enumerate(settings.admin_role_arns):
+        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
+        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    if settings.existing is None:
+        _say_who_administers(scope, settings.admin_role_arns)
+    return made
+
+
+def _existing(
+    scope: Construct,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    types: Collection[str],
+) -> IHyperPodEks | None:
+    """The control plane that is there already."""
+    there = settings.existing
+    if there is None:
+        return None
+    network = ground.network
+    found = (
+        HyperPodEks.from_cluster_arn(scope, "Eks", cluster_arn=there.cluster, network=network)
+        if there.cluster.startswith("arn:")
+        else HyperPodEks.from_cluster_name(scope, "Eks", cluster_name=there.cluster, network=network)
+    )
+    if there.install_charts:
+        found.install_charts(sorted(types))
+    return found
+
+
+def _made(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    folder: Path,
+    types: Collection[str],
+) -> HyperPodEks:
+    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
+    return HyperPodEks(
         scope,
         "Eks",
         cluster_name=environment.cluster_name,
@@ -50,19 +94,14 @@ def control_plane(
         log_retention=retention(environment.observability.log_retention_days),
         removal_policy=removal_policy(environment),
     )
-    for index, arn in enumerate(settings.admin_role_arns):
-        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
-        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
-    _say_who_administers(scope, made, settings.admin_role_arns)
-    return made
 
 
-def _say_who_administers(scope: Construct, control_plane: HyperPodEks, roles: Sequence[str]) -> None:
+def _say_who_administers(scope: Construct, roles: Sequence[str]) -> None:
     """EKS lets in whom an access entry names, and here nobody by having created the cluster."""
     if roles:
         CfnOutput(scope, "KubernetesAdmins", value=", ".join(roles))
         return
-    Annotations.of(control_plane).add_warning_v2(
+    Annotations.of(scope).add_warning_v2(
         "holdfast:nobody-administers-kubernetes",
         "nobody may use kubectl, not even who deploys; add eks.admin_role_arns with a role that people sign in with",
     )
@@ -87,7 +126,7 @@ def addons(
     environment: config.Environment,
     settings: config.Eks,
     *,
-    control_plane: HyperPodEks,
+    control_plane: IHyperPodEks,
     cluster: HyperPodCluster,
     ground: Foundations,
     prometheus: PrometheusWorkspace | None,
@@ -104,7 +143,7 @@ def addons(
             encryption_key=ground.key,
         )
     storage = environment.storage.lustre
-    if storage is not None and ground.lustre is not None:
+    if storage is not None and storage.capacity_gib is not None and ground.lustre is not None:
         LustreVolume(
             scope,
             "LustreVolume",

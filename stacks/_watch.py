@@ -39,7 +39,7 @@ def watch(
     settings, lustre = environment.observability, environment.storage.lustre
     groups = environment.cluster.instance_groups
     watched = []
-    if lustre is not None and ground.lustre is not None:
+    if lustre is not None and lustre.capacity_gib is not None and ground.lustre is not None:
         name = ground.lustre.file_system.file_system_id
         watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
     observability = HyperPodObservability(
@@ -47,7 +47,7 @@ def watch(
         "Observability",
         cluster_name=environment.cluster_name,
         events=ground.events.log_group,
-        eks_cluster_name=environment.cluster_name if environment.orchestrator == "eks" else None,
+        eks_cluster_name=environment.eks_cluster_name,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
         file_systems=watched,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._cluster import AutoScaling, HyperPodCluster, TieredStorage
     from holdfast_constructs._cluster_reference import IHyperPodCluster
     from holdfast_constructs._dashboard import ClusterDashboard
-    from holdfast_constructs._data_bucket import DataBucket
+    from holdfast_constructs._data_bucket import DataBucket, IDataBucket
     from holdfast_constructs._eks import HyperPodEks
     from holdfast_constructs._eks_access import IHyperPodEks
     from holdfast_constructs._eks_addon import EksAddon, PodIdentity
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._images import ContainerImage, ImageRepository
     from holdfast_constructs._instance_group import InstanceGroup
     from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+    from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
     from holdfast_constructs._lustre import DataRepository, ILustreFileSystem, LustreFileSystem
     from holdfast_constructs._metric_filters import ClusterMetrics
     from holdfast_constructs._mlflow import MlflowApp
@@ -81,9 +82,11 @@ _MODULES = {
     "HyperPodEks": "_eks",
     "HyperPodNetwork": "_network",
     "HyperPodObservability": "_observability",
+    "IDataBucket": "_data_bucket",
     "IHyperPodCluster": "_cluster_reference",
     "IHyperPodEks": "_eks_access",
     "IHyperPodNetwork": "_network",
+    "ILifecycleScripts": "_lifecycle_scripts",
     "ILustreFileSystem": "_lustre",
     "IOpenZfsFileSystem": "_open_zfs",
     "ImageRepository": "_images",
@@ -157,9 +160,11 @@ __all__ = [
     "HyperPodEks",
     "HyperPodNetwork",
     "HyperPodObservability",
+    "IDataBucket",
     "IHyperPodCluster",
     "IHyperPodEks",
     "IHyperPodNetwork",
+    "ILifecycleScripts",
     "ILustreFileSystem",
     "IOpenZfsFileSystem",
     "ImageRepository",

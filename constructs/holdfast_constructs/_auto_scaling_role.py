@@ -46,8 +46,14 @@ class AutoScalingRole(Construct):
                 resources=[cluster_arn],
             )
         ]
+        # A policy of its own: in the role's, it would make the cluster wait for itself.
+        self._policy = iam.Policy(self, "Policy", roles=[self.role], statements=statements)
+        self.allow_keys(keys)
+
+    def allow_keys(self, keys: Sequence[kms.IKey]) -> None:
+        """Let it use further keys of volumes; ``allow`` comes first."""
         if keys:
-            statements.append(
+            self._policy.add_statements(
                 iam.PolicyStatement(
                     sid="EncryptVolumes",
                     actions=["kms:CreateGrant", "kms:DescribeKey"],
@@ -59,5 +65,3 @@ class AutoScalingRole(Construct):
                     },
                 )
             )
-        # A policy of its own: in the role's, it would make the cluster wait for itself.
-        iam.Policy(self, "Policy", roles=[self.role], statements=statements)

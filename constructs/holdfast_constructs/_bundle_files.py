@@ -9,6 +9,8 @@ HASH_LENGTH = 16
 CONFIG = "config.json"
 JOB_ENVIRONMENT = "job_environment.json"
 MOUNTS = "mounts.json"
+MOUNTS_OF = "mounts.{group}.json"
+"""Those of a group that came after the others."""
 ACCOUNTING = "accounting.json"
 SCRIPTS = "scripts"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import jsii
-from aws_cdk import Duration
+from aws_cdk import Duration, IResource, Resource
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from constructs import Construct, DependencyGroup, IConstruct, IDependable
+from constructs import Construct, DependencyGroup, IDependable
 
 READ_ACTIONS = (
     "sagemaker:DescribeCluster",
@@ -28,12 +28,21 @@ NodeHealth = Literal[
 ]
 
 
-class IHyperPodCluster(IConstruct, Protocol):
-    """A HyperPod cluster."""
+NAMESPACE = "ContainerInsights"
+"""CloudWatch user guide, "Amazon EKS and Kubernetes Container Insights with enhanced observability metrics"."""
+
+
+class IHyperPodCluster(IResource, Protocol):
+    """A HyperPod cluster, whether this app owns it or not."""
 
     cluster_arn: str
     nodes: IDependable
     """What has to wait for nodes waits for this. Nothing where the cluster is not this app's: its nodes are there."""
+
+    @property
+    def resource(self) -> IDependable:
+        """What add-ons on its nodes wait for; nothing when the cluster was imported."""
+        ...
 
     @property
     def cluster_name(self) -> str:
@@ -57,12 +66,15 @@ class IHyperPodCluster(IConstruct, Protocol):
         """Allow ``grantee`` to bring the nodes' image up to date."""
         ...
 
-    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+    def metric(
+        self, metric_name: str, *, statistic: str = "Average", period: Duration | None = None
+    ) -> cloudwatch.Metric:
         """
-        The number of nodes in a state of health, on EKS with Container Insights.
+        A metric that Container Insights has of the whole cluster, on EKS.
 
         Args:
-            health: The state.
+            metric_name: Such as ``node_cpu_utilization``.
+            statistic: Default: "Average".
             period: Default: one minute.
 
         Raises:
@@ -70,9 +82,25 @@ class IHyperPodCluster(IConstruct, Protocol):
         """
         ...
 
+    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes in a state of health; see ``metric``."""
+        ...
+
+    def metric_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes in Kubernetes; see ``metric``."""
+        ...
+
+    def metric_failed_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes that Kubernetes finds failed; see ``metric``."""
+        ...
+
+    def metric_gpu_utilization(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """How busy the GPUs of the nodes are, in percent; see ``metric``."""
+        ...
+
 
 @jsii.implements(ec2.IConnectable)
-class ClusterBase(Construct):
+class ClusterBase(Resource):
     """What owned and imported clusters share; it relies on attributes alone."""
 
     cluster_arn: str
@@ -84,11 +112,14 @@ class ClusterBase(Construct):
         construct_id: str,
         *,
         cluster_name: str | None = None,
+        cluster_arn: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         eks_cluster_name: str | None = None,
     ) -> None:
-        super().__init__(scope, construct_id)
+        super().__init__(scope, construct_id, physical_name=cluster_name, environment_from_arn=cluster_arn)
         self.nodes = DependencyGroup()
+        if cluster_arn is not None:
+            self.cluster_arn = cluster_arn
         self._cluster_name = cluster_name
         self._connections = ec2.Connections(security_groups=list(security_groups))
         self._eks_cluster_name = eks_cluster_name
@@ -99,6 +130,11 @@ class ClusterBase(Construct):
         if self._cluster_name is None:
             raise ValueError("cluster: got its ARN alone, which has no name; use from_cluster_attributes")
         return self._cluster_name
+
+    @property
+    def resource(self) -> IDependable:
+        """Nothing: a cluster that was imported is there."""
+        return DependencyGroup()
 
     @property
     def connections(self) -> ec2.Connections:
@@ -117,12 +153,15 @@ class ClusterBase(Construct):
         """Allow ``grantee`` to bring the nodes' image up to date."""
         return self._grant(grantee, ("sagemaker:UpdateClusterSoftware",))
 
-    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+    def metric(
+        self, metric_name: str, *, statistic: str = "Average", period: Duration | None = None
+    ) -> cloudwatch.Metric:
         """
-        The number of nodes in a state of health, on EKS with Container Insights.
+        A metric that Container Insights has of the whole cluster, on EKS.
 
         Args:
-            health: The state.
+            metric_name: Such as ``node_cpu_utilization``.
+            statistic: Default: "Average".
             period: Default: one minute.
 
         Raises:
@@ -133,14 +172,29 @@ class ClusterBase(Construct):
                 "cluster: got no EKS cluster; allowed: metrics of a cluster on EKS, because Container Insights counts "
                 "them; when it is imported, give from_cluster_attributes its eks_cluster_name"
             )
-        # CloudWatch user guide, "Amazon EKS and Kubernetes Container Insights with enhanced observability metrics"
         return cloudwatch.Metric(
-            namespace="ContainerInsights",
-            metric_name=f"hyperpod_node_health_status_{health}",
+            namespace=NAMESPACE,
+            metric_name=metric_name,
             dimensions_map={"ClusterName": self._eks_cluster_name},
-            statistic="Sum",
+            statistic=statistic,
             period=period or Duration.minutes(1),
         )
+
+    def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes in a state of health; see ``metric``."""
+        return self.metric(f"hyperpod_node_health_status_{health}", statistic="Sum", period=period)
+
+    def metric_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes in Kubernetes; see ``metric``."""
+        return self.metric("cluster_node_count", period=period)
+
+    def metric_failed_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """The number of nodes that Kubernetes finds failed; see ``metric``."""
+        return self.metric("cluster_failed_node_count", period=period)
+
+    def metric_gpu_utilization(self, *, period: Duration | None = None) -> cloudwatch.Metric:
+        """How busy the GPUs of the nodes are, in percent; see ``metric``."""
+        return self.metric("node_gpu_utilization", period=period)
 
     def _grant(self, grantee: iam.IGrantable, actions: Sequence[str]) -> iam.Grant:
         return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[self.cluster_arn])

@@ -1,11 +1,20 @@
 """The bucket for datasets and checkpoints."""
 
+from typing import Protocol
+
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 KEPT_VERSIONS_DAYS = 7
+
+
+class IDataBucket(Protocol):
+    """The bucket for datasets and checkpoints, whether this app owns it or not."""
+
+    bucket: s3.IBucket
 
 
 class DataBucket(Construct):
@@ -50,3 +59,48 @@ class DataBucket(Construct):
             removal_policy=removal_policy,
             auto_delete_objects=not kept,
         )
+
+    @staticmethod
+    def from_bucket_name(
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket_name: str,
+        encryption_key: kms.IKey | None = None,
+        manage_bucket_policy: bool = False,
+    ) -> IDataBucket:
+        """
+        Refer to a bucket that this app does not own.
+
+        Args:
+            bucket_name: Of the bucket, in the stack's region.
+            encryption_key: What it is encrypted with: who is granted the bucket is granted the key. Default: a key of
+                S3.
+            manage_bucket_policy: Whether its policy is written, in the place of the one that it has: TLS only. Default:
+                False, its policy stays what it is.
+        """
+        imported = _Imported(scope, construct_id)
+        imported.bucket = s3.Bucket.from_bucket_attributes(
+            imported, "Bucket", bucket_name=bucket_name, encryption_key=encryption_key
+        )
+        if manage_bucket_policy:
+            take_tls_only(imported, imported.bucket)
+        return imported
+
+
+class _Imported(Construct):
+    bucket: s3.IBucket
+
+
+def take_tls_only(scope: Construct, bucket: s3.IBucket) -> None:
+    """Write the policy of a bucket of somebody else's."""
+    s3.BucketPolicy(scope, "Policy", bucket=bucket).document.add_statements(
+        iam.PolicyStatement(
+            sid="TlsOnly",
+            effect=iam.Effect.DENY,
+            principals=[iam.AnyPrincipal()],
+            actions=["s3:*"],
+            resources=[bucket.bucket_arn, bucket.arn_for_objects("*")],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+    )

@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aws_cdk import CfnTag, RemovalPolicy
 from aws_cdk import aws_eks as eks
@@ -18,6 +19,10 @@ from holdfast_constructs._eks_addon import EksAddon
 from holdfast_constructs._eks_charts import releases
 from holdfast_constructs._helm import HelmInstaller
 from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._tokens import has_token
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_eks_v2 as eks_v2
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 NODE_ADDONS = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
@@ -35,9 +40,6 @@ class HyperPodEks(EksBase):
 
     Nobody gets in by having created it: access is what ``grant_access`` gives.
     """
-
-    installer: HelmInstaller
-    """For further releases."""
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class HyperPodEks(EksBase):
         resource.apply_removal_policy(removal_policy)
         self.cluster_name = resource.ref
         self.cluster_arn = resource.attr_arn
-        self.installer = HelmInstaller(
+        self._installer = HelmInstaller(
             self,
             "Helm",
             eks_cluster=self,
@@ -102,13 +104,62 @@ class HyperPodEks(EksBase):
         self.dependencies = self._install(instance_types, addon_versions or {}, closed=network.closed)
 
     @staticmethod
-    def from_cluster_name(scope: Construct, construct_id: str, *, cluster_name: str) -> IHyperPodEks:
+    def from_cluster_name(
+        scope: Construct, construct_id: str, *, cluster_name: str, network: IHyperPodNetwork | None = None
+    ) -> IHyperPodEks:
         """
         Refer to an EKS cluster that this app does not own, in the stack's account and region.
 
         Its owner has installed what HyperPod needs: add-ons and Helm charts, as this construct would.
+
+        Args:
+            cluster_name: Of the cluster.
+            network: From where its API server is reached, to install further releases. Default: none are installed.
         """
-        return EksBase(scope, construct_id, cluster_name=cluster_name)
+        from holdfast_constructs.existing._eks import ExistingEks
+
+        return ExistingEks(scope, construct_id, cluster_name=cluster_name, network=network)
+
+    @staticmethod
+    def from_cluster_arn(
+        scope: Construct, construct_id: str, *, cluster_arn: str, network: IHyperPodNetwork | None = None
+    ) -> IHyperPodEks:
+        """The same by its ARN."""
+        from holdfast_constructs.existing._eks import ExistingEks, from_arn
+
+        name = from_arn(scope, cluster_arn)
+        return ExistingEks(scope, construct_id, cluster_name=name, cluster_arn=cluster_arn, network=network)
+
+    @staticmethod
+    def from_cluster(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster: "eks.ICluster | eks_v2.ICluster",
+        network: IHyperPodNetwork | None = None,
+        log_retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
+        encryption_key: kms.IKey | None = None,
+    ) -> IHyperPodEks:
+        """
+        Take an EKS cluster of ``aws_eks`` or ``aws_eks_v2``, owned by this app or imported there.
+
+        Args:
+            cluster: HyperPod wants authentication mode API or API_AND_CONFIG_MAP of it.
+            network: From where its API server is reached, to install releases. Default: a private subnet of its VPC
+                and the security group of its control plane, as far as they are known.
+            log_retention: Of the function that installs releases. Default: THREE_MONTHS.
+            encryption_key: Of its log. Default: CloudWatch's own.
+        """
+        from holdfast_constructs.existing._eks import from_construct
+
+        return from_construct(
+            scope,
+            construct_id,
+            cluster=cluster,
+            network=network,
+            log_retention=log_retention,
+            encryption_key=encryption_key,
+        )
 
     def install_after(self, nodes: IDependable) -> None:
         """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
@@ -180,6 +231,8 @@ def _check(version: str, types: Collection[str], cidrs: Sequence[str], addon_ver
             "with their ml. prefix"
         )
     for cidr in cidrs:
+        if has_token(cidr):
+            continue  # known at deployment only, where EKS looks at it
         if ipaddress.ip_network(cidr).prefixlen == 0:
             raise ValueError(f"public access: got {cidr}, the whole internet; allowed: the blocks you come from")
     unknown = sorted(set(addon_versions) - {*NODE_ADDONS, DNS_ADDON})

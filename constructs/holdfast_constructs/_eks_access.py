@@ -1,6 +1,6 @@
 """What owned and imported EKS clusters share: who may come in. It relies on the cluster's name and ARN alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from aws_cdk import ArnFormat, Stack
@@ -25,8 +25,17 @@ class IHyperPodEks(Protocol):
     """What must be there before the HyperPod cluster is created."""
 
     @property
-    def installer(self) -> "HelmInstaller | None":
-        """What asks Kubernetes for nodes; None for a cluster that is not this app's."""
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes; None for a cluster that is not this app's and where nothing is installed."""
+        ...
+
+    @property
+    def installer(self) -> "HelmInstaller":
+        """For releases of Helm. ValueError: nothing is known that reaches the API server of an imported cluster."""
+        ...
+
+    def install_charts(self, instance_types: Collection[str] | None = None) -> None:
+        """Install HyperPod's Helm charts on an imported cluster that does not have them; one of this app has them."""
         ...
 
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
@@ -50,13 +59,27 @@ class EksBase(Construct):
     cluster_name: str
     cluster_arn: str
     dependencies: IDependable
-    installer: "HelmInstaller | None" = None
 
     def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str) -> None:
         super().__init__(scope, construct_id)
         self.cluster_name = cluster_name
         self.cluster_arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
         self.dependencies = DependencyGroup()
+        self._installer: HelmInstaller | None = None
+
+    @property
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes."""
+        return self._installer
+
+    @property
+    def installer(self) -> "HelmInstaller":
+        """For releases of Helm."""
+        assert self._installer is not None, "it is made with the cluster"
+        return self._installer
+
+    def install_charts(self, instance_types: Collection[str] | None = None) -> None:
+        """Nothing to do: the charts came with the cluster."""
 
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
         """
@@ -69,7 +92,7 @@ class EksBase(Construct):
             What the HyperPod cluster has to wait for.
         """
         return eks.CfnAccessEntry(
-            self,
+            self._place(role),
             f"Nodes{role.node.addr[-8:]}",
             cluster_name=self.cluster_name,
             principal_arn=role.role_arn,
@@ -101,9 +124,17 @@ class EksBase(Construct):
             arn_format=ArnFormat.SLASH_RESOURCE_NAME,
         )
         return eks.CfnAccessEntry(
-            self,
+            self._place(role),
             f"Access{role.node.addr[-8:]}",
             cluster_name=self.cluster_name,
             principal_arn=role.role_arn,
             access_policies=[eks.CfnAccessEntry.AccessPolicyProperty(policy_arn=arn, access_scope=scope)],
         )
+
+    def _place(self, role: iam.IRole) -> Construct:
+        """Where the entry of a role is defined: in the role's stack, which refers to this one anyway."""
+        stack = Stack.of(role)
+        if not iam.Role.is_role(role) or stack.node.path == Stack.of(self).node.path:
+            return self
+        found = stack.node.try_find_child(f"Eks{self.node.addr[-8:]}")
+        return found if isinstance(found, Construct) else Construct(stack, f"Eks{self.node.addr[-8:]}")

@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from holdfast_constructs._cluster import HyperPodCluster
+from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
 
@@ -60,7 +60,7 @@ class ContainerInsights(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         encryption_key: kms.IKey | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
@@ -122,7 +122,7 @@ class ObservabilityAddon(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         prometheus: IPrometheus,
         grafana: IGrafana | None = None,
         levels: Mapping[Metrics, MetricsLevel] | None = None,

@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from holdfast_constructs._cluster import HyperPodCluster
+from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
 
@@ -30,7 +30,7 @@ class TrainingOperator(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         version: str | None = None,
         cert_manager_version: str | None = None,
     ) -> None:
@@ -97,7 +97,7 @@ class TaskGovernance(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         name: str,
         fair_share: bool = True,
         priority_classes: Sequence[PriorityClass] = (),

@@ -5,8 +5,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from holdfast.catalog._charts import charts
-from holdfast_constructs._cluster import HyperPodCluster
-from holdfast_constructs._eks import HyperPodEks
+from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
 from holdfast_constructs._helm import HelmRelease
@@ -26,7 +25,7 @@ class FsxCsiDriver(Construct):
         construct_id: str,
         *,
         eks_cluster: IHyperPodEks,
-        cluster: HyperPodCluster,
+        cluster: IHyperPodCluster,
         version: str | None = None,
     ) -> None:
         """
@@ -68,7 +67,7 @@ class LustreVolume(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        eks_cluster: HyperPodEks,
+        eks_cluster: IHyperPodEks,
         driver: FsxCsiDriver,
         file_system: ILustreFileSystem,
         capacity_gib: int,

@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from holdfast_constructs._group_options import Deployment
+from holdfast_constructs._group_options import Deployment, OverrideVpc
 from holdfast_constructs._instance_group import InstanceGroup
 from holdfast_constructs._mounts import LustreMount, Mount
 from holdfast_constructs._network import IHyperPodNetwork
@@ -17,6 +17,12 @@ from holdfast_constructs._orchestrator import EksOrchestrator, SlurmOrchestrator
 from holdfast_constructs._restricted_group import RestrictedInstanceGroup
 
 MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"
+ADDRESSES = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:AttachNetworkInterface",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "ec2:UnassignPrivateIpAddresses",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,48 +36,83 @@ class _Arns:
     """Every subnet and security group that a node can have an interface in."""
 
 
-def execution_role(
-    scope: Construct,
-    construct_id: str,
-    *,
-    network: IHyperPodNetwork,
-    orchestrator: SlurmOrchestrator | EksOrchestrator,
-    groups: Sequence[InstanceGroup],
-    restricted_groups: Sequence[RestrictedInstanceGroup],
-    mounts: Sequence[Mount],
-) -> iam.Role:
-    """
-    The execution role of instance groups.
+@dataclass(frozen=True, kw_only=True)
+class NodeRights:
+    """What nodes of a cluster may do, whichever role they have."""
 
-    The managed policy covers logs, metrics, session manager and buckets named ``sagemaker-``. It has no action of EC2,
-    without which nodes cannot be attached to a VPC ("Unable to retrieve subnets"), and none of FSx, without which an
-    EFA-enabled file system is silently mounted over TCP.
-    """
-    role = iam.Role(
-        scope,
-        construct_id,
-        assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
-        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY)],
-        description="HyperPod nodes",
-    )
-    stack = Stack.of(scope)
-    partition, region = stack.partition, stack.region
-    own = f"arn:{partition}:ec2:{region}:{stack.account}"
-    arns = _Arns(
-        interfaces=f"{own}:network-interface/*",
-        instances=f"arn:{partition}:ec2:{region}:*:instance/*",
-        places=[f"{own}:{place}" for place in _places(network, groups, restricted_groups)],
-    )
-    for statement in (*_vpc(arns), *_eks(orchestrator, arns, partition), *_alarms(groups)):
-        role.add_to_policy(statement)
+    scope: Construct
+    network: IHyperPodNetwork
+    orchestrator: SlurmOrchestrator | EksOrchestrator
+
+    def allow(
+        self,
+        role: iam.IRole,
+        *,
+        groups: Sequence[InstanceGroup],
+        restricted_groups: Sequence[RestrictedInstanceGroup] = (),
+        mounts: Sequence[Mount],
+    ) -> None:
+        """
+        Give a role what nodes of these groups need.
+
+        The managed policy covers logs, metrics, session manager and buckets named ``sagemaker-``. It has no action of
+        EC2, without which nodes cannot be attached to a VPC ("Unable to retrieve subnets"), and none of FSx, without
+        which an EFA-enabled file system is silently mounted over TCP.
+        """
+        stack = Stack.of(self.scope)
+        partition, region = stack.partition, stack.region
+        own = f"arn:{partition}:ec2:{region}:{stack.account}"
+        arns = _Arns(
+            interfaces=f"{own}:network-interface/*",
+            instances=f"arn:{partition}:ec2:{region}:*:instance/*",
+            places=[f"{own}:{place}" for place in _places(self.network, groups, restricted_groups)],
+        )
+        for statement in (*_vpc(arns), *_eks(self.orchestrator, arns, partition), *_alarms(groups)):
+            role.add_to_principal_policy(statement)
+        _files_and_keys(role, groups, mounts)
+        if isinstance(self.orchestrator, SlurmOrchestrator) and self.orchestrator.accounting_database is not None:
+            self.orchestrator.accounting_database.secret.grant_read(role)
+
+    def allow_more(self, role: iam.IRole, group: InstanceGroup, *, mounts: Sequence[Mount]) -> None:
+        """Give a role that has been allowed what a further group needs beside it."""
+        stack = Stack.of(self.scope)
+        own = f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}"
+        places = [f"{own}:{place}" for place in _override_places([group.override_vpc])]
+        on_eks = isinstance(self.orchestrator, EksOrchestrator)
+        if places:
+            # Without names: those of the first statements are taken.
+            actions = ["ec2:CreateNetworkInterface", *(ADDRESSES if on_eks else ())]
+            role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=places))
+        for statement in _alarms([group]):
+            statement.sid = None
+            role.add_to_principal_policy(statement)
+        _files_and_keys(role, [group], mounts)
+
+
+def _files_and_keys(role: iam.IRole, groups: Sequence[InstanceGroup], mounts: Sequence[Mount]) -> None:
     for mount in mounts:
         if isinstance(mount, LustreMount) and mount.file_system.efa:
             mount.file_system.grant_describe(role)
     for key in volume_keys(groups):
         # SageMaker developer guide, "Customer managed AWS KMS key encryption for SageMaker HyperPod"
         key.grant(role, "kms:CreateGrant", "kms:DescribeKey")
-    if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
-        orchestrator.accounting_database.secret.grant_read(role)
+
+
+def execution_role(scope: Construct, construct_id: str) -> iam.Role:
+    """A role for instance groups, without rights yet."""
+    return iam.Role(
+        scope,
+        construct_id,
+        assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY)],
+        description="HyperPod nodes",
+    )
+
+
+def adopt(role: iam.IRole) -> iam.IRole:
+    """A role that was given: the managed policy is added to one of this app; an imported one has what it has."""
+    if iam.Role.is_role(role):
+        role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY))
     return role
 
 
@@ -124,12 +165,7 @@ def _eks(
     )
     yield iam.PolicyStatement(
         sid="GiveAddressesToPods",
-        actions=[
-            "ec2:AssignPrivateIpAddresses",
-            "ec2:AttachNetworkInterface",
-            "ec2:ModifyNetworkInterfaceAttribute",
-            "ec2:UnassignPrivateIpAddresses",
-        ],
+        actions=list(ADDRESSES),
         resources=[arns.interfaces, arns.instances, *arns.places],
     )
     yield iam.PolicyStatement(
@@ -171,13 +207,20 @@ def _places(
     restricted_groups: Sequence[RestrictedInstanceGroup],
 ) -> list[str]:
     """The last parts of their ARNs."""
+    subnets = [f"subnet/{subnet.subnet_id}" for subnet in network.subnets]
+    security_groups = [f"security-group/{group.security_group_id}" for group in network.security_groups]
     overrides = [group.override_vpc for group in groups] + [group.override_vpc for group in restricted_groups]
-    subnets: list[ec2.ISubnet] = [network.subnet]
-    security_groups: list[ec2.ISecurityGroup] = [network.security_group]
+    others = _override_places(overrides)
+    ids = [*subnets, *(place for place in others if place.startswith("subnet/")), *security_groups, *others]
+    return list(dict.fromkeys(ids))
+
+
+def _override_places(overrides: Sequence[OverrideVpc | None]) -> list[str]:
+    subnets: list[ec2.ISubnet] = []
+    security_groups: list[ec2.ISecurityGroup] = []
     for override in overrides:
         if override is not None:
             subnets += override.subnets
             security_groups += override.security_groups
     ids = [f"subnet/{subnet.subnet_id}" for subnet in subnets]
-    ids += [f"security-group/{group.security_group_id}" for group in security_groups]
-    return list(dict.fromkeys(ids))
+    return ids + [f"security-group/{group.security_group_id}" for group in security_groups]

@@ -1,7 +1,8 @@
-"""A file system and the rules of its security group."""
+"""A file system: the rules of its security group, and its name in DNS."""
 
-from aws_cdk import CfnResource
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
+from constructs import IConstruct
 
 
 def wait_for_rules(file_system: CfnResource, security_group: ec2.ISecurityGroup) -> None:
@@ -12,3 +13,14 @@ def wait_for_rules(file_system: CfnResource, security_group: ec2.ISecurityGroup)
     988" yet (aws-parallelcluster issue 6181). An imported group has no rules here.
     """
     file_system.node.add_dependency(security_group)
+
+
+def usual_dns_name(scope: IConstruct, file_system_id: str) -> str:
+    """
+    The name that FSx gives a file system in the region of the stack.
+
+    FSx for Lustre user guide, "Mounting from an Amazon EC2 instance": ``file_system_id.fsx.region.amazonaws.com``; the
+    OpenZFS user guide has the same form.
+    """
+    stack = Stack.of(scope)
+    return f"{file_system_id}.fsx.{stack.region}.{stack.url_suffix}"

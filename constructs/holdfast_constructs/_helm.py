@@ -44,8 +44,8 @@ class HelmInstaller(Construct):
         *,
         eks_cluster: IHyperPodEks,
         network: IHyperPodNetwork,
-        endpoint: str,
-        certificate_authority: str,
+        endpoint: str | None,
+        certificate_authority: str | None,
         archives: Mapping[str, Path] | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
         encryption_key: kms.IKey | None = None,
@@ -56,8 +56,8 @@ class HelmInstaller(Construct):
         Args:
             eks_cluster: Where to install. The function's role is let in.
             network: Of the cluster.
-            endpoint: Its API server.
-            certificate_authority: Its certificate, base64.
+            endpoint: Its API server. None: the function asks EKS for it, which it has to reach then.
+            certificate_authority: Its certificate, base64. None: the same.
             archives: Archives of charts' repositories, by repository, for a network that does not reach GitHub. They
                 go to S3 with the app's other assets. Default: every archive comes from GitHub.
             log_retention: Default: THREE_MONTHS.
@@ -72,12 +72,14 @@ class HelmInstaller(Construct):
             encryption_key=encryption_key,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        environment = {
-            "CLUSTER_NAME": eks_cluster.cluster_name,
-            "CLUSTER_ENDPOINT": endpoint,
-            "CLUSTER_CERTIFICATE_AUTHORITY": certificate_authority,
-        }
+        environment = {"CLUSTER_NAME": eks_cluster.cluster_name}
+        if endpoint is not None and certificate_authority is not None:
+            environment |= {"CLUSTER_ENDPOINT": endpoint, "CLUSTER_CERTIFICATE_AUTHORITY": certificate_authority}
         self.function = self._function(network, log, environment)
+        if "CLUSTER_ENDPOINT" not in environment:
+            self.function.add_to_role_policy(
+                iam.PolicyStatement(actions=["eks:DescribeCluster"], resources=[eks_cluster.cluster_arn])
+            )
         self.service_token = self.function.function_arn
         role = self.function.role
         assert role is not None

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from holdfast_constructs._group_options import (
@@ -14,6 +15,7 @@ from holdfast_constructs._group_options import (
     ScheduledUpdate,
     Taint,
 )
+from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
 from holdfast_constructs._mounts import Mount
 
 LifecycleMode = Literal["extension", "custom", "none"]
@@ -69,6 +71,11 @@ class InstanceGroup:
     HyperPod starts nothing, the bundle's ``on_create`` does all of it. none: HyperPod alone. It reaches new nodes only.
     Default: extension; custom on EKS and with continuous provisioning, which take nothing else; none without a
     bundle."""
+    lifecycle: ILifecycleScripts | None = None
+    """The scripts of these nodes. Default: those of the cluster."""
+    role: iam.IRole | None = None
+    """The execution role of these nodes. It gets what they need, unless it is imported as immutable. Default: that of
+    the cluster."""
     node_type: Literal["Controller", "Login", "Compute"] | None = None
     """What Slurm makes of the group. It cannot be changed later. Default: none, the orchestrator is EKS."""
     partition: str | None = None

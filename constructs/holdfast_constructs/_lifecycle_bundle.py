@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import Names, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -12,6 +12,8 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from holdfast_constructs._bundle_files import JOB_ENVIRONMENT, collect, content_hash, entry
+from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
+from holdfast_constructs._names import claim
 from holdfast_constructs._tokens import has_token
 
 
@@ -31,14 +33,14 @@ class LifecycleBundle(Construct):
     on_init_complete: str | None
     """What nodes of groups in mode extension run; None when the bundle has nothing for them."""
     source_s3_uri: str
-    """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers."""
+    """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers, unless a bucket is given."""
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
-        name: str,
+        name: str | None = None,
         sources: Sequence[Path],
         scripts: Sequence[Path] = (),
         config: Mapping[str, object],
@@ -46,12 +48,15 @@ class LifecycleBundle(Construct):
         on_create: str | None = None,
         on_init_complete: str | None = None,
         encryption_key: kms.IKey | None = None,
+        bucket: s3.IBucket | None = None,
+        prefix: str = "lifecycle",
     ) -> None:
         """
         Define a bundle.
 
         Args:
-            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens.
+            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens. No other bundle in the
+                account and region has it. Default: a name that follows from the construct's place in the app.
             sources: Files and folders, each put into the bundle under its own name.
             scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
             config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
@@ -63,6 +68,9 @@ class LifecycleBundle(Construct):
             on_init_complete: The file that HyperPod runs after its own configuration of a node, once Slurm is started;
                 one of ``sources``. Default: "on_init_complete.sh" where the sources have it.
             encryption_key: Default: a key of S3.
+            bucket: One that is there, or that the app makes itself. The managed policy of HyperPod's role covers names
+                that begin with ``sagemaker-``; the rights to read any other are granted. Default: one is made.
+            prefix: What the bundle is under, without slashes at its ends. Default: "lifecycle".
         """
         super().__init__(scope, construct_id)
         for setting, value in config.items():
@@ -87,27 +95,50 @@ class LifecycleBundle(Construct):
                 f"({', '.join(sorted(file for file in files if '/' not in file))})"
             )
         digest = content_hash(files)
-        stack = Stack.of(self)
         self._taken = {*files, *([JOB_ENVIRONMENT] if variables else [])}
-        self.prefix = f"lifecycle/{digest}"
-        self.bucket = s3.Bucket(
-            self,
-            "Resource",
-            bucket_name=f"sagemaker-{name}-{stack.account}-{stack.region}",
-            encryption=s3.BucketEncryption.S3_MANAGED if encryption_key is None else s3.BucketEncryption.KMS,
-            encryption_key=encryption_key,
-            bucket_key_enabled=None if encryption_key is None else True,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            enforce_ssl=True,
-            removal_policy=RemovalPolicy.DESTROY,
-            auto_delete_objects=True,
-        )
+        self.prefix = f"{prefix}/{digest}"
+        self._prefix = prefix
+        self.bucket = self._bucket(name, encryption_key) if bucket is None else bucket
         self.source_s3_uri = f"s3://{self.bucket.bucket_name}/{self.prefix}"
         self._deployment = self._deploy(files, digest, variables)
 
+    @staticmethod
+    def from_source_s3_uri(
+        scope: Construct,
+        construct_id: str,
+        *,
+        source_s3_uri: str,
+        on_create: str | None = None,
+        on_init_complete: str | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> ILifecycleScripts:
+        """
+        Refer to scripts that this app does not own. They stay as they are, and nothing is put beside them.
+
+        Args:
+            source_s3_uri: ``s3://``, bucket and prefix.
+            on_create: As of a bundle. Default: none, and ``on_init_complete`` is given.
+            on_init_complete: As of a bundle. Default: none, and ``on_create`` is given.
+            encryption_key: Of the bucket; nodes get the right to use it. Default: a key of S3.
+        """
+        from holdfast_constructs.existing import ExistingScripts
+
+        return ExistingScripts(
+            scope,
+            construct_id,
+            source_s3_uri=source_s3_uri,
+            on_create=on_create,
+            on_init_complete=on_init_complete,
+            encryption_key=encryption_key,
+        )
+
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow ``grantee`` to read this bundle and those before it."""
-        return self.bucket.grant_read(grantee, "lifecycle/*")
+        return self.bucket.grant_read(grantee, f"{self._prefix}/*")
+
+    def tell(self, name: str, value: object) -> None:
+        """Put what only the cluster knows beside the scripts, as a JSON file."""
+        self.add_data(name, value)
 
     def add_data(self, name: str, value: object) -> None:
         """
@@ -123,6 +154,24 @@ class LifecycleBundle(Construct):
             )
         self._taken.add(name)
         self._deployment.add_source(s3_deployment.Source.json_data(name, value))
+
+    def _bucket(self, name: str | None, encryption_key: kms.IKey | None) -> s3.Bucket:
+        own = name or Names.unique_resource_name(self, max_length=24, separator="-").lower()
+        stack = Stack.of(self)
+        bucket_name = f"sagemaker-{own}-{stack.account}-{stack.region}"
+        claim(self, "lifecycle bundle", bucket_name, given=f"name '{own}'")
+        return s3.Bucket(
+            self,
+            "Resource",
+            bucket_name=bucket_name,
+            encryption=s3.BucketEncryption.S3_MANAGED if encryption_key is None else s3.BucketEncryption.KMS,
+            encryption_key=encryption_key,
+            bucket_key_enabled=None if encryption_key is None else True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            auto_delete_objects=True,
+        )
 
     def _deploy(
         self, files: Mapping[str, bytes], digest: str, variables: Mapping[str, str]

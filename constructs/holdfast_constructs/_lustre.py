@@ -13,7 +13,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
-from holdfast_constructs._file_system_rules import wait_for_rules
+from holdfast_constructs._file_system_rules import usual_dns_name, wait_for_rules
 
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
@@ -77,6 +77,33 @@ class _LustreBase(Construct):
             actions=["fsx:DescribeFileSystems"],
             resource_arns=["*"],  # nodes look for the file system by its name in DNS, among all
         )
+
+    def associate(self, repositories: Sequence[DataRepository], removal_policy: RemovalPolicy) -> None:
+        """Link folders with prefixes of buckets."""
+        keys = (repository.bucket.encryption_key for repository in repositories)
+        for key in {key.key_arn: key for key in keys if key is not None}.values():
+            _let_fsx_use(key, Stack.of(self))
+        previous: fsx.CfnDataRepositoryAssociation | None = None
+        for repository in repositories:
+            at_once = repository.import_on_create
+            association = fsx.CfnDataRepositoryAssociation(
+                self,
+                f"Association-{repository.name}",
+                file_system_id=self.file_system_id,
+                file_system_path=repository.file_system_path,
+                data_repository_path=f"s3://{repository.bucket.bucket_name}/{repository.prefix}",
+                batch_import_meta_data_on_create=bool(repository.auto_import) if at_once is None else at_once,
+                s3=fsx.CfnDataRepositoryAssociation.S3Property(
+                    auto_import_policy=_import_policy(repository.auto_import),
+                    auto_export_policy=_export_policy(repository.auto_export),
+                ),
+            )
+            association.apply_removal_policy(removal_policy)
+            association.node.add_dependency(repository.bucket)
+            if previous is not None:
+                # One after the other: FSx works on one association at a time, and the others can time out.
+                association.add_resource_dependency(previous)
+            previous = association
 
 
 class LustreFileSystem(_LustreBase):
@@ -146,51 +173,36 @@ class LustreFileSystem(_LustreBase):
         self.dns_name = resource.attr_dns_name
         self.mount_name = resource.attr_lustre_mount_name
         self.efa = efa
-        self._associate(data_repositories, removal_policy)
+        self.associate(data_repositories, removal_policy)
 
     @staticmethod
     def from_attributes(
-        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str, mount_name: str, efa: bool = False
+        scope: Construct,
+        construct_id: str,
+        *,
+        file_system_id: str,
+        dns_name: str | None = None,
+        mount_name: str,
+        efa: bool = False,
+        data_repositories: Sequence[DataRepository] = (),
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> ILustreFileSystem:
         """
         Refer to a file system that this app does not own.
 
         Args:
             file_system_id: Such as ``fs-0123456789abcdef0``.
-            dns_name: Of the file system.
+            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
             mount_name: Of the file system.
             efa: Whether it is EFA-enabled; nodes need a permission more then. Default: False.
+            data_repositories: Links that are made on it, beside those that it has. Default: none.
+            removal_policy: Of these links. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         imported = _LustreBase(scope, construct_id)
-        imported.file_system_id, imported.dns_name = file_system_id, dns_name
+        imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         imported.mount_name, imported.efa = mount_name, efa
+        imported.associate(data_repositories, removal_policy)
         return imported
-
-    def _associate(self, repositories: Sequence[DataRepository], removal_policy: RemovalPolicy) -> None:
-        keys = (repository.bucket.encryption_key for repository in repositories)
-        for key in {key.key_arn: key for key in keys if key is not None}.values():
-            _let_fsx_use(key, Stack.of(self))
-        previous: fsx.CfnDataRepositoryAssociation | None = None
-        for repository in repositories:
-            at_once = repository.import_on_create
-            association = fsx.CfnDataRepositoryAssociation(
-                self,
-                f"Association-{repository.name}",
-                file_system_id=self.file_system_id,
-                file_system_path=repository.file_system_path,
-                data_repository_path=f"s3://{repository.bucket.bucket_name}/{repository.prefix}",
-                batch_import_meta_data_on_create=bool(repository.auto_import) if at_once is None else at_once,
-                s3=fsx.CfnDataRepositoryAssociation.S3Property(
-                    auto_import_policy=_import_policy(repository.auto_import),
-                    auto_export_policy=_export_policy(repository.auto_export),
-                ),
-            )
-            association.apply_removal_policy(removal_policy)
-            association.node.add_dependency(repository.bucket)
-            if previous is not None:
-                # One after the other: FSx works on one association at a time, and the others can time out.
-                association.add_resource_dependency(previous)
-            previous = association
 
 
 def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:

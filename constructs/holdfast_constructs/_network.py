@@ -13,6 +13,8 @@ from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
 from holdfast.catalog._instance_types import Orchestrator
 from holdfast_constructs._endpoints import HTTPS, SERVICES, InterfaceEndpoints
 from holdfast_constructs._instance_group import InstanceGroup
+from holdfast_constructs._tokens import has_token
+from holdfast_constructs._zone import Zone
 
 SMALL_SUBNET_PREFIX = 28
 Egress = Literal["nat", "none"]
@@ -21,11 +23,19 @@ Egress = Literal["nat", "none"]
 class IHyperPodNetwork(IConstruct, Protocol):
     """Where a cluster is, whether this app owns the network or not."""
 
-    vpc: ec2.IVpc
+    @property
+    def vpc(self) -> ec2.IVpc:
+        """ValueError when the network was imported without it."""
+        ...
+
     subnet: ec2.ISubnet
     """The private subnet of nodes and file systems."""
     security_group: ec2.ISecurityGroup
     """All traffic among its members, in and out, by reference to itself: EFA's addresses match no CIDR rule."""
+    subnets: Sequence[ec2.ISubnet]
+    """All that the cluster may put nodes into: ``subnet`` and those beside it."""
+    security_groups: Sequence[ec2.ISecurityGroup]
+    """All that nodes are members of: ``security_group`` and those beside it."""
     control_plane_subnets: Sequence[ec2.ISubnet]
     """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
     network has one zone only."""
@@ -48,6 +58,8 @@ class HyperPodNetwork(Construct):
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
     closed: bool
 
@@ -57,10 +69,12 @@ class HyperPodNetwork(Construct):
         construct_id: str,
         *,
         cidr: str,
-        availability_zone: str,
+        availability_zone: str | None = None,
         instance_groups: Sequence[InstanceGroup],
         orchestrator: Orchestrator = "slurm",
         second_availability_zone: str | None = None,
+        availability_zone_id: str | None = None,
+        second_availability_zone_id: str | None = None,
         egress: Egress = "nat",
         flow_logs: logs.ILogGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
@@ -71,10 +85,14 @@ class HyperPodNetwork(Construct):
         Args:
             cidr: IPv4 block of the VPC.
             availability_zone: The zone of the nodes' subnet. The CDK compares it with ``Stack.availability_zones`` and
-                looks those up in the account, unless the stack overrides them.
+                looks those up in the account, unless the stack overrides them. Default: none, and
+                ``availability_zone_id`` is given.
             instance_groups: What the subnet must have room for. ValueError when it has not.
             orchestrator: Default: "slurm". Nodes of "eks" take more addresses and, without a way out, more endpoints.
             second_availability_zone: Adds ``control_plane_subnets``. Default: none, for Slurm without a database.
+            availability_zone_id: The zone by its id, such as ``use1-az4``, which is the same in all accounts. Default:
+                none, and ``availability_zone`` is given.
+            second_availability_zone_id: The second zone by its id. Default: none.
             egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
                 services of AWS through endpoints.
             flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
@@ -84,11 +102,14 @@ class HyperPodNetwork(Construct):
         super().__init__(scope, construct_id)
         nat = egress == "nat"
         self.closed = not nat
+        _check(cidr, availability_zone, availability_zone_id)
+        first = Zone(name=availability_zone, id=availability_zone_id)
+        second = Zone(name=second_availability_zone, id=second_availability_zone_id)
         self.vpc = ec2.Vpc(
             self,
             "Resource",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
-            availability_zones=[availability_zone],
+            availability_zones=[first.name or first.unnamed],
             subnet_configuration=_subnets(cidr, instance_groups, orchestrator, nat=nat),
             nat_gateways=1 if nat else 0,
             restrict_default_security_group=False,
@@ -97,9 +118,12 @@ class HyperPodNetwork(Construct):
         chosen = Acknowledgment(id="CloudFormation-Validate::W3010", reason="zones are chosen, EFA does not cross them")
         Validations.of(self).acknowledge(chosen)
         self.subnet = (self.vpc.private_subnets if nat else self.vpc.isolated_subnets)[0]
-        zones = () if second_availability_zone is None else (availability_zone, second_availability_zone)
+        zones = (first, second) if second.is_said else ()
         self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
+        for subnet in (*self.vpc.private_subnets, *self.vpc.isolated_subnets, *self.vpc.public_subnets):
+            first.apply(subnet)
         self.security_group = self._security_group(cidr, egress)
+        self.subnets, self.security_groups = (self.subnet,), (self.security_group,)
         if flow_logs is not None:
             self.vpc.add_flow_log("FlowLogs", destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
         self._endpoints: InterfaceEndpoints | None = None
@@ -116,9 +140,11 @@ class HyperPodNetwork(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
         security_group: ec2.ISecurityGroup,
+        vpc: ec2.IVpc | None = None,
+        additional_subnets: Sequence[ec2.ISubnet] = (),
+        additional_security_groups: Sequence[ec2.ISecurityGroup] = (),
         control_plane_subnets: Sequence[ec2.ISubnet] = (),
         s3_gateway_endpoint: bool = False,
         closed: bool = False,
@@ -127,22 +153,27 @@ class HyperPodNetwork(Construct):
         Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
 
         Args:
-            vpc: Where the subnets are.
             subnet: A private subnet for nodes and file systems, with room for all of them.
             security_group: One that allows all traffic from and to itself, by reference.
+            vpc: Where the subnets are, for what has to be made in it. Default: nothing is.
+            additional_subnets: Further ones that the cluster may put nodes into; EFA does not cross their zones.
+                Default: none.
+            additional_security_groups: Further ones of the nodes, such as that of a file system. Default: none.
             control_plane_subnets: Default: none, for Slurm without a database.
             s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
             closed: Whether there is no way to the internet; its owner makes the endpoints. Default: False.
         """
         imported = _Imported(scope, construct_id)
         imported.closed = closed
-        imported.vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
+        imported.known_vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
+        imported.subnets = (subnet, *additional_subnets)
+        imported.security_groups = (security_group, *additional_security_groups)
         imported.control_plane_subnets = tuple(control_plane_subnets)
         if s3_gateway_endpoint:
             ec2.GatewayVpcEndpoint(
                 imported,
                 "S3",
-                vpc=vpc,
+                vpc=imported.vpc,
                 service=ec2.GatewayVpcEndpointAwsService.S3,
                 subnets=[ec2.SubnetSelection(subnets=[subnet])],
             )
@@ -153,18 +184,20 @@ class HyperPodNetwork(Construct):
         if self._endpoints is not None:
             self._endpoints.add(service)
 
-    def _control_plane_subnets(self, cidr: str, zones: Sequence[str]) -> Sequence[ec2.ISubnet]:
+    def _control_plane_subnets(self, cidr: str, zones: Sequence[Zone]) -> Sequence[ec2.ISubnet]:
         """At the end of the block, where no subnet of the VPC construct will ever be."""
         last = ipaddress.IPv4Network(cidr).broadcast_address + 1
         size = 2 ** (32 - SMALL_SUBNET_PREFIX)
         return tuple(
-            ec2.PrivateSubnet(
-                self,
-                f"ControlPlaneSubnet{index}",
-                vpc_id=self.vpc.vpc_id,
-                availability_zone=zone,
-                cidr_block=f"{last - index * size}/{SMALL_SUBNET_PREFIX}",
-                map_public_ip_on_launch=False,
+            zone.apply(
+                ec2.PrivateSubnet(
+                    self,
+                    f"ControlPlaneSubnet{index}",
+                    vpc_id=self.vpc.vpc_id,
+                    availability_zone=zone.name or zone.unnamed,
+                    cidr_block=f"{last - index * size}/{SMALL_SUBNET_PREFIX}",
+                    map_public_ip_on_launch=False,
+                )
             )
             for index, zone in enumerate(zones, start=1)
         )
@@ -199,14 +232,36 @@ class HyperPodNetwork(Construct):
 
 
 class _Imported(Construct):
-    vpc: ec2.IVpc
+    known_vpc: ec2.IVpc | None
     subnet: ec2.ISubnet
     security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
     control_plane_subnets: Sequence[ec2.ISubnet]
     closed: bool
 
+    @property
+    def vpc(self) -> ec2.IVpc:
+        if self.known_vpc is None:
+            raise ValueError(
+                f"network {self.node.path}: got no VPC, and something has to be made in it; allowed: one with its VPC; "
+                "give from_attributes the vpc"
+            )
+        return self.known_vpc
+
     def add_interface_endpoint(self, service: str) -> None:
         """Nothing to do: endpoints are the owner's."""
+
+
+def _check(cidr: str, zone: str | None, zone_id: str | None) -> None:
+    if has_token(cidr):
+        raise ValueError(
+            "network: got a cidr that is known only at deployment; allowed: a plain block, of which the subnets are cut"
+        )
+    if (zone is None) == (zone_id is None):
+        raise ValueError(
+            f"network: got availability_zone {zone!r} and availability_zone_id {zone_id!r}; allowed: exactly one"
+        )
 
 
 def _egress_rules(egress: Egress, vpc_cidr: str) -> list[dict[str, object]]:

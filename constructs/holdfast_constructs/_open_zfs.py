@@ -8,7 +8,7 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
-from holdfast_constructs._file_system_rules import wait_for_rules
+from holdfast_constructs._file_system_rules import usual_dns_name, wait_for_rules
 
 BACKUP_RETENTION_DAYS = 7
 ThroughputCapacity = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
@@ -95,11 +95,17 @@ class OpenZfsFileSystem(Construct):
 
     @staticmethod
     def from_attributes(
-        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str
+        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str | None = None
     ) -> IOpenZfsFileSystem:
-        """Refer to a file system that this app does not own."""
+        """
+        Refer to a file system that this app does not own.
+
+        Args:
+            file_system_id: Such as ``fs-0123456789abcdef0``.
+            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
+        """
         imported = _Imported(scope, construct_id)
-        imported.file_system_id, imported.dns_name = file_system_id, dns_name
+        imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         return imported
 
 

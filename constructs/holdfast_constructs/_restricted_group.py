@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from aws_cdk import aws_iam as iam
+
 from holdfast_constructs._group_options import DeepHealthCheck, EbsVolume, OverrideVpc
 
 
@@ -33,6 +35,8 @@ class RestrictedInstanceGroup:
     """Default: none."""
     override_vpc: OverrideVpc | None = None
     """Default: the network of the cluster."""
+    role: iam.IRole | None = None
+    """The execution role of these nodes, as that of an instance group. Default: that of the cluster."""
     lustre: RestrictedLustre | None = None
     """The group's own file system. Default: none, or that of ``RestrictedEnvironment``."""
 

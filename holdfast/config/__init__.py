@@ -20,6 +20,14 @@ from holdfast.config._cluster import (
     Taint,
     TieredStorage,
 )
+from holdfast.config._existing import (
+    ExistingBucket,
+    ExistingEks,
+    ExistingHome,
+    ExistingLustre,
+    LifecycleBucket,
+    LifeCycleConfig,
+)
 from holdfast.config._lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config._load import load
 from holdfast.config._models import Encryption, Environment, Goodput, Suppression
@@ -41,6 +49,10 @@ __all__ = [
     "Encryption",
     "Environment",
     "EnvironmentFileError",
+    "ExistingBucket",
+    "ExistingEks",
+    "ExistingHome",
+    "ExistingLustre",
     "ExistingNetwork",
     "Goodput",
     "Grafana",
@@ -48,7 +60,9 @@ __all__ = [
     "Home",
     "Images",
     "InstanceGroup",
+    "LifeCycleConfig",
     "Lifecycle",
+    "LifecycleBucket",
     "LifecycleMode",
     "Lustre",
     "Network",

@@ -50,6 +50,11 @@ AvailabilityZone = Annotated[
     Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$"),
     Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
 ]
+AvailabilityZoneId = Annotated[
+    str,
+    Field(pattern=r"^[a-z]{2,5}\d(-[a-z]{2,5}\d)?-az\d{1,2}$"),
+    Allowed("the id of an availability zone, which is the same in all accounts", "use1-az4"),
+]
 InstanceTypeName = Annotated[
     str,
     AfterValidator(_instance_type),
@@ -59,6 +64,20 @@ Repository = Annotated[
     str,
     Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$", min_length=2, max_length=256),
     Allowed("the name of an ECR repository in this account and region", "holdfast-training"),
+]
+RepositoryNameOrArn = Annotated[
+    str,
+    Field(
+        pattern=r"^(arn:aws[a-z-]*:ecr:[a-z0-9-]+:\d{12}:repository/)?[a-z0-9]+([._/-][a-z0-9]+)*$",
+        min_length=2,
+        max_length=2048,
+    ),
+    Allowed("the name of an ECR repository in this account and region, or the ARN of any", "team/trainer"),
+]
+RepositoryNamesOrArns = Annotated[
+    tuple[RepositoryNameOrArn, ...],
+    Field(max_length=50, strict=False),
+    Allowed("a list of at most 50 names or ARNs of ECR repositories", []),
 ]
 DigestSha256 = Annotated[
     str,
@@ -81,6 +100,55 @@ KmsKey = Annotated[
     str,
     Field(pattern=r"^(aws-managed|create|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[a-zA-Z0-9-]+)$"),
     Allowed("aws-managed, create, or the ARN of a KMS key", "create"),
+]
+KmsKeyArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[a-zA-Z0-9-]+$"),
+    Allowed("the ARN of a KMS key", "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+]
+BucketName = Annotated[
+    str,
+    # Amazon S3 user guide, "General purpose bucket naming rules"
+    Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"),
+    Allowed("the name of an S3 bucket: 3 to 63 lower-case letters, digits, '.' and '-'", "team-datasets"),
+]
+S3Uri = Annotated[
+    str,
+    Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()=+@ -]+)*/?$", max_length=1024),
+    Allowed("s3://, a bucket, and a prefix in it or none", "s3://team-datasets/text"),
+]
+FileSystemId = Annotated[
+    str,
+    Field(pattern=r"^fs-[0-9a-f]{8,18}$"),
+    Allowed("the id of an FSx file system", "fs-0123456789abcdef0"),
+]
+LustreMountName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_-]{1,8}$"),
+    Allowed("the mount name of an FSx for Lustre file system: 1 to 8 letters and digits", "fsx4abcd"),
+]
+FileSystemDnsName = Annotated[
+    str,
+    Field(pattern=r"^fs-[0-9a-f]{8,18}(\.[a-z0-9-]+){3,}$", max_length=275),
+    Allowed("the DNS name of an FSx file system", "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"),
+]
+EksClusterNameOrArn = Annotated[
+    str,
+    Field(pattern=r"^(arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/)?[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
+    Allowed("the name or ARN of an EKS cluster", "platform"),
+]
+PermissionsBoundary = Annotated[
+    str,
+    Field(
+        pattern=r"^(arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+|[A-Za-z0-9_+=,.@-]{1,128})$",
+        max_length=2048,
+    ),
+    Allowed("the name of an IAM policy of this account, or the ARN of any", "team-boundary"),
+]
+LifecycleFileName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", max_length=128),
+    Allowed("the name of a file below the prefix", "on_create.sh"),
 ]
 RoleArn = Annotated[
     str,
@@ -138,6 +206,11 @@ SecurityGroupId = Annotated[
     str,
     Field(pattern=r"^sg-([0-9a-f]{8}|[0-9a-f]{17})$"),
     Allowed("the id of a security group", "sg-0123456789abcdef0"),
+]
+SecurityGroupIds = Annotated[
+    tuple[SecurityGroupId, ...],
+    Field(max_length=4, strict=False),
+    Allowed("a list of at most 4 ids of security groups", [], code="HF202"),
 ]
 OneOrMoreSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],

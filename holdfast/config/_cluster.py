@@ -8,6 +8,7 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._allowed import Allowed
 from holdfast.config._base import Model
+from holdfast.config._existing import LifeCycleConfig
 from holdfast.config._lifecycle_mode import LifecycleMode
 
 
@@ -135,6 +136,11 @@ class InstanceGroup(Model):
     lifecycle_mode: LifecycleMode | None = None
     """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
     Default: that of lifecycle.mode"""
+    life_cycle_config: LifeCycleConfig | None = None
+    """Scripts of the group that are there already, in place of Holdfast's. Default: lifecycle.existing, or Holdfast's
+    own"""
+    execution_role_arn: aws.RoleArn | None = None
+    """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
     slurm: GroupSlurm | None = None
     """What Slurm makes of the group: required with Slurm, forbidden on EKS. Default: none"""
 
@@ -177,6 +183,8 @@ class RestrictedInstanceGroup(Model):
     """Checks that new nodes have to pass. Default: none"""
     override_vpc: OverrideVpc | None = None
     """Subnets and security groups of this group. Default: those of the cluster"""
+    execution_role_arn: aws.RoleArn | None = None
+    """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
     lustre: RestrictedLustre | None = None
     """The group's file system. Default: the one that the restricted groups share"""
 
@@ -207,6 +215,12 @@ class Cluster(Model):
     node_provisioning_mode: Literal["Continuous"] | None = None
     """Continuous: the cluster is in service with the nodes that are there, and goes on asking for the others.
     Default: all nodes or none"""
+    execution_role_arn: aws.RoleArn | None = None
+    """A role that is there already, for the nodes of all groups that name none (API: ExecutionRole). Nothing is added
+    to it. Default: one is made, with what this environment needs"""
+    cluster_role_arn: aws.RoleArn | None = None
+    """A role that is there already, with which Karpenter adds and removes nodes (API: ClusterRole). Nothing is added to
+    it. Default: one is made where auto_scaler is there"""
     auto_scaler: Literal["Karpenter"] | None = None
     """Karpenter, run by the service, adds and removes nodes as pods need them; on EKS only. Default: none"""
     tiered_storage: TieredStorage | None = None

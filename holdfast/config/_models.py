@@ -12,6 +12,7 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._base import Model
 from holdfast.config._cluster import Cluster, InstanceGroup
+from holdfast.config._existing import LifeCycleConfig
 from holdfast.config._lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config._network import Network
 from holdfast.config._nodes import Images, Lifecycle, StandIns
@@ -61,6 +62,8 @@ class Environment(Model):
     """AWS region."""
     encryption: Encryption = Encryption()
     """Keys of data at rest. Default: each service's own key"""
+    permissions_boundary: aws.PermissionsBoundary | None = None
+    """A policy that is there already and that every role made here gets as its permissions boundary. Default: none"""
     network: Network
     """VPC, subnet and way out."""
     cluster: Cluster
@@ -98,10 +101,25 @@ class Environment(Model):
     def orchestrator(self) -> Literal["slurm", "eks"]:
         return "slurm" if self.eks is None else "eks"
 
+    @property
+    def eks_cluster_name(self) -> str | None:
+        """The name of the control plane, whoever made it; None with Slurm."""
+        if self.eks is None:
+            return None
+        if self.eks.existing is None:
+            return self.cluster_name
+        return self.eks.existing.cluster.rpartition("/")[2]
+
+    def scripts_of(self, group: InstanceGroup) -> LifeCycleConfig | None:
+        """The scripts that are there already and run on the nodes of a group; None for Holdfast's own."""
+        return group.life_cycle_config or self.lifecycle.existing
+
     def lifecycle_mode(self, group: InstanceGroup) -> LifecycleMode:
         """Who makes the nodes of a group ready."""
+        scripts = self.scripts_of(group)
         return mode_of(
             group=group.lifecycle_mode,
+            scripts=None if scripts is None else scripts.mode,
             environment=self.lifecycle.mode,
             on_eks=self.eks is not None,
             continuous=self.cluster.node_provisioning_mode == "Continuous",

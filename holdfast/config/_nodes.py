@@ -7,6 +7,7 @@ from pydantic import Field
 from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._base import Model
+from holdfast.config._existing import LifecycleBucket, LifeCycleConfig
 from holdfast.config._lifecycle_mode import LifecycleMode
 
 
@@ -31,6 +32,11 @@ class Lifecycle(Model):
     """Accounts for people and jobs, on nodes where scripts run. Default: none"""
     scripts: fields.ScriptPaths = ()
     """Scripts of your own that run as root after Holdfast's, in this order. Default: none"""
+    bucket: LifecycleBucket | None = None
+    """A bucket that is there already and takes the scripts. Default: one is made; none where HyperPod alone makes all
+    nodes ready"""
+    existing: LifeCycleConfig | None = None
+    """Scripts that are there already, for all groups that name none, in place of Holdfast's. Default: Holdfast's own"""
 
 
 class TrainingImage(Model):
@@ -48,8 +54,10 @@ class TrainingImage(Model):
 class Images(Model):
     """The images that nodes run."""
 
-    training: TrainingImage
-    """The image of training jobs; nodes may pull it."""
+    training: TrainingImage | None = None
+    """The image of training jobs; nodes may pull it. Default: none, jobs say which one they run"""
+    repositories: aws.RepositoryNamesOrArns = ()
+    """ECR repositories beside it that nodes may pull from. Default: none"""
 
 
 class StandIns(Model):

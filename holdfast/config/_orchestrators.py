@@ -8,6 +8,7 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._allowed import Allowed
 from holdfast.config._base import Model
+from holdfast.config._existing import ExistingEks
 
 
 class Accounting(Model):
@@ -64,8 +65,12 @@ class TaskGovernance(Model):
 class Eks(Model):
     """Settings of the EKS orchestrator."""
 
-    kubernetes_version: aws.KubernetesVersion
-    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall."""
+    existing: ExistingEks | None = None
+    """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
+    made"""
+    kubernetes_version: aws.KubernetesVersion | None = None
+    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
+    existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()
     """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
     chart_archives: fields.ScriptPath | None = None

@@ -8,19 +8,24 @@ from holdfast.config import _aws_fields as aws
 from holdfast.config import _fields as fields
 from holdfast.config._allowed import Allowed
 from holdfast.config._base import Model
+from holdfast.config._existing import ExistingBucket, ExistingHome, ExistingLustre
 
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
 
 class Dataset(Model):
-    """A folder of the file system and a prefix of the data bucket (a data repository association)."""
+    """A folder of the file system and a prefix of a bucket (a data repository association)."""
 
     name: aws.DatasetName
     """Unique among the datasets."""
     file_system_path: fields.FileSystemPath
     """The folder. Folders of datasets may not lie in one another."""
-    s3_prefix: fields.Prefix
-    """The prefix. Prefixes of datasets may not lie in one another."""
+    s3_prefix: fields.Prefix | None = None
+    """The prefix in the data bucket. Prefixes of datasets may not lie in one another. Default: none, and s3_uri says
+    where"""
+    s3_uri: aws.S3Uri | None = None
+    """Bucket and prefix, where it is another bucket that is there already (API: DataRepositoryPath). Default: none,
+    and s3_prefix says where"""
     auto_import: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
     """Which changes of objects appear in the folder by themselves. Default: none"""
     auto_export: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
@@ -28,12 +33,16 @@ class Dataset(Model):
 
 
 class Lustre(Model):
-    """The FSx for Lustre file system, of deployment type PERSISTENT_2 on SSD."""
+    """The FSx for Lustre file system, of deployment type PERSISTENT_2 on SSD, or one that is there already."""
 
-    capacity_gib: fields.CapacityGib
-    """Storage capacity in GiB. It can grow later, and never shrink."""
-    throughput_mbps_per_tib: Literal[125, 250, 500, 1000]
-    """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput)."""
+    existing: ExistingLustre | None = None
+    """A file system to use instead of making one; then neither throughput, metadata_iops nor compression is said.
+    Default: one is made"""
+    capacity_gib: fields.CapacityGib | None = None
+    """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
+    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
+    """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput). Default: none, and existing names a
+    file system"""
     mount_path: fields.AbsolutePath = "/fsx"
     """Where it is mounted on every node. Default: /fsx"""
     efa: bool = False
@@ -57,8 +66,10 @@ class Lustre(Model):
 class Home(Model):
     """An FSx for OpenZFS file system for home directories."""
 
-    capacity_gib: fields.HomeCapacityGib
-    """Storage capacity in GiB. It can grow later, and never shrink."""
+    existing: ExistingHome | None = None
+    """A file system to use instead of making one; then neither capacity nor throughput is said. Default: one is made"""
+    capacity_gib: fields.HomeCapacityGib | None = None
+    """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
     throughput_mbps: Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240] = 160
     """Throughput in MB/s. Default: 160"""
     mount_path: fields.AbsolutePath = "/home"
@@ -69,7 +80,10 @@ class Storage(Model):
     """What holds data: file systems, the data bucket and the event log."""
 
     on_delete: Literal["Retain", "Delete"] = "Retain"
-    """What deleting the stack does with the data. Default: Retain"""
+    """What deleting the stack does with the data that it made. What is there already stays in any case.
+    Default: Retain"""
+    data: ExistingBucket | None = None
+    """A data bucket to use instead of making one. Default: one is made"""
     lustre: Lustre | None = None
     """The file system that nodes mount. Default: none"""
     home: Home | None = None

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.config import mode_of
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._settings import Settings
+from holdfast.validation._shell import shell_mistake
 from holdfast.validation._surroundings import Lifecycle, Script
 
 HOOKS = {"custom": "on_create", "extension": "on_init_complete"}
@@ -33,6 +34,9 @@ class LifecycleModes:
     def lifecycle(self, group: Settings) -> Any:
         """The configuration of a group: None in mode none, UNRESOLVED where the mode is not known."""
         mode = self._mode(group)
+        there = self._there(group)
+        if there is not None and mode != "none":
+            return _existing(there)
         return mode if mode is UNRESOLVED else self._by_mode.get(mode)
 
     def place(self, group: Settings) -> str:
@@ -48,7 +52,9 @@ class LifecycleModes:
         return self._file.cluster.node_provisioning_mode
 
     def _mode(self, group: Settings) -> Any:
-        own, shared = group.lifecycle_mode, self._settings.mode
+        own, shared, there = group.lifecycle_mode, self._settings.mode, self._there(group)
+        if own is None and there is not None:
+            return "custom" if there.says("on_create") else "extension"
         decisive = own if own is not None else shared if shared is not None else self._provisioning
         if decisive is UNRESOLVED:
             return UNRESOLVED
@@ -58,6 +64,11 @@ class LifecycleModes:
             on_eks=self._file.eks is not None,
             continuous=self._provisioning == "Continuous",
         )
+
+    def _there(self, group: Settings) -> Settings | None:
+        """Scripts of a group that are there already."""
+        found: Settings | None = group.life_cycle_config or self._settings.existing
+        return found
 
     def _configuration(self, hook: str, scripts: Any) -> Lifecycle:
         return Lifecycle(
@@ -70,11 +81,33 @@ class LifecycleModes:
         )
 
 
+def _existing(there: Settings) -> Lifecycle:
+    return Lifecycle(
+        path=there.path,
+        places=there.places(source_s3_uri="source_s3_uri"),
+        source_s3_uri=there.source_s3_uri,
+        on_create=there.on_create,
+        on_init_complete=there.on_init_complete,
+        scripts=UNRESOLVED,
+    )
+
+
 def _scripts(lifecycle: Settings, names: Sequence[str], folder: Path) -> list[Script]:
+    texts = [None if _leads_out(name) else _text(folder / name) for name in names]
     return [
-        Script(path=f"{lifecycle.at('scripts')}.{index}", name=name, text=_text(folder / name))
-        for index, name in enumerate(names)
+        Script(
+            path=f"{lifecycle.at('scripts')}.{index}",
+            name=name,
+            text="#!/bin/sh\n" if _leads_out(name) else text,
+            mistake=None if text is None else shell_mistake(text),
+        )
+        for index, (name, text) in enumerate(zip(names, texts, strict=True))
     ]
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a path is not below the folder; then the file is not looked at, and another rule says so."""
+    return name.startswith("/") or ".." in name.split("/")
 
 
 def _text(path: Path) -> str | None:

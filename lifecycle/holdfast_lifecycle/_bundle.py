@@ -58,8 +58,10 @@ def job_environment(bundle: Path) -> dict[str, str]:
 
 
 def mounts(bundle: Path, *, instance_group: str) -> tuple[Mount, ...]:
-    """From mounts.json, those of the group."""
-    path = bundle / "mounts.json"
+    """From mounts.json, or from the group's own file where it was added to the cluster: those of the group."""
+    path = bundle / f"mounts.{instance_group}.json"
+    if not path.exists():
+        path = bundle / "mounts.json"
     if not path.exists():
         return ()
     found = read_json(path)

@@ -37,10 +37,11 @@ class Network(Construct):
             )
             for zone in "ab"
         )
-        self.control_plane_subnets = [self.subnet, second]
+        self.subnets, self.control_plane_subnets = (self.subnet,), [self.subnet, second]
         self.closed = False
         self.security_group = ec2.CfnSecurityGroup(self, "Nodes", group_description="nodes", vpc_id="vpc-1")
         self.security_group = ec2.SecurityGroup.from_security_group_id(self, "Group", self.security_group.ref)
+        self.security_groups = (self.security_group,)
 
 
 class Cluster(Construct):

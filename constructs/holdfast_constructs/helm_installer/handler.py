@@ -46,27 +46,35 @@ def open_archive(source: Mapping[str, str]) -> Iterator[IO[bytes]]:
         yield response
 
 
-def eks_cluster() -> Cluster:
-    """The cluster that the function's environment names."""
-    return Cluster(
-        name=os.environ["CLUSTER_NAME"],
-        endpoint=os.environ["CLUSTER_ENDPOINT"],
-        certificate_authority=os.environ["CLUSTER_CERTIFICATE_AUTHORITY"],
-    )
-
-
 def ready_nodes(name: str) -> int:
-    """How many nodes of a HyperPod cluster are ready in it. The token is good for 15 minutes, as this call is."""
-    cluster = eks_cluster()
-    return count_ready(cluster, token=sign_in(cluster, boto3.Session()), name=name)
+    """How many nodes of a HyperPod cluster are ready in the EKS cluster that the environment names."""
+    session = boto3.Session()
+    cluster = named_cluster(os.environ, session)
+    return count_ready(cluster, token=sign_in(cluster, session), name=name)
 
 
 def connect(folder: Path) -> Helm:
-    """Helm for that cluster."""
-    cluster = eks_cluster()
+    """Helm for the cluster that the function's environment names."""
+    session = boto3.Session()
+    cluster = named_cluster(os.environ, session)
     kubeconfig = folder / "kubeconfig"
-    write_kubeconfig(kubeconfig, cluster=cluster, token=sign_in(cluster, boto3.Session()))
+    write_kubeconfig(kubeconfig, cluster=cluster, token=sign_in(cluster, session))
     return Helm(binary=HELM, kubeconfig=kubeconfig, home=folder)
+
+
+def named_cluster(environment: Mapping[str, str], session: boto3.Session) -> Cluster:
+    """The cluster of the function's environment; EKS is asked for what it does not say."""
+    name = environment["CLUSTER_NAME"]
+    if "CLUSTER_ENDPOINT" in environment:
+        return Cluster(
+            name=name,
+            endpoint=environment["CLUSTER_ENDPOINT"],
+            certificate_authority=environment["CLUSTER_CERTIFICATE_AUTHORITY"],
+        )
+    described = session.client("eks").describe_cluster(name=name)["cluster"]
+    return Cluster(
+        name=name, endpoint=described["endpoint"], certificate_authority=described["certificateAuthority"]["data"]
+    )
 
 
 def answer(event: Mapping[str, Any], outcome: Outcome, log: str) -> None:

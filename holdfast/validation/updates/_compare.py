@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.config import Environment
 from holdfast.validation.updates._cluster import CLUSTER
 from holdfast.validation.updates._environment import HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
+from holdfast.validation.updates._existing import EXISTING
 from holdfast.validation.updates._groups import GROUPS
 from holdfast.validation.updates._modes import with_former_mode
 from holdfast.validation.updates._orchestrators import ORCHESTRATORS
@@ -23,6 +24,7 @@ POLICIES: tuple[Policy, ...] = (
     *STORAGE,
     *NODES,
     *OBSERVABILITY,
+    *EXISTING,
     *HOLDFAST,
 )
 _BY_SETTING = {setting: policy for policy in POLICIES for setting in policy.settings}

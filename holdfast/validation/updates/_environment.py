@@ -18,6 +18,16 @@ def _same_block(edit: Edit) -> bool:
     )
 
 
+def _stays_existing(edit: Edit) -> bool:
+    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.wanted))
+
+
+BY_SUBNET = Case(
+    when="the network is one that is there already",
+    holds=_stays_existing,
+    effect=Effect.NOTHING,
+    reason="its subnet says where it is",
+)
 WITHOUT_FILE_SYSTEM = Case(
     when="there is no file system",
     holds=_has_no_file_system,
@@ -75,13 +85,14 @@ NETWORK = (
         cases=(NAME_IS_TAKEN, WITHOUT_FILE_SYSTEM),
     ),
     Policy(
-        settings=("network.availability_zone",),
+        settings=("network.availability_zone", "network.availability_zone_id"),
         effect=Effect.REPLACES_FILE_SYSTEM,
         reason="a subnet lies in one zone: cluster and file systems are made anew in another one, empty",
         action="copy the data first, then allow it",
         source=f"{SUBNET}; {NETWORK_SOURCE}",
         resource_property="AWS::EC2::Subnet/AvailabilityZone",
         cases=(
+            BY_SUBNET,
             Case(
                 when="the network keeps its addresses",
                 holds=_same_block,
@@ -94,11 +105,12 @@ NETWORK = (
         ),
     ),
     Policy(
-        settings=("network.control_plane_availability_zone",),
+        settings=("network.control_plane_availability_zone", "network.control_plane_availability_zone_id"),
         effect=Effect.IN_PLACE,
         reason="a subnet in a second zone is made or removed",
         source=SUBNET,
         cases=(
+            BY_SUBNET,
             Case(
                 when="it moves to another zone",
                 holds=lambda edit: not appears(edit) and not vanishes(edit),

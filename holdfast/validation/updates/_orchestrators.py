@@ -75,6 +75,12 @@ ORCHESTRATORS = (
         resource_property="AWS::EKS::Cluster/Version",
         cases=(
             Case(
+                when="the control plane is one that is there already",
+                holds=lambda edit: edit.after.get("existing") is not None or None in (edit.old, edit.new),
+                effect=Effect.NOTHING,
+                reason="its version is its owner's",
+            ),
+            Case(
                 when="the version falls",
                 holds=lambda edit: _minor(edit.new) < _minor(edit.old),
                 effect=Effect.REFUSED,

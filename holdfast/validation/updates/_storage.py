@@ -18,16 +18,19 @@ CREATE_ONLY = f"CloudFormation registry, {ASSOCIATION} createOnlyProperties"
 KEPT = "copy the data first; with storage.on_delete: Retain the old file system stays outside the stack, and its cost"
 
 
+LINKED = ("file_system_path", "s3_prefix", "s3_uri")
 LINKED_ONCE = "a folder and a prefix are linked once, and the old link goes only after the new one is made"
 LINK_AGAIN = "remove the dataset and deploy, then add it again; files and objects stay meanwhile"
 
 
 def _link_is_shared(edit: Edit) -> bool:
     """The new association would overlap with the old one, which is deleted only after it is made."""
-    return any(_overlap(edit.before[key], edit.after[key]) for key in ("file_system_path", "s3_prefix"))
+    return any(_overlap(edit.before[key], edit.after[key]) for key in LINKED)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return False
     one, other = f"{one.strip('/')}/", f"{other.strip('/')}/"
     return one.startswith(other) or other.startswith(one) or "/" in (one, other)
 
@@ -36,9 +39,7 @@ def _is_renamed(edit: Edit) -> bool:
     """A dataset that is added has the folder or the prefix of one that goes in the same deployment."""
     kept = {item["name"] for item in edit.after["datasets"]}
     gone = [item for item in edit.before["datasets"] if item["name"] not in kept]
-    return edit.old is None and any(
-        _overlap(item[key], edit.new[key]) for item in gone for key in ("file_system_path", "s3_prefix")
-    )
+    return edit.old is None and any(_overlap(item[key], edit.new[key]) for item in gone for key in LINKED)
 
 
 STORAGE = (
@@ -184,7 +185,7 @@ STORAGE = (
         ),
     ),
     Policy(
-        settings=(f"{DATASET}.s3_prefix",),
+        settings=(f"{DATASET}.s3_prefix", f"{DATASET}.s3_uri"),
         effect=Effect.REPLACES_RESOURCE,
         reason="another prefix is linked; objects under the old one stay",
         source=CREATE_ONLY,
@@ -273,6 +274,7 @@ NODES = (
     Policy(
         settings=(
             "images",
+            "images.training",
             "images.training.source",
             "images.training.repository",
             "images.training.digest",

@@ -1,0 +1,29 @@
+"""Names that two constructs of an app may not both give: said where the second one is made, not by the deployment."""
+
+from aws_cdk import Stack, Stage, Token
+from constructs import IConstruct
+
+_CLAIM = "holdfast:name"
+
+
+def claim(scope: IConstruct, kind: str, name: str, *, given: str) -> None:
+    """
+    Take a physical name for a construct.
+
+    Stacks of no account or region may be deployed into different ones, so that there a name is taken within its stage.
+
+    Raises:
+        ValueError: another construct of the app has it.
+    """
+    root, stack = scope.node.root, Stack.of(scope)
+    place = name
+    if Token.is_unresolved(name):
+        stage = Stage.of(scope)
+        place = f"{stage.node.path if stage is not None else ''}|{name}"
+    for entry in root.node.metadata:
+        if entry.type == _CLAIM and entry.data["place"] == place:
+            raise ValueError(
+                f"{kind} {scope.node.path}: got {given}, which {entry.data['path']} has in {stack.region}; allowed: a "
+                "name of its own; leave it out, and it follows from the construct's place in the app"
+            )
+    root.node.add_metadata(_CLAIM, {"place": place, "path": scope.node.path})
