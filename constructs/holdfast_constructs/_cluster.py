@@ -169,7 +169,7 @@ class HyperPodCluster(ClusterBase):
         if eks is not None:
             eks.install_after(self.nodes)
         acknowledge_schema_gaps(resource, instance_groups)
-        register_rules(self)
+        register_rules(self, subnets=[network.subnet])
 
     def _first_nodes(
         self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool

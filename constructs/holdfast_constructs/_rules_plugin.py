@@ -8,9 +8,11 @@ is meant is acknowledged with a reason, on the construct it is about or on one a
     Validations.of(cluster).acknowledge(Acknowledgment(id="holdfast::HF627", reason="scratch data"))
 """
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import jsii
@@ -21,38 +23,67 @@ from aws_cdk import (
     PolicyViolatingResource,
     PolicyViolation,
     Stage,
+    Token,
     Validations,
 )
+from aws_cdk import aws_ec2 as ec2
 from constructs import IConstruct
 
-from holdfast.validation import Finding, judge, rules
-from holdfast.validation._template import Template, deployments_in_app
+from holdfast.validation import Finding, rules
+from holdfast.validation._template import Template
 from holdfast.validation._template_files import nested_templates, read_template
+from holdfast.validation.templates._judge import findings_in_app
 
 NAME = "holdfast"
 NOT_CHECKED = "not-checked"
 """The rule name under which places are reported that no rule could judge."""
 _MARK = "holdfast:rules"
+_SUBNET = "holdfast:subnet"
 _TEMPLATE = re.compile(r"\S+\.template\.json#")
 
 
-def register_rules(scope: IConstruct) -> None:
+def register_rules(scope: IConstruct, *, subnets: Sequence[ec2.ISubnet] = ()) -> None:
     """
     Judge all clusters of the app that ``scope`` belongs to, when it is synthesised.
 
     ``HyperPodCluster`` calls it; an app of bare ``CfnCluster`` calls it once itself. More calls change nothing: the
     rules belong to the outermost stage, because a cluster may stand on what another stage defines.
+
+    Args:
+        subnets: That the cluster is in. What is known of imported ones is in no template. Default: nothing is.
     """
     root = scope.node.root
-    if not Stage.is_stage(root) or any(entry.type == _MARK for entry in root.node.metadata):
+    if not Stage.is_stage(root):
+        return
+    for subnet in subnets:
+        known = _known(subnet)
+        if known:
+            root.node.add_metadata(_SUBNET, known)
+    if any(entry.type == _MARK for entry in root.node.metadata):
         return
     root.node.add_metadata(_MARK, NAME)
-    Validations.of(root).add_plugins(RulesPlugin())
+    Validations.of(root).add_plugins(RulesPlugin(root))
+
+
+def _known(subnet: ec2.ISubnet) -> Mapping[str, str]:
+    """Id, zone and block of an imported subnet, as far as they were told and are no tokens."""
+    if Token.is_unresolved(subnet.subnet_id):
+        return {}
+    known = {"subnet_id": subnet.subnet_id}
+    for key, attribute in (("availability_zone", "availability_zone"), ("cidr", "ipv4_cidr_block")):
+        with contextlib.suppress(RuntimeError, AttributeError):  # an import that was not told raises
+            value = getattr(subnet, attribute)
+            if isinstance(value, str) and not Token.is_unresolved(value):
+                known[key] = value
+    return known if len(known) > 1 else {}
 
 
 @jsii.implements(IPolicyValidationPlugin)
 class RulesPlugin:
     """Judges the clusters in the templates of an app."""
+
+    def __init__(self, root: IConstruct | None = None) -> None:
+        self._root = root
 
     @property
     def name(self) -> str:
@@ -71,16 +102,20 @@ class RulesPlugin:
 
     def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:
         """Judge the templates that the CDK has written."""
-        findings = judge_templates(_templates(context))
+        findings = judge_templates([replace(each, subnets=self._subnets()) for each in _templates(context)])
         return PolicyValidationPluginReport(
             success=all(finding.severity != "error" for finding in findings), violations=list(_violations(findings))
         )
 
+    def _subnets(self) -> Mapping[str, Mapping[str, str]]:
+        entries = [] if self._root is None else self._root.node.metadata
+        found = [entry.data for entry in entries if entry.type == _SUBNET]
+        return {known["subnet_id"]: known for known in found}
+
 
 def judge_templates(templates: Sequence[Template]) -> list[Finding]:
     """The findings about all clusters of an app; what two clusters share is told once."""
-    found = (finding for deployment in deployments_in_app(templates) for finding in judge(deployment))
-    return list(dict.fromkeys(found))
+    return findings_in_app(templates)
 
 
 def _templates(context: IPolicyValidationContext) -> list[Template]:
@@ -96,7 +131,7 @@ def _violations(findings: Iterable[Finding]) -> Iterator[PolicyViolation]:
     unknown: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.severity == "not-checked":
-            unknown[finding.path].append(finding)
+            unknown[finding.cause or finding.path].append(finding)
             continue
         _, _, _, place = _split(finding.path)
         yield PolicyViolation(
@@ -106,20 +141,30 @@ def _violations(findings: Iterable[Finding]) -> Iterator[PolicyViolation]:
             fix=_short(finding.fix),
             violating_resources=[_resource(finding.path)],
         )
-    yield from (_not_checked(path, same_place) for path, same_place in unknown.items())
+    yield from map(_not_checked, unknown.values())
 
 
-def _not_checked(path: str, findings: Sequence[Finding]) -> PolicyViolation:
-    """One for all rules that wait for the same value: a line per rule would bury what is wrong."""
+def _not_checked(findings: Sequence[Finding]) -> PolicyViolation:
+    """One for all rules that wait for the same thing: a line per rule would bury what is wrong."""
+    path = findings[0].path
     titles: Mapping[str, str] = {finding.code: rules()[finding.code].title for finding in findings}
     _, _, _, place = _split(path)
     return PolicyViolation(
         rule_name=NOT_CHECKED,
         severity="info",
-        description=f"{place or 'the cluster'}: not known before deployment, so not checked: {', '.join(titles)}",
+        description=f"{place or 'the cluster'}: {findings[0].cause}, so not checked: {', '.join(titles)}",
         fix="make sure that these hold: " + "; ".join(f"{code} {title}" for code, title in titles.items()),
-        violating_resources=[_resource(path)],
+        violating_resources=list(_resources(findings)),
     )
+
+
+def _resources(findings: Sequence[Finding]) -> Iterator[PolicyViolatingResource]:
+    """Each resource once, at the first place of it."""
+    firsts: dict[tuple[str, str], str] = {}
+    for finding in findings:
+        template, logical_id, _, _ = _split(finding.path)
+        firsts.setdefault((template, logical_id), finding.path)
+    yield from map(_resource, firsts.values())
 
 
 def _short(text: str) -> str:

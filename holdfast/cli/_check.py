@@ -5,8 +5,8 @@ Starts neither Node nor, unless credentials are there, boto3: it is meant to be 
 """
 
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from holdfast.validation.environment import Facts
 
 FailOn = Literal["error", "warning", "not-checked"]
+Format = Literal["text", "json", "sarif"]
 
-COLOURS = {"error": "bold red", "warning": "yellow", "not-checked": "dim"}
 CREDENTIALS = (
     "AWS_ACCESS_KEY_ID",
     "AWS_PROFILE",
@@ -40,18 +40,31 @@ def check(
         typer.Option("--account/--offline", help="Ask the account too. Default: when there are credentials."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON list.")] = False,
+    output: Annotated[
+        Format | None, typer.Option("--format", help="How to print the findings. Default: text, for people.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(help="Where a template is to be deployed. Default: anywhere.", metavar="REGION")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(help="A value of a template's parameter; may be repeated.", metavar="NAME=VALUE"),
+    ] = None,
 ) -> None:
-    """Find what is wrong with an environment, before anything is deployed."""
+    """Find what is wrong with an environment or a template, before anything is deployed."""
     path = _path(environment)
     if _is_template(path):
-        findings, usable = _template_findings(path), True
+        findings, usable = _check_template(path, region, _pairs(parameters or []))
+    elif region or parameters:
+        raise CommandError(f"{path}: got --region or --parameters; allowed: with a template; write it into the file")
     else:
         from holdfast.validation.environment import check as check_file
 
         facts = _facts(account)
-        report = check_file(path, facts=facts, describe=None if facts is None else _described)
+        describe = None if facts is None else _described
+        report = check_file(path, facts=facts, describe=describe, today=date.today())
         findings, usable = report.findings, report.usable
-    _print(findings, path=path, json=json)
+    _print(findings, path=path, output=output or ("json" if json else "text"))
     if not usable:
         raise typer.Exit(2)
     severities: tuple[str, ...] = ("error", "warning", "not-checked")
@@ -69,20 +82,33 @@ def _path(name: str) -> Path:
 
 
 def _is_template(path: Path) -> bool:
-    return path.is_dir() or path.suffix == ".json" or path.name.endswith((".template.yaml", ".template.yml"))
+    """By what is in it: an environment has neither resources nor the form of JSON."""
+    if path.is_dir():
+        return True
+    from holdfast.validation.templates._read import looks_like_a_template
+
+    return looks_like_a_template(path)
 
 
-def _template_findings(path: Path) -> "list[Finding]":
-    from holdfast.validation import judge, worst_first
-    from holdfast.validation._template import deployments
+def _check_template(path: Path, region: str | None, parameters: "Mapping[str, str]") -> "tuple[list[Finding], bool]":
+    from holdfast.validation.templates._judge import check_template
 
     try:
-        described = deployments(path)
+        report = check_template(path, region=region, parameters=parameters, today=date.today())
     except ValueError as error:
         raise CommandError(str(error)) from None
-    if not described:
-        raise CommandError(f"{path}: no resource of type AWS::SageMaker::Cluster; allowed: a template with one")
-    return worst_first(dict.fromkeys(finding for deployment in described for finding in judge(deployment)))
+    return report.findings, report.usable
+
+
+def _pairs(given: "Sequence[str]") -> "Mapping[str, str]":
+    found = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise CommandError(f"--parameters: got {each!r}; allowed: NAME=VALUE")
+        # The CDK CLI writes STACK:NAME=VALUE.
+        found[name.rpartition(":")[2]] = value
+    return found
 
 
 def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is the third answer
@@ -111,47 +137,10 @@ def _described(arn: str) -> Any:
         return UNRESOLVED
 
 
-def _print(findings: "Sequence[Finding]", *, path: Path, json: bool) -> None:
-    if json:
-        from json import dumps
+def _print(findings: "Sequence[Finding]", *, path: Path, output: Format) -> None:
+    from holdfast.cli.findings import as_json, as_sarif, print_findings
 
-        names = ("code", "severity", "path", "message", "fix")
-        print(dumps([{name: getattr(finding, name) for name in names} for finding in findings], indent=2))
-        return
-    shown = os.path.relpath(path)
-    for finding in findings:
-        _say(f"{finding.severity} {finding.code}", COLOURS[finding.severity], f" {_place(finding, shown)}")
-        print(f"    {finding.message}\n    fix: {finding.fix}")
-    print(_summary(findings, shown))
-
-
-def _place(finding: "Finding", shown: str) -> str:
-    """File, line and path; the path of a finding in a template begins with its file."""
-    file, _, inside = finding.path.rpartition("#")
-    place = os.path.relpath(file) if file else shown
-    if finding.line is not None:
-        place = f"{place}:{finding.line}"
-    return f"{place} {inside}" if inside else place
-
-
-def _say(marked: str, colour: str, rest: str) -> None:
-    if not sys.stdout.isatty():
-        print(marked + rest)
-        return
-    from rich.text import Text
-
-    from holdfast.cli._output import console
-
-    console.print(Text.assemble((marked, colour), rest), soft_wrap=True)
-
-
-def _summary(findings: "Sequence[Finding]", shown: str) -> str:
-    if not findings:
-        return f"{shown}: nothing found"
-    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in COLOURS}
-    errors, warnings, unchecked = counts.values()
-    return (
-        f"{shown}: {errors} {'error' if errors == 1 else 'errors'}, "
-        f"{warnings} {'warning' if warnings == 1 else 'warnings'}, {unchecked} not checked; "
-        "docs/findings has a page for each code"
-    )
+    if output == "text":
+        print_findings(findings, checked=path)
+    else:
+        print(as_json(findings, checked=path) if output == "json" else as_sarif(findings, checked=path))

@@ -15,6 +15,8 @@ from holdfast.config._problems import EnvironmentFileError, Problem, dotted, pla
 
 Location = tuple[str | int, ...]
 
+_PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?|[-+]?\.\d+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+"""Numbers that say what they look like."""
 OPEN_QUESTION = re.compile(r"^\s*#\s(?:\S+: )?DECIDE:\s*(.*)$")
 AS_IT_WAS = re.compile(r"^# As it was: (.+)$")
 CONTINUED = re.compile(r"^\s*#\s{3,}(\S.*)$")
@@ -31,6 +33,8 @@ class Document:
     """Numbers, truth values and nulls as they stand in the file, which is not always how Python shows them."""
     problems: list[Problem] = field(default_factory=list)
     """What the reading already found: duplicate keys and the like."""
+    odd_numbers: list[Problem] = field(default_factory=list)
+    """Numbers that say another one than they look like, wherever nothing else is wrong with them."""
     open_questions: dict[int, str] = field(default_factory=dict)
     """Comments that an import left for a person to decide, by their line."""
     as_it_was: dict[int, str] = field(default_factory=dict)
@@ -172,7 +176,20 @@ class _Builder:
             value = node.value
         if not isinstance(value, str):
             self._document.written[location] = plain(node.value) or "null"
+            if isinstance(value, int | float) and not isinstance(value, bool) and not _PLAIN.fullmatch(node.value):
+                self._refuse_number(location, node.value, value)
         return value
+
+    def _refuse_number(self, location: Location, written: str, value: float) -> None:
+        """A number that YAML reads as another one than people do: base 60, octal, with underscores."""
+        self._document.odd_numbers.append(
+            self._document.problem(
+                location,
+                given=f"{written}, which YAML reads as {value}",
+                allowed="numbers of decimal digits; text in quotes",
+                fix=f'write {value}, or "{written}" where text is meant',
+            )
+        )
 
 
 def _unusable(name: str, line: int, given: str, allowed: str, fix: str) -> EnvironmentFileError:

@@ -49,9 +49,30 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     example = allowed.closest(value)
     if example is None:
         example = _as_text(document.written.get(location), allowed)
-    fix = f"write {_setting(key, allowed.example if example is None else example)}"
+    fix = _fix_of_amount(details, key) or f"write {_setting(key, allowed.example if example is None else example)}"
     given = _given(value, location, document)
     return document.problem(location, given=given, allowed=allowed.text, fix=fix, code=allowed.code)
+
+
+def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
+    """What to do about a number or a length beyond its bound: the bound itself, and how far it is."""
+    context, value = details.get("ctx", {}), details["input"]
+    name = f"{key}: " if isinstance(key, str) else ""
+    match details["type"]:
+        case "less_than_equal":
+            return f"write {name}{context['le']} or less"
+        case "greater_than_equal":
+            return f"write {name}{context['ge']} or more"
+        case "too_long" if isinstance(value, list | dict):
+            most = context["max_length"]
+            return f"remove {len(value) - most} of the {len(value)} {key}"
+        case "too_short" if isinstance(value, list | dict):
+            return f"add {context['min_length'] - len(value)} to {key}"
+        case "string_too_long":
+            return f"shorten it by {len(value) - context['max_length']} characters"
+        case "list_type" | "tuple_type":
+            return f"write {key} as a list: one line for each, beginning with '- '"
+    return None
 
 
 def _unknown(location: Location, document: Document) -> Problem:

@@ -25,8 +25,10 @@ def load(path: Path) -> Environment:
 
 def parse(document: Document) -> tuple[Environment | None, list[Problem]]:
     """The environment of a document, if it is one, and every problem of its shape."""
-    problems = list(document.problems)
+    problems, environment = list(document.problems), None
     try:
-        return Environment.model_validate(document.data), problems
+        environment = Environment.model_validate(document.data)
     except ValidationError as error:
-        return None, problems + explain(error, document)
+        problems += explain(error, document)
+    told = {problem.path for problem in problems}
+    return environment, problems + [problem for problem in document.odd_numbers if problem.path not in told]

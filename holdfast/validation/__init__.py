@@ -29,6 +29,7 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _storage,
     _volumes,
     imports,
+    judges,
 )
 from holdfast.validation._deployment import (
     AccountingDatabase,

@@ -108,9 +108,9 @@ def vpc_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     A new network takes one of five VPCs per region, and with a NAT gateway one of five Elastic IPs.
     """
-    if deployment.facts is None or deployment.network is None:
-        return
     if deployment.file is not None and deployment.file.existing_network:
+        return
+    if deployment.facts is None or deployment.network is None:
         return
     left = [("VPC", deployment.facts.vpcs_left)]
     if deployment.network.nat:

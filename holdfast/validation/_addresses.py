@@ -12,6 +12,7 @@ from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import (
     Network,
     Subnet,
+    VpcConfig,
 )
 
 
@@ -27,14 +28,24 @@ def room_for_nodes(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
     there twice while they are replaced are counted too. In a new network of an environment file the nodes' subnet is
     half of `network.cidr`.
     """
-    vpc = cluster.vpc
-    if vpc is None:
-        return
-    groups = [(_largest(group), group.instance_count) for group in groups_of(cluster) if group.override_vpc is None]
+    own: dict[VpcConfig, list[Group]] = {}
+    for group in groups_of(cluster):
+        where = cluster.vpc if group.override_vpc is None else group.override_vpc
+        if where is not None:
+            own.setdefault(where, []).append(group)
+    for vpc, members in own.items():
+        yield from _room(vpc, members, cluster, deployment)
+
+
+def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """Whether the subnets of a part of the cluster have room for the groups in them."""
+    groups = [(_largest(group), group.instance_count) for group in members]
     needed = addresses_needed(
         [(name, count) for name, count in groups if name is not None],
         orchestrator="slurm" if cluster.eks is None else "eks",
     )
+    if vpc is not cluster.vpc and not all(subnet.knows("cidr") for subnet in vpc.subnets):
+        return
     blocks = [block for subnet in vpc.subnets if (block := block_of(subnet.cidr)) is not None]
     if not blocks or len(blocks) < len(vpc.subnets):
         return
@@ -69,13 +80,20 @@ def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
 @rule("HF215", title="Subnets are inside the VPC", each=Subnet, source="VPC user guide, 'Subnet CIDR blocks'")
 def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     """
-    EC2 refuses a subnet outside the VPC's block. For an existing network one of the two blocks is written wrong.
+    EC2 refuses a subnet outside the VPC's blocks, the secondary ones included. For an existing network one of the two
+    blocks is written wrong.
     """
     network = deployment.network
     vpc = block_of(network.cidr) if network is not None else None
     block = block_of(subnet.cidr)
-    if vpc is not None and block is not None and not block.subnet_of(vpc):
-        yield refused(subnet.at("cidr"), subnet.cidr, allowed=f"a block inside {vpc}", fix="correct one of the blocks")
+    if network is None or vpc is None or block is None or block.subnet_of(vpc):
+        return
+    others = [other for other in map(block_of, network.secondary_cidrs) if other is not None]
+    if not any(block.subnet_of(other) for other in others):
+        blocks = " or ".join(map(str, (vpc, *others)))
+        yield refused(
+            subnet.at("cidr"), subnet.cidr, allowed=f"a block inside {blocks}", fix="correct one of the blocks"
+        )
 
 
 @rule("HF216", severity="warning", title="The VPC's block is private", each=Network, source="RFC 1918, RFC 6598")

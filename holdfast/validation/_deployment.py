@@ -7,8 +7,11 @@ CloudFormation templates. ``None`` says that something is not there, ``UNRESOLVE
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 from holdfast.validation._account_facts import AccountFacts
+from holdfast.validation._app import App
 from holdfast.validation._groups import InstanceGroup, RestrictedGroup, RestrictedLustre
 from holdfast.validation._item import Item
 from holdfast.validation._surroundings import (
@@ -136,6 +139,8 @@ class EnvironmentFile(Item):
     grafana: bool = False
     alarms: bool = True
     alarm_emails: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What is written, as it was read."""
     existing: Existing | None = None
     """What it uses that is there already."""
 
@@ -156,7 +161,13 @@ class Deployment(Item):
     log_groups: tuple[LogGroup, ...] = ()
     alarm_names: frozenset[str] = frozenset()
     """Alarms that the source makes."""
+    others: tuple[Item, ...] = ()
+    """What the source holds beside all that; each is judged by itself."""
     file: EnvironmentFile | None = None
     """None: the source is no environment file."""
+    app: App | None = None
+    """None: the source is no template."""
+    today: date | None = None
+    """The day that versions are judged by. None: that of the facts."""
     facts: AccountFacts | None = None
     """What the account says. None: it is not to be asked; UNRESOLVED: it could not be."""

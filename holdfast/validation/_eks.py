@@ -49,25 +49,26 @@ def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken
 
 @rule(
     "HF306",
-    title="Nodes' roles have an access entry of type HYPERPOD_LINUX",
+    title="Nodes' roles have no access entry of another type than HYPERPOD_LINUX",
     each=Eks,
-    source="EKS API reference, CreateAccessEntry; aws_eks_v2.AccessEntryType",
+    source="SageMaker API reference, ClusterMetadata (EksRoleAccessEntries); EKS API reference, CreateAccessEntry",
 )
 def access_entry(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     """
-    Without one, nodes boot and never join.
+    HyperPod makes the entry of each group's role itself ("created by HyperPod on your behalf"), and takes one of type
+    HYPERPOD_LINUX that is there. A principal has one entry, so with one of another type nodes boot and never join.
     """
     if eks.control_plane is None:
         return
-    admitted = {entry.principal for entry in eks.control_plane.access_entries if entry.type == "HYPERPOD_LINUX"}
     roles = {group.role.id for group in groups_of(deployment.cluster) if group.role is not None}
-    if roles - admitted:
-        yield refused(
-            eks.control_plane.at("access_entries"),
-            f"no entry of type HYPERPOD_LINUX for {', '.join(sorted(roles - admitted))}",
-            allowed="one for the execution role of every group",
-            fix="add an access entry of type HYPERPOD_LINUX",
-        )
+    for entry in eks.control_plane.access_entries:
+        if entry.principal in roles and entry.type != "HYPERPOD_LINUX":
+            yield refused(
+                entry.at("type"),
+                f"{entry.type} for {entry.principal}, the role of HyperPod's nodes",
+                allowed="HYPERPOD_LINUX, or no entry of your own",
+                fix="write Type: HYPERPOD_LINUX, or remove the entry",
+            )
 
 
 @rule(

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.config import mode_of
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._settings import Settings
+from holdfast.validation._shell import shell_mistake
 from holdfast.validation._surroundings import Lifecycle, Script
 
 HOOKS = {"custom": "on_create", "extension": "on_init_complete"}
@@ -92,10 +93,21 @@ def _existing(there: Settings) -> Lifecycle:
 
 
 def _scripts(lifecycle: Settings, names: Sequence[str], folder: Path) -> list[Script]:
+    texts = [None if _leads_out(name) else _text(folder / name) for name in names]
     return [
-        Script(path=f"{lifecycle.at('scripts')}.{index}", name=name, text=_text(folder / name))
-        for index, name in enumerate(names)
+        Script(
+            path=f"{lifecycle.at('scripts')}.{index}",
+            name=name,
+            text="#!/bin/sh\n" if _leads_out(name) else text,
+            mistake=None if text is None else shell_mistake(text),
+        )
+        for index, (name, text) in enumerate(zip(names, texts, strict=True))
     ]
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a path is not below the folder; then the file is not looked at, and another rule says so."""
+    return name.startswith("/") or ".." in name.split("/")
 
 
 def _text(path: Path) -> str | None:

@@ -63,6 +63,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
         grafana=observability.says("grafana"),
         alarms=observability.alarms,
         alarm_emails=observability.alarm_emails,
+        data=file.written,
         existing=existing_things(file),
     )
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import yaml
 
-from holdfast.validation import _template
 from holdfast.validation._finding import Finding
-from holdfast.validation._rule import judge
 from holdfast.validation.environment import check
+from holdfast.validation.templates._judge import check_template
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "findings" / "examples"
 
@@ -36,7 +35,7 @@ class Example:
 
     @property
     def is_template(self) -> bool:
-        return self.base.endswith(".json")
+        return ".template." in self.base
 
 
 def example(code: str) -> Example | None:
@@ -55,8 +54,8 @@ def findings_of(each: Example, *, folder: Path) -> list[Finding]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())
     if each.is_template:
-        path.write_text(json.dumps(changed(json.loads((EXAMPLES / each.base).read_text()), each.changes)))
-        return [finding for deployment in _template.deployments(path) for finding in judge(deployment)]
+        path.write_text(each.text or json.dumps(changed(json.loads((EXAMPLES / each.base).read_text()), each.changes)))
+        return check_template(path).findings
     good = yaml.safe_load((EXAMPLES / each.base).read_text())
     path.write_text(each.text or yaml.safe_dump(changed(good, each.changes), sort_keys=False))
     return [finding for finding in check(path).findings if not finding.code.startswith("HF9")]

@@ -15,7 +15,7 @@ declare(
     source=OURS,
     explanation="""
     An environment file is one YAML document in UTF-8 whose top is a mapping. Nothing else in it can be judged before
-    that is so. For a template the same holds with JSON, and it has to have a resource of type AWS::SageMaker::Cluster.
+    that is so. For a template the same holds, in JSON too, and it has to have resources.
     """,
 )
 declare(
@@ -50,7 +50,8 @@ declare(
     source=OURS,
     explanation="""
     YAML lets a later key overwrite an earlier one in silence, and lets aliases and merge keys hide where a value
-    comes from. All of them are refused.
+    comes from. All of them are refused. In a template a key that stands twice has "an undefined behavior"
+    (CloudFormation user guide, template format).
     """,
 )
 declare(
@@ -86,6 +87,37 @@ declare(
     explanation="""
     `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
     it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    """,
+)
+declare(
+    "HF020",
+    title="A template is written as CloudFormation reads it",
+    source="CloudFormation user guide, template format, template sections, quotas",
+    explanation="""
+    CloudFormation takes YAML 1.1 without aliases, merge keys and the tags !!binary, !!omap, !!pairs, !!set and
+    !!timestamp, and no short tag but those of its own functions. A template has the sections of the user guide, and
+    each resource a type and the attributes of a resource. It has at most 1 MB, 500 resources, and 200 parameters,
+    mappings and outputs.
+    """,
+)
+declare(
+    "HF021",
+    title="Conditions are there, and none leads to itself",
+    source="CloudFormation template reference, condition functions",
+    explanation="""
+    A resource, an output or `Fn::If` names a condition of the same template, and what a condition compares may lead
+    to other conditions, but not back to itself. CloudFormation refuses the template otherwise.
+    """,
+)
+declare(
+    "HF022",
+    severity="not-checked",
+    title="All of a template can be read",
+    source=OURS,
+    explanation="""
+    What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
+    is not seen here, and is said to be not checked, once for each cause. Where the parameters that conditions ask for
+    can be chosen in more ways than are judged, that is said too.
     """,
 )
 

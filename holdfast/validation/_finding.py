@@ -25,6 +25,8 @@ class Finding:
     """What to do."""
     line: int | None = None
     """Counted from 1. Default: the source has no lines."""
+    cause: str = ""
+    """Why it was not checked, when more than one finding may have the same reason. Default: it stands alone."""
 
     def __str__(self) -> str:
         where = f" {self.path}" if self.path else ""

@@ -68,8 +68,8 @@ class ClusterReader:
         self._values = values
         self.network = NetworkReader(values)
         self.storage = StorageReader(values, self.network, order)
-        self._eks = EksReader(values, self.network, order)
-        self._roles = RoleReader(values)
+        self.control_planes = EksReader(values, self.network, order)
+        self.roles = RoleReader(values)
         self._lifecycle = LifecycleReader(values)
         self._updates = UpdateReader(values)
 
@@ -89,11 +89,11 @@ class ClusterReader:
             restricted_lustre=optional(shared_lustre, _restricted_lustre),
             vpc=optional(properties.get("VpcConfig"), self._vpc),
             slurm=optional(orchestrator.get("Slurm"), _slurm),
-            eks=optional(orchestrator.get("Eks"), lambda node: self._eks.eks(node, resource)),
+            eks=optional(orchestrator.get("Eks"), lambda node: self.control_planes.eks(node, resource)),
             node_recovery=properties.get("NodeRecovery").text(),
             node_provisioning_mode=properties.get("NodeProvisioningMode").text(),
             auto_scaler=_switched(scaling, scaling.get("AutoScalerType").text() or "Karpenter"),
-            role=self._roles.role(properties.get("ClusterRole")),
+            role=self.roles.role(properties.get("ClusterRole")),
             has_role=_is_there(properties.get("ClusterRole")),
             tiered_storage_percent=_switched(tiered, tiered.get("InstanceMemoryAllocationPercentage").integer()),
             tags=properties.get("Tags").mapping("Key", "Value"),
@@ -113,7 +113,7 @@ class ClusterReader:
             "training_plan_arn": node.get("TrainingPlanArn").text(),
             "deep_health_checks": node.get("OnStartDeepHealthChecks").strings(),
             "override_vpc": optional(node.get("OverrideVpcConfig"), self._vpc),
-            "role": self._roles.role(node.get("ExecutionRole")),
+            "role": self.roles.role(node.get("ExecutionRole")),
         }
 
     def _group(self, node: Node) -> InstanceGroup:

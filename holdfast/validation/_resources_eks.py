@@ -87,7 +87,7 @@ class EksReader:
             path=node.path,
             places={"cluster_arn": f"{node.path}.ClusterArn", "control_plane": f"{node.path}.ClusterArn"},
             cluster_arn=None if resource else arn.text(),
-            control_plane=UNRESOLVED if resource is None else self._control_plane(resource, hyperpod),
+            control_plane=UNRESOLVED if resource is None else self.control_plane(resource, hyperpod),
         )
 
     def _cluster_of(self, arn: Node) -> Resource | None:
@@ -102,7 +102,13 @@ class EksReader:
     def _name(self, cluster: Resource) -> Any:
         return self._values.properties(cluster).get("Name").text()
 
-    def _control_plane(self, resource: Resource, hyperpod: Resource) -> EksControlPlane:
+    def control_plane(self, resource: Resource, hyperpod: Resource | None) -> EksControlPlane:
+        """
+        An EKS cluster.
+
+        Args:
+            hyperpod: The HyperPod cluster on it. None: there is none in the templates.
+        """
         names = _NAMES[resource.type]
         settings = self._values.properties(resource).get(*names.holder)
         vpc = settings.get(names.vpc)
@@ -166,7 +172,7 @@ class EksReader:
             return True
         return UNRESOLVED if accounts and (addon not in _SERVICE_ACCOUNTS or UNRESOLVED in accounts) else False
 
-    def _releases(self, cluster: Resource, hyperpod: Resource) -> Any:
+    def _releases(self, cluster: Resource, hyperpod: Resource | None) -> Any:
         found = []
         for resource in self._values.graph.of_type(*_RELEASES):
             # Holdfast's releases name no cluster: they belong to that which their installer is made for.
@@ -179,18 +185,20 @@ class EksReader:
                 found += [resource] if named else []
         if not self._values.graph.complete or any(resource.conditional for resource in found):
             return UNRESOLVED
+        if not found and any(map(_may_install, self._values.graph.resources())):
+            return UNRESOLVED
         return tuple(self._release(each, hyperpod) for each in found)
 
-    def _release(self, resource: Resource, hyperpod: Resource) -> HelmRelease:
+    def _release(self, resource: Resource, hyperpod: Resource | None) -> HelmRelease:
         properties = self._values.properties(resource)
         chart = next((each for each in map(properties.get, ("ChartPath", "Chart", "Release")) if each.present), None)
         name = UNRESOLVED if chart is None else chart.text()
         return HelmRelease(
             path=resource.path,
-            places={"before_cluster": f"{hyperpod.path.removesuffix('.Properties')}.DependsOn"},
+            places={"before_cluster": f"{(hyperpod or resource).path.removesuffix('.Properties')}.DependsOn"},
             chart=name.rpartition("/")[2] if isinstance(name, str) else UNRESOLVED,
             before_cluster=resource in self._order.before(hyperpod)
-            if resource.template is hyperpod.template
+            if hyperpod is not None and resource.template is hyperpod.template
             else UNRESOLVED,
         )
 
@@ -224,6 +232,13 @@ class EksReader:
     def _role_id(self, node: Node) -> Any:
         role = node.resource("AWS::IAM::Role")
         return required(node.text()) if role is None else self._values.graph.identity(role)
+
+
+def _may_install(resource: Resource) -> bool:
+    """Whether a custom resource of somebody else's may be what installs charts, as in AWS's own templates."""
+    own = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
+    words = (resource.type, resource.logical_id, json.dumps(resource.body.get("Properties"), default=repr))
+    return own and any("helm" in word.lower() for word in words)
 
 
 def _configuration(node: Node) -> Any:

@@ -10,10 +10,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.validation._item import UNRESOLVED
+from holdfast.validation.templates._document import Fault
 
 _TEMPLATE_URL = re.compile(r"([0-9a-f]{64})\.json")
 """What ends the URL of a nested stack's template, which the CDK names by its content."""
@@ -37,6 +38,16 @@ class Template:
     """The texts in an asset by name, of its content hash. Default: no asset's files are known."""
     asset: str = ""
     """Its own content hash, when it is the template of a nested stack. Default: it is a stack of its own."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What its parameters are taken to be. Default: only the deployment knows."""
+    parent: tuple[str, str] | None = None
+    """Path of the template, and logical id there, of the stack that it is nested in. Default: its asset tells."""
+    subnets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What else is known of existing subnets by id: ``availability_zone``, ``cidr``. Default: nothing."""
+    faults: Sequence[Fault] = ()
+    """What is wrong with its text."""
+    left_out: frozenset[str] = frozenset()
+    """Resources that stand in it under a condition that does not hold."""
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section that maps names to mappings; empty when it is not there or is something else."""
@@ -143,6 +154,11 @@ class Graph:
         for kind in kinds:
             yield from self._by_type.get(kind, ())
 
+    def resources(self) -> Iterator[Resource]:
+        """All resources, in the order of templates and resources."""
+        for own in self._by_id.values():
+            yield from own.values()
+
     def find(self, template: Template, logical_id: str) -> Resource | None:
         """A resource of a template."""
         return self._by_id[id(template)].get(logical_id)
@@ -171,7 +187,12 @@ class Graph:
         waiting: dict[tuple[str, str], list[Template]] = defaultdict(list)
         for template in self.templates:
             waiting[_folder(template), template.asset].append(template)
-        for stack in self.of_type("AWS::CloudFormation::Stack"):
+        told = {template.parent: template for template in self.templates if template.parent is not None}
+        for stack in self.of_type("AWS::CloudFormation::Stack", "AWS::Serverless::Application"):
+            nested = told.get((stack.template.path, stack.logical_id))
+            if nested is not None:
+                self._parents[id(nested)] = stack
+                continue
             written = json.dumps(stack.body.get("Properties"), default=repr)
             for match in _TEMPLATE_URL.finditer(written):
                 # Stacks with the same content share an asset, and are each read for themselves.
@@ -186,7 +207,8 @@ class Graph:
 
 def _transforms(template: Template) -> set[str]:
     named = template.body.get("Transform", [])
-    return {str(name) for name in (named if isinstance(named, list) else [named])}
+    names = named if isinstance(named, list) else [named]
+    return {str(name.get("Name") if isinstance(name, Mapping) else name) for name in names}
 
 
 def _folder(template: Template) -> str:

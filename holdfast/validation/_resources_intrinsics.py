@@ -1,7 +1,7 @@
 """
 Intrinsic functions: they become plain values, references to resources, or UNRESOLVED.
 
-Never guesses: a parameter has a default, but a deployment may give another value, so it is UNRESOLVED.
+Never guesses: a parameter is UNRESOLVED unless its template says what it is taken to be (``Template.values``).
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_graph import Graph, Reference, Template, Text, partition, url_suffix
+from holdfast.validation.templates._functions import cidr, json_text, length
 
 
 class _Absent:
@@ -81,6 +82,12 @@ class Intrinsics:
                 return self._import(template, argument, depth)
             case "Fn::FindInMap":
                 return self._find_in_map(template, argument, depth)
+            case "Fn::Cidr":
+                return cidr(self.resolve(template, argument, depth))
+            case "Fn::Length":
+                return length(self.resolve(template, argument, depth))
+            case "Fn::ToJsonString":
+                return json_text(self.resolve(template, argument, depth))
             case _:
                 return UNRESOLVED
 
@@ -100,10 +107,11 @@ class Intrinsics:
         if resource is not None:
             return Reference(resource, "Ref")
         parent = self.graph.parent(template)
-        if parent is None:
-            return UNRESOLVED
-        given = parent.body.get("Properties", {}).get("Parameters", {})
-        return self.resolve(parent.template, given[name], depth) if name in given else UNRESOLVED
+        properties = parent.body.get("Properties") if parent else None
+        given = properties.get("Parameters") if isinstance(properties, Mapping) else None
+        if parent is not None and isinstance(given, Mapping) and name in given:
+            return self.resolve(parent.template, given[name], depth)
+        return template.values.get(name, UNRESOLVED)
 
     def _get_att(self, template: Template, argument: Any, depth: int) -> object:
         parts = argument.split(".", 1) if isinstance(argument, str) else argument
@@ -171,12 +179,18 @@ class Intrinsics:
 
     def _find_in_map(self, template: Template, argument: Any, depth: int) -> object:
         keys = self.resolve(template, argument, depth)
-        if not (isinstance(keys, list) and len(keys) == 3 and all(isinstance(key, str) for key in keys)):
+        if not (isinstance(keys, list) and len(keys) in (3, 4)):
+            return UNRESOLVED
+        # The transform AWS::LanguageExtensions takes a default as a fourth.
+        default = (
+            keys[3].get("DefaultValue", UNRESOLVED) if len(keys) == 4 and isinstance(keys[3], dict) else UNRESOLVED
+        )
+        if any(not isinstance(key, str | int) for key in keys[:3]):
             return UNRESOLVED
         found: Any = template.section("Mappings")
-        for key in keys:
+        for key in map(str, keys[:3]):
             if not isinstance(found, Mapping) or key not in found:
-                return UNRESOLVED
+                return default
             found = found[key]
         return found
 

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_graph import Reference, Resource, Text
 from holdfast.validation._resources_values import Node, Values
+from holdfast.validation._shell import shell_mistake
 from holdfast.validation._surroundings import Lifecycle, Script
 
 BUCKET_DEPLOYMENT = "Custom::CDKBucketDeployment"
@@ -66,7 +67,10 @@ class LifecycleReader:
             files |= {name.removeprefix(below): text for name, text in content.items() if name.startswith(below)}
         if not delivered:
             return UNRESOLVED
-        return tuple(Script(path=uri.path, name=name, text=text) for name, text in sorted(files.items()))
+        return tuple(
+            Script(path=uri.path, name=name, text=text, mistake=shell_mistake(text) if name.endswith(".sh") else None)
+            for name, text in sorted(files.items())
+        )
 
     def _content(self, deployment: Resource) -> Mapping[str, str] | None:
         keys = self._values.properties(deployment).get("SourceObjectKeys").items()

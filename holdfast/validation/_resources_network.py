@@ -32,7 +32,7 @@ class NetworkReader:
         return VpcConfig(
             path=holder.path,
             places={"subnets": subnets.path, "security_groups": security_groups.path},
-            subnets=_each(subnets, self._subnet),
+            subnets=_each(subnets, self.subnet),
             security_groups=_each(security_groups, self._security_group),
         )
 
@@ -52,32 +52,39 @@ class NetworkReader:
             path=vpc.path,
             places={"cidr": f"{vpc.path}.CidrBlock", "nat": subnets.path, "s3_gateway": subnets.path},
             cidr=_block(properties.get("CidrBlock")),
+            secondary_cidrs=self._secondary_blocks(vpc),
             nat=_all([self._leads_to(subnet, "NatGatewayId") for subnet in own]),
             s3_gateway=_all([self._reaches_s3(subnet) for subnet in own]),
             interface_endpoints=self._interface_endpoints(vpc),
         )
 
-    def _subnet(self, node: Node) -> Subnet:
+    def subnet(self, node: Node) -> Subnet:
+        """The subnet of a property that holds its id."""
         resource = node.resource("AWS::EC2::Subnet")
         if resource is None:
             text = required(node.text())
             key = node.token if text is UNRESOLVED else str(text)
             if key not in self._subnets:
+                known = self._values.existing_subnet(text)
                 self._subnets[key] = Subnet(
-                    path=node.path, id=text, availability_zone=UNRESOLVED, cidr=UNRESOLVED, public=UNRESOLVED
+                    path=node.path,
+                    id=text,
+                    availability_zone=known.get("availability_zone", UNRESOLVED),
+                    cidr=known.get("cidr", UNRESOLVED),
+                    public=UNRESOLVED,
                 )
             return self._subnets[key]
         if resource not in self._subnets:
             properties = self._values.properties(resource)
-            zone = properties.get("AvailabilityZone")
+            zone, zone_id = properties.get("AvailabilityZone"), properties.get("AvailabilityZoneId")
             self._subnets[resource] = Subnet(
                 path=resource.path,
                 places={
-                    "availability_zone": zone.path,
+                    "availability_zone": zone_id.path if zone_id.present else zone.path,
                     "cidr": f"{resource.path}.CidrBlock",
                 },
                 id=self._values.graph.identity(resource),
-                availability_zone=zone.text() if not properties.get("AvailabilityZoneId").present else UNRESOLVED,
+                availability_zone=UNRESOLVED if zone_id.present else zone.text(),
                 cidr=_block(properties.get("CidrBlock")),
                 public=self._leads_to(resource, "GatewayId"),
             )
@@ -183,6 +190,39 @@ class NetworkReader:
                 return True
             sure = sure and endpoints.complete and UNRESOLVED not in services
         return False if sure else UNRESOLVED
+
+    def bare(self, vpc: Resource, *, unknown: str) -> Network:
+        """
+        A VPC in which nobody says where nodes are.
+
+        Args:
+            unknown: The place that is told for what depends on nodes.
+        """
+        block = self._values.properties(vpc).get("CidrBlock")
+        return Network(
+            path=vpc.path,
+            places={"cidr": f"{vpc.path}.CidrBlock", "nat": unknown, "s3_gateway": unknown},
+            cidr=_block(block),
+            secondary_cidrs=self._secondary_blocks(vpc),
+            nat=UNRESOLVED,
+            s3_gateway=UNRESOLVED,
+            interface_endpoints=self._interface_endpoints(vpc),
+        )
+
+    def subnets_of(self, vpc: Resource) -> list[Subnet]:
+        """The subnets that are surely in a VPC."""
+        return [
+            self.subnet(self._values.itself(each))
+            for each in self._values.linked(["AWS::EC2::Subnet"], ["VpcId"], vpc).found
+        ]
+
+    def _secondary_blocks(self, vpc: Resource) -> Any:
+        """Blocks that the VPC has beside its first, when it is known which."""
+        added = self._values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc)
+        written = [self._values.properties(each).get("CidrBlock") for each in added.found]
+        blocks = [_block(each) for each in written if each.present]
+        sure = added.complete and self._values.graph.complete and UNRESOLVED not in blocks
+        return tuple(blocks) if sure and len(blocks) == len(written) else UNRESOLVED
 
     def _interface_endpoints(self, vpc: Resource) -> Any:
         endpoints = self._values.linked(["AWS::EC2::VPCEndpoint"], ["VpcId"], vpc)

@@ -34,18 +34,18 @@ class Order:
         return one in self.before(other) or other in self.before(one)
 
     def _needs(self, resource: Resource) -> Iterator[Resource]:
-        names = {*resource.depends_on, *_named(resource.body.get("Properties"))}
+        names = {*resource.depends_on, *named(resource.body.get("Properties"))}
         for name in names:
             found = self._graph.find(resource.template, name)
             if found is not None:
                 yield found
 
 
-def _named(value: object) -> Iterator[str]:
+def named(value: object) -> Iterator[str]:
     """The logical ids that functions inside a value name."""
     if isinstance(value, list):
         for item in value:
-            yield from _named(item)
+            yield from named(item)
     if not isinstance(value, dict):
         return
     for key, item in value.items():
@@ -55,6 +55,6 @@ def _named(value: object) -> Iterator[str]:
             yield item.partition(".")[0] if isinstance(item, str) else str(item[0])
         elif key == "Fn::Sub":
             yield from _SUBSTITUTED.findall(json.dumps(item, default=repr))
-            yield from _named(item)
+            yield from named(item)
         else:
-            yield from _named(item)
+            yield from named(item)

@@ -1,5 +1,6 @@
 """File systems of templates: FSx for Lustre with its links to S3, FSx for OpenZFS, and where groups mount them."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -61,14 +62,27 @@ class StorageReader:
 
         Both are UNRESOLVED when it cannot be known of which type one is.
         """
-        lustre: list[LustreFileSystem] = []
-        openzfs: list[OpenZfsFileSystem] = []
+        chosen: list[Resource] = []
         mounted = {each: self._mounted(each) for each in self._values.graph.of_type("AWS::SageMaker::Cluster")}
         others = set().union(*(found for each, found in mounted.items() if each is not cluster))
         for resource in self._values.graph.of_type(FILE_SYSTEM):
             beside = resource.template is cluster.template and resource not in others
             if resource not in mounted[cluster] and not beside:
                 continue
+            chosen.append(resource)
+        lustre, openzfs = self.all_file_systems(chosen)
+        if lustre is UNRESOLVED:
+            return UNRESOLVED, UNRESOLVED
+        if not self._values.graph.complete:
+            return UNRESOLVED, UNRESOLVED
+        strangers = {name.token: name.path for name in self._mounted_names(cluster, LUSTRE) if _is_strange(name)}
+        return (*lustre, *map(_unknown_lustre, strangers.values())), openzfs
+
+    def all_file_systems(self, resources: Iterable[Resource]) -> tuple[Any, Any]:
+        """Lustre and OpenZFS file systems of resources; both UNRESOLVED when it is not known of which type one is."""
+        lustre: list[LustreFileSystem] = []
+        openzfs: list[OpenZfsFileSystem] = []
+        for resource in resources:
             kind = self._values.properties(resource).get("FileSystemType").text()
             if kind == "LUSTRE":
                 lustre.append(self._lustre(resource))
@@ -76,10 +90,7 @@ class StorageReader:
                 openzfs.append(self._openzfs(resource))
             elif kind is UNRESOLVED:
                 return UNRESOLVED, UNRESOLVED
-        if not self._values.graph.complete:
-            return UNRESOLVED, UNRESOLVED
-        strangers = {name.token: name.path for name in self._mounted_names(cluster, LUSTRE) if _is_strange(name)}
-        return (*lustre, *map(_unknown_lustre, strangers.values())), tuple(openzfs)
+        return tuple(lustre), tuple(openzfs)
 
     def _mounted(self, cluster: Resource) -> set[Resource]:
         names = (*self._mounted_names(cluster, LUSTRE), *self._mounted_names(cluster, OPENZFS))

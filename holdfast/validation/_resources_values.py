@@ -62,6 +62,15 @@ class Values:
         """The properties of a resource."""
         return Node(self._intrinsics, resource.template, resource.body.get("Properties", {}), resource.path)
 
+    def itself(self, resource: Resource) -> "Node":
+        """A reference to a resource, as another one would write it."""
+        return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
+
+    def existing_subnet(self, subnet_id: object) -> Mapping[str, str]:
+        """What whoever gave the templates knows of a subnet that is there."""
+        found = (each.subnets.get(subnet_id) for each in self.graph.templates if isinstance(subnet_id, str))
+        return next((each for each in found if each is not None), {})
+
     def linked(self, kinds: Sequence[str], property_path: Sequence[str], target: Resource) -> "Linked":
         """The resources that say in a property, or in an entry of that list, that they belong to another."""
         found, doubtful = [], []
@@ -143,7 +152,9 @@ class Node:
         if not self.present:
             return None
         value = self.name()
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, bool):
+            return "true" if value else "false"  # as CloudFormation writes it where a text is wanted
+        if isinstance(value, int | float):
             return str(value)
         return value if isinstance(value, str) else UNRESOLVED
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._finding import Finding, Severity, worst_first
 from holdfast.validation._item import Item, Missing, UnresolvedError
@@ -54,12 +55,15 @@ class Rule:
     """Whether an environment file may accept it with a reason."""
     explanation: str
     """Paragraphs for its page."""
-    kind: type[Item] | None = None
+    kind: type[Item] | tuple[type[Item], ...] | None = None
     """What it judges. Default: nothing, whoever reads the source or the account finds it."""
     judge: Judge[Any] | None = None
 
 
 _RULES: dict[str, Rule] = {}
+
+BY_SCHEMA = frozenset({"HF050", "HF051", "HF052"})
+"""Codes of rules that know nothing of a property but its schema."""
 
 
 def rules() -> Mapping[str, Rule]:
@@ -72,19 +76,19 @@ def rule(
     *,
     title: str,
     source: str,
-    each: type[I],
+    each: type[I] | tuple[type[Item], ...],
     severity: Severity = "error",
     suppressible: bool | None = None,
-) -> Callable[[Judge[I]], Judge[I]]:
+) -> Callable[[Judge[Any]], Judge[Any]]:
     """
     Register a function as the rule of a code; its docstring is the explanation on the rule's page.
 
     Args:
-        each: The kind of item that it judges, one after the other.
+        each: The kind of item that it judges, one after the other; or several kinds.
         suppressible: Default: warnings are, errors are not.
     """
 
-    def register(judge: Judge[I]) -> Judge[I]:
+    def register(judge: Judge[Any]) -> Judge[Any]:
         _add(
             Rule(
                 code=code,
@@ -129,7 +133,7 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
         errors_only: Ask no rule whose findings forbid nothing. Default: False.
     """
     parts = list(deployment.walk())
-    parts_of: dict[type[Item], list[Item | Missing]] = {}
+    parts_of: dict[object, list[Item | Missing]] = {}
     found: list[Finding] = []
     for each in _RULES.values():
         if each.judge is None or each.kind is None or (errors_only and each.severity != "error"):
@@ -139,12 +143,23 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
         for part in parts_of[each.kind]:
             if isinstance(part, Missing):
                 found.append(not_checked(each.code, part.path))
+            elif isinstance(part, App):
+                # Clusters of one app share it, and what is found in it is the same for all.
+                if each.code not in part.memo:
+                    part.memo[each.code] = _judge_one(each, part, deployment)
+                found += part.memo[each.code]
             else:
                 found += _judge_one(each, part, deployment)
-    return worst_first(dict.fromkeys(found))
+    return worst_first(dict.fromkeys(_told_best(found)))
 
 
-def _may_be(part: Item | Missing, kind: type[Item]) -> bool:
+def _told_best(found: list[Finding]) -> list[Finding]:
+    """Without what the registry schemas say of a value that a rule about it says more of."""
+    told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
+    return [finding for finding in found if finding.code not in BY_SCHEMA or finding.path not in told]
+
+
+def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> bool:
     kinds = part.kinds if isinstance(part, Missing) else (type(part),)
     return any(issubclass(each, kind) for each in kinds)
 
@@ -159,6 +174,7 @@ def not_checked(code: str, path: str) -> Finding:
         path=path,
         message=f"{_RULES[code].title}: not checked, {why}",
         fix="run it with credentials of the account" if account else "make sure that it holds",
+        cause=why if account else f"{path or 'a value'} is not known before deployment",
     )
 
 

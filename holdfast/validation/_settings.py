@@ -40,6 +40,11 @@ class Settings:
         """Whether it is no mapping, or is in something that is none: then nothing of it is known."""
         return self._data is None
 
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """What is written; empty when it is no mapping."""
+        return self._data or {}
+
     def at(self, name: str) -> str:
         """The path of one of its settings."""
         return dotted((*self._location, name))

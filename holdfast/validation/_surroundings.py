@@ -58,6 +58,8 @@ class Network(Item):
 
     cidr: str | None
     """None: of an existing VPC, and not told."""
+    secondary_cidrs: tuple[str, ...] = ()
+    """Blocks that the VPC has beside its first."""
     nat: bool
     """Whether the nodes' subnets route to a NAT gateway."""
     s3_gateway: bool
@@ -106,6 +108,8 @@ class Script(Item):
     """Relative to the source URI."""
     text: str | None
     """None: there is no such file."""
+    mistake: str | None = None
+    """What bash does not understand in it, where somebody asked bash."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_cluster import CLUSTER, ClusterReader
 from holdfast.validation._resources_graph import Graph, Resource, Template
+from holdfast.validation._resources_order import Order
 from holdfast.validation._resources_updates import UpdateReader
 from holdfast.validation._resources_values import Values
 from holdfast.validation._surroundings import LogGroup
@@ -61,10 +63,11 @@ def _deployments(templates: Sequence[Template], *, of: Sequence[Template]) -> li
     values = Values(Graph(templates))
     reader = ClusterReader(values)
     clusters = [resource for resource in values.graph.of_type(CLUSTER) if resource.template in of]
-    return [_deployment(resource, values, reader) for resource in clusters]
+    app = app_of(values)
+    return [_deployment(resource, values, reader, app) for resource in clusters]
 
 
-def _deployment(resource: Resource, values: Values, reader: ClusterReader) -> Deployment:
+def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: App) -> Deployment:
     subnets = values.properties(resource).get("VpcConfig", "Subnets")
     cluster = reader.cluster(resource)  # first, so that what is shared is told where the cluster names it
     lustre, openzfs = reader.storage.file_systems(resource)
@@ -78,13 +81,20 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader) -> De
         lustre_file_systems=lustre,
         openzfs_file_systems=openzfs,
         log_groups=tuple(
-            _log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
+            log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
         ),
         alarm_names=UpdateReader(values).alarm_names(),
+        app=app,
     )
 
 
-def _log_group(resource: Resource, values: Values) -> LogGroup:
+def app_of(values: Values) -> App:
+    """The app whose templates these are, as one thing to judge."""
+    return App(path="", values=values, order=Order(values.graph))
+
+
+def log_group(resource: Resource, values: Values) -> LogGroup:
+    """A log group of a template."""
     properties = values.properties(resource)
     name = properties.get("LogGroupName")
     return LogGroup(

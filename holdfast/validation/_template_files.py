@@ -1,4 +1,9 @@
-"""Templates on disk: a file, or a cloud assembly of the CDK with nested stacks and the files of its assets."""
+"""
+Templates on disk: a file with the nested stacks that lie beside it, or a cloud assembly of the CDK with its assets.
+
+A nested stack is read when its ``TemplateURL`` is a path, as ``aws cloudformation package`` takes
+it, or names an asset.
+"""
 
 import functools
 import json
@@ -7,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.validation._resources_graph import Template
+from holdfast.validation.templates._loops import unrolled
+from holdfast.validation.templates._read import no_resources, read_text
 
+_STACKS = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
+"""Nested stacks, and the property that says where their template is."""
+_DEEPEST = 10
 _NESTED = ".nested.template.json"
 _LARGEST_SCRIPT = 1 << 20
 """Bytes. What is larger is no lifecycle script; its name counts, its text does not."""
@@ -18,12 +28,15 @@ def read_templates(path: Path) -> list[Template]:
     The templates of a file, or of a cloud assembly with all its stages.
 
     Raises:
-        ValueError: the path is neither.
+        Unreadable: the file is no template, or one nested in it is none.
+        ValueError: the folder is no assembly.
     """
     if path.is_dir():
         return list(_assembly(path))
     template = read_template(path)
-    return [template, *nested_templates(path, template)]
+    if not template.section("Resources"):
+        raise no_resources(template)
+    return [template, *nested_templates(path, template), *_beside(template, (path.resolve(),))]
 
 
 def read_template(path: Path, *, region: str | None = None, account: str | None = None) -> Template:
@@ -31,14 +44,17 @@ def read_template(path: Path, *, region: str | None = None, account: str | None 
     One template.
 
     Raises:
-        ValueError: the file cannot be read, or is no template in JSON.
+        Unreadable: the file cannot be read, or is no template.
     """
-    body = _json(path)
-    if not isinstance(body.get("Resources"), Mapping):
-        raise ValueError(  # noqa: TRY004 - what the user gave is wrong, not what the caller passed
-            f"{path}: got no template; allowed: a CloudFormation template in JSON, which has Resources"
-        )
-    return Template(body=body, path=str(path), region=region, account=account, files=_Assets(path.parent).texts)
+    read = read_text(path)
+    return Template(
+        body=unrolled(read.body),
+        path=str(path),
+        region=region,
+        account=account,
+        files=_Assets(path.parent).texts,
+        faults=read.faults,
+    )
 
 
 def nested_templates(path: Path, template: Template) -> Iterator[Template]:
@@ -46,13 +62,47 @@ def nested_templates(path: Path, template: Template) -> Iterator[Template]:
     for digest, asset in _Assets(path.parent).places.items():
         if asset.name.endswith(_NESTED) and digest in json.dumps(template.body.get("Resources")):
             yield Template(
-                body=_json(asset),
+                body=read_text(asset).body,
                 path=str(asset),
                 region=template.region,
                 account=template.account,
                 files=template.files,
                 asset=digest,
             )
+
+
+def _beside(template: Template, around: tuple[Path, ...]) -> Iterator[Template]:
+    """The templates of nested stacks whose URL is a path, and those nested in them; none that holds itself."""
+    folder = around[-1].parent
+    for logical_id, resource in template.section("Resources").items():
+        if not isinstance(resource, Mapping) or str(resource.get("Type")) not in _STACKS:
+            continue
+        properties = resource.get("Properties")
+        place = properties.get(_STACKS[resource["Type"]]) if isinstance(properties, Mapping) else None
+        if not isinstance(place, str) or not _is_beside(folder, place):
+            continue
+        path = (folder / place).resolve()
+        if path in around or len(around) > _DEEPEST:
+            continue
+        read = read_text(path)
+        nested = Template(
+            body=unrolled(read.body),
+            path=str(Path(template.path).parent / place),
+            region=template.region,
+            account=template.account,
+            files=template.files,
+            parent=(template.path, logical_id),
+            faults=read.faults,
+        )
+        yield nested
+        yield from _beside(nested, (*around, path))
+
+
+def _is_beside(folder: Path, place: str) -> bool:
+    try:
+        return "://" not in place and (folder / place).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _assembly(folder: Path) -> Iterator[Template]:

@@ -6,6 +6,7 @@ Apart from the package itself, because constructs read that and know no environm
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from holdfast.config import Environment, EnvironmentFileError, Problem
@@ -38,7 +39,12 @@ class Report:
 
 
 def check(
-    path: Path, *, errors_only: bool = False, facts: Facts | None = None, describe: Describe | None = None
+    path: Path,
+    *,
+    errors_only: bool = False,
+    facts: Facts | None = None,
+    describe: Describe | None = None,
+    today: date | None = None,
 ) -> Report:
     """
     Judge an environment file.
@@ -47,6 +53,7 @@ def check(
         errors_only: Leave out what forbids nothing. Default: False, all findings.
         facts: Asks the account. Default: nobody does, and rules about it say "not checked".
         describe: Asks it about the cluster that the file was imported from. Default: nobody does, likewise.
+        today: The day that versions are judged by. Default: that of the facts about them.
     """
     try:
         document = read(path)
@@ -56,6 +63,7 @@ def check(
     problems = parse(document)[1]
     broken = {problem.path for problem in problems}
     deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=path.parent)
+    deployment = deployment.changed(today=today)
     if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
     judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]

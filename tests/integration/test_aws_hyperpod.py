@@ -7,10 +7,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
-
-ROLE_TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 def make_client(aws, service):
@@ -49,7 +48,8 @@ def place(client):
     vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/24", AvailabilityZone="us-west-2a")["Subnet"]["SubnetId"]
     group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
-    role = client("iam").create_role(RoleName="nodes", AssumeRolePolicyDocument=ROLE_TRUST)["Role"]["Arn"]
+    role = service_role(client("iam"), "nodes")
+    ready_network(ec2, vpc=vpc, group=group)
     s3 = client("s3")
     s3.create_bucket(Bucket="sagemaker-lifecycle", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="sagemaker-lifecycle", Key="lifecycle/abc/on_create.sh", Body=b"#!/bin/sh\n")

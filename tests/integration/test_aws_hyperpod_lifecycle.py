@@ -1,15 +1,13 @@
 """The lifecycle of groups in the SageMaker API: three modes, told back as given, and the guide's messages in words."""
 
-import json
-
 import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 URI = "s3://sagemaker-lifecycle/abc"
 CUSTOM = {"SourceS3Uri": URI, "OnCreate": "on_create.sh"}
 EXTENSION = {"SourceS3Uri": URI, "OnInitComplete": "on_init_complete.sh"}
@@ -42,7 +40,8 @@ def place(client):
     vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/24", AvailabilityZone="us-west-2a")["Subnet"]["SubnetId"]
     group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
-    role = client("iam").create_role(RoleName="nodes", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    role = service_role(client("iam"), "nodes")
+    ready_network(ec2, vpc=vpc, group=group)
     s3.create_bucket(Bucket="sagemaker-lifecycle", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     for name in ("on_create.sh", "on_init_complete.sh"):
         s3.put_object(Bucket="sagemaker-lifecycle", Key=f"abc/{name}", Body=b"#!/bin/sh\n")

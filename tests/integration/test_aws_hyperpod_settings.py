@@ -6,10 +6,10 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 LIFECYCLE = {"SourceS3Uri": "s3://sagemaker-lifecycle/abc", "OnCreate": "on_create.sh"}
 BATCH = {"RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 1}}}
 
@@ -45,7 +45,8 @@ def place(client):
         for number, zone in enumerate("ab")
     ]
     group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
-    role = client("iam").create_role(RoleName="nodes", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    role = service_role(client("iam"), "nodes")
+    ready_network(ec2, vpc=vpc, group=group)
     s3 = client("s3")
     s3.create_bucket(Bucket="sagemaker-lifecycle", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="sagemaker-lifecycle", Key="abc/on_create.sh", Body=b"#!/bin/sh\n")

@@ -15,8 +15,8 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from footing import service_role
 
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 ENFORCE_SSL = json.dumps(
     {
         "Version": "2012-10-17",
@@ -65,7 +65,7 @@ class Cloud:
             client.close()
         self.clients = {}
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=60)
         self.errors = errors
         return self.process.returncode
 
@@ -113,7 +113,7 @@ def fill(cloud):
     s3.put_bucket_policy(Bucket="data", Policy=ENFORCE_SSL)
     vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/24")["Subnet"]["SubnetId"]
-    role = cloud["iam"].create_role(RoleName="nodes", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    role = service_role(cloud["iam"], "nodes")
     key = kms.create_key()["KeyMetadata"]["KeyId"]
     secret = kms.encrypt(KeyId=key, Plaintext=b"secret")["CiphertextBlob"]
     rsa = kms.create_key(KeySpec="RSA_2048", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]

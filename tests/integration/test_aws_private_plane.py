@@ -7,6 +7,7 @@ import urllib.request
 
 import boto3
 import pytest
+from footing import service_role
 
 from holdfast.localcloud.aws import serve
 
@@ -29,7 +30,7 @@ def sagemaker(aws):
     iam = boto3.client("iam", **arguments)
     role = "arn:aws:iam::123456789012:role/nodes"
     if not iam.list_roles()["Roles"]:
-        iam.create_role(RoleName="nodes", AssumeRolePolicyDocument='{"Version": "2012-10-17", "Statement": []}')
+        service_role(iam, "nodes")
     group = {"InstanceGroupName": "g", "InstanceType": "ml.m5.xlarge", "InstanceCount": 2, "ExecutionRole": role}
     client.group = group
     client.arn = client.create_cluster(ClusterName="lab", InstanceGroups=[group])["ClusterArn"]
@@ -183,3 +184,18 @@ def test_reports_that_make_no_sense_are_refused(aws, sagemaker, body):
 
     assert caught.value.code in (400, 404)
     caught.value.close()
+
+
+def test_a_report_from_before_new_software_was_asked_for_does_not_end_the_update(aws, sagemaker):
+    all_running(aws, sagemaker)
+    sagemaker.update_cluster_software(
+        ClusterName="lab", InstanceGroups=[{"InstanceGroupName": "g", "ImageReleaseVersion": "2.0.0"}]
+    )
+    before = [name for name, _ in nodes(sagemaker)]
+
+    post(aws, cluster_arn=sagemaker.arn, cluster_status="InService")
+    assert status(sagemaker)[0] == "Updating"
+
+    new = [{"instance_id": f"i-new{name}", "replaces": name, "status": "Running"} for name in before]
+    post(aws, cluster_arn=sagemaker.arn, nodes=new, cluster_status="InService")
+    assert status(sagemaker)[0] == "InService"

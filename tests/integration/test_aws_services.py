@@ -7,10 +7,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from footing import service_role
 
 from holdfast.localcloud.aws import serve
-
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 class Cloud:
@@ -58,7 +57,7 @@ def eks(cloud):
         ]
         for number, zone in enumerate("ab")
     ]
-    role = cloud("iam").create_role(RoleName="lab", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    role = service_role(cloud("iam"), "lab")
     settings = {"name": "lab", "roleArn": role, "resourcesVpcConfig": {"subnetIds": subnets}}
     first = cloud("eks").create_cluster(**settings)["cluster"]["status"]
     cloud("eks").get_waiter("cluster_active").wait(name="lab", WaiterConfig={"Delay": 0.05})
@@ -150,6 +149,7 @@ def test_the_key_of_a_log_group_can_be_changed(cloud):
 
 def test_releases_of_stacks_are_told(cloud):
     release = {
+        "ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:helm",
         "Release": "device-plugin",
         "Namespace": "kube-system",
         "Archive": {"Bucket": "charts", "Key": "a.tar.gz"},

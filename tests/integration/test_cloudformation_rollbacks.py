@@ -6,11 +6,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from footing import RIGHTS, TRUST, ready_network
 
 from holdfast.localcloud.aws import serve
 
 REGION = "us-west-2"
-TRUST = {"Version": "2012-10-17", "Statement": []}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -85,7 +85,12 @@ def place(cloud):
     """A network, a role, a lifecycle script and an EKS cluster made by a stack of their own, shared through exports."""
     resources = {
         "Vpc": resource("AWS::EC2::VPC", CidrBlock="10.1.0.0/16"),
-        "Role": resource("AWS::IAM::Role", RoleName="nodes", AssumeRolePolicyDocument=TRUST),
+        "Role": resource(
+            "AWS::IAM::Role",
+            RoleName="nodes",
+            AssumeRolePolicyDocument=TRUST,
+            Policies=[{"PolicyName": "nodes", "PolicyDocument": RIGHTS}],
+        ),
         "Group": resource("AWS::EC2::SecurityGroup", GroupDescription="g", VpcId=ref("Vpc")),
         "Bucket": resource("AWS::S3::Bucket", BucketName="sagemaker-lifecycle"),
         **{
@@ -118,6 +123,9 @@ def place(cloud):
     }
     assert cloud.deploy("create", "place", resources, outputs) == "CREATE_COMPLETE"
     cloud.client("s3").put_object(Bucket="sagemaker-lifecycle", Key="abc/on_create.sh", Body=b"#!/bin/sh\n")
+    ready_network(
+        cloud.client("ec2"), vpc=cloud.physical("place", "Vpc"), group=cloud.physical("place", "Group"), region=REGION
+    )
 
 
 def exported(name: str) -> dict[str, str]:

@@ -7,14 +7,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from footing import RIGHTS, TRUST
 
 from holdfast.localcloud.aws import serve
 
 REGION = "us-west-2"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Principal": {"Service": "x.amazonaws.com"}, "Action": "sts:AssumeRole"}],
-}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -30,7 +27,11 @@ def resource(kind: str, needs: list[str] | None = None, **properties: Any) -> di
 
 
 def role() -> dict[str, Any]:
-    return resource("AWS::IAM::Role", AssumeRolePolicyDocument=TRUST)
+    return resource(
+        "AWS::IAM::Role",
+        AssumeRolePolicyDocument=TRUST,
+        Policies=[{"PolicyName": "nodes", "PolicyDocument": RIGHTS}],
+    )
 
 
 NETWORK = {

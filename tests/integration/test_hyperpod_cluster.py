@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane, controller_node
@@ -26,10 +27,6 @@ echo '{"version":1,"time_ns":'$(date +%s%N)",$event}" >> /var/log/holdfast/event
 touch /etc/created
 """
 BROKEN = "#!/bin/bash\necho preparing\necho 'no such user: trainer' >&2\nexit 3\n"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}],
-}
 BUCKET = "sagemaker-lab"
 
 
@@ -84,8 +81,8 @@ class Lab:
         vpc = self.ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
         self.subnet = self.ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/20")["Subnet"]["SubnetId"]
         self.security_group = self.ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
-        role = self.iam.create_role(RoleName="lab", AssumeRolePolicyDocument=json.dumps(TRUST))
-        self.role = role["Role"]["Arn"]
+        self.role = service_role(self.iam, "lab")
+        ready_network(self.ec2, vpc=vpc, group=self.security_group)
         self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
         self.s3.put_object(Bucket=BUCKET, Key="lifecycle/good/on_create.sh", Body=ON_CREATE.encode())
         self.s3.put_object(Bucket=BUCKET, Key="lifecycle/broken/on_create.sh", Body=BROKEN.encode())

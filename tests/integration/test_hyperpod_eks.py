@@ -1,11 +1,11 @@
 """A cluster on EKS with real nodes: they boot and run their lifecycle scripts, and no Slurm is formed."""
 
-import json
 import threading
 import time
 
 import boto3
 import pytest
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
@@ -49,8 +49,8 @@ class Lab:
             for number, zone in enumerate("ab")
         ]
         group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
-        trust = json.dumps({"Version": "2012-10-17", "Statement": []})
-        self.role = self.client("iam").create_role(RoleName="lab", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+        self.role = service_role(self.client("iam"), "lab")
+        ready_network(ec2, vpc=vpc, group=group)
         s3.create_bucket(Bucket="sagemaker-lab", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
         s3.put_object(Bucket="sagemaker-lab", Key="good/on_create.sh", Body=ON_CREATE)
         s3.put_object(Bucket="sagemaker-lab", Key="broken/on_create.sh", Body=BROKEN)

@@ -46,10 +46,11 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return outcome
 
 
-def broken(folder: Path, what: str, *, faults: tuple[matrix.Spec, ...] = (), timeout_s: float = 60.0) -> Outcome:
+def broken(folder: Path, what: str, *, faults: tuple[matrix.Spec, ...] = (), until_step: int = 0) -> Outcome:
     environment = {"HOLDFAST_TEST_BREAK": what}
     return run_job(
-        folder, Job(steps=STEPS, program=BROKEN, faults=faults, environment=environment, timeout_s=timeout_s)
+        folder,
+        Job(steps=STEPS, program=BROKEN, faults=faults, environment=environment, until_step=until_step, timeout_s=60.0),
     )
 
 
@@ -105,9 +106,9 @@ def test_ranks_that_are_at_different_steps_end_the_job(tmp_path: Path) -> None:
 
 
 def test_without_the_vote_ranks_at_different_steps_would_train_on(tmp_path: Path) -> None:
-    outcome = broken(tmp_path, "ahead,no-vote", timeout_s=8.0)
+    outcome = broken(tmp_path, "ahead,no-vote", until_step=5)
 
-    assert max(outcome.steps) > 4
+    assert max(outcome.steps, default=0) > 4
 
 
 def test_a_wrong_byte_in_a_copy_changes_nothing(tmp_path: Path, calm: Outcome) -> None:

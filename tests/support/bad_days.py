@@ -16,13 +16,13 @@ from urllib.parse import unquote, urlsplit
 
 import boto3
 from aws_nodes import PYTHONS
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
 from holdfast.localcloud.nodes import Fleet, Node
 
 BUCKET, REGION = "sagemaker-bad-days", "us-west-2"
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 FAQ = "https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-faq-slurm.html#hyperpod-faqs-q1"
 MISSING = (
     "Lifecycle scripts did not run successfully. Ensure the scripts exist in provided S3 path, are accessible, and run "
@@ -154,7 +154,8 @@ class Lab:
             subnets.append(made["Subnet"]["SubnetId"])
         security_group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
         self.network = {"SecurityGroupIds": [security_group], "Subnets": subnets[:1]}
-        self.role = self.client("iam").create_role(RoleName="lab", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+        self.role = service_role(self.client("iam"), "lab")
+        ready_network(ec2, vpc=vpc, group=security_group)
         self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         eks.create_cluster(
             name="lab",

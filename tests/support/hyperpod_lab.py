@@ -1,6 +1,5 @@
 """An embedded AWS with a control plane and real nodes, and what tests of the local HyperPod do with them."""
 
-import json
 import os
 import threading
 import time
@@ -11,13 +10,13 @@ from typing import Any
 
 import boto3
 from aws_nodes import PYTHONS
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
 from holdfast.localcloud.nodes import Fleet, Node
 
 BUCKET, REGION = "sagemaker-lab", "us-west-2"
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
@@ -56,7 +55,8 @@ class HyperPodLab:
         ]
         security_group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
         self.network = {"SecurityGroupIds": [security_group], "Subnets": self.subnets[:1]}
-        self.role = self.client("iam").create_role(RoleName="lab", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+        self.role = service_role(self.client("iam"), "lab")
+        ready_network(ec2, vpc=vpc, group=security_group)
         self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         file_system = fsx.create_file_system(
             FileSystemType="LUSTRE",

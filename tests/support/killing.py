@@ -42,6 +42,8 @@ class Job:
     arguments: tuple[str, ...] = ()
     deadlines: str = ""
     timeout_s: float = 100.0
+    until_step: int = 0
+    """It is killed once any rank has committed this step. Default: 0, it runs to its end."""
     restart_launchers: bool = True
     program: Path = PROGRAM
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +91,7 @@ def run_job(folder: Path, job: Job) -> Outcome:
 
         launchers = [start(node) for node in range(job.nodes)]
         try:
-            codes = _wait(launchers, start, job)
+            codes = _wait(launchers, start, job, folder)
         finally:
             for launcher in launchers:
                 launcher.kill()
@@ -117,7 +119,7 @@ def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
     return {**os.environ, **own, **job.environment}
 
 
-def _wait(launchers: list[subprocess.Popen[bytes]], start: Any, job: Job) -> tuple[int, ...]:
+def _wait(launchers: list[subprocess.Popen[bytes]], start: Any, job: Job, folder: Path) -> tuple[int, ...]:
     end = time.monotonic() + job.timeout_s
     while time.monotonic() < end:
         codes = [launcher.poll() for launcher in launchers]
@@ -128,6 +130,8 @@ def _wait(launchers: list[subprocess.Popen[bytes]], start: Any, job: Job) -> tup
         for node, code in enumerate(codes):
             if code == -signal.SIGKILL and job.restart_launchers:
                 launchers[node] = start(node)
+        if job.until_step and max(_outcome(folder, ()).steps, default=0) >= job.until_step:
+            break
         time.sleep(0.05)
     return tuple(launcher.poll() or -99 for launcher in launchers)
 

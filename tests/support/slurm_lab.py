@@ -1,6 +1,5 @@
 """An embedded AWS and a local HyperPod in this process, with one Slurm cluster and a file system at /fsx."""
 
-import json
 import subprocess
 import threading
 import time
@@ -9,16 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from footing import ready_network, service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.hyperpod import ControlPlane, controller_node
 from holdfast.localcloud.nodes import Fleet
-
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}],
-}
 
 
 def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
@@ -44,7 +39,8 @@ class SlurmLab:
         vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
         subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/20")["Subnet"]["SubnetId"]
         group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
-        role = iam.create_role(RoleName="lab", AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
+        role = service_role(iam, "lab")
+        ready_network(ec2, vpc=vpc, group=group)
         self.client("logs").create_log_group(logGroupName="/holdfast/lab/events")
         file_system = self.client("fsx").create_file_system(
             FileSystemType="LUSTRE",

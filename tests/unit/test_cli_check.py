@@ -12,8 +12,9 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from holdfast.cli._check import _print, check
+from holdfast.cli._check import check
 from holdfast.cli._errors import CommandError
+from holdfast.cli.findings import print_findings
 from holdfast.validation import Finding
 from holdfast.validation._examples import EXAMPLES, changed
 
@@ -49,7 +50,9 @@ def test_a_good_environment_exits_with_zero(folder: Path) -> None:
     code, output = run(environment(folder, {}))
 
     assert code == 0
-    assert output.endswith("demo.yaml: 0 errors, 0 warnings, 5 not checked; docs/findings has a page for each code\n")
+    assert output.endswith(
+        "demo.yaml: 0 errors, 0 warnings, 5 not checked for 1 reason; docs/findings has a page for each code\n"
+    )
 
 
 def test_an_environment_is_found_by_its_name(folder: Path) -> None:
@@ -99,6 +102,8 @@ def test_json_is_a_list_of_findings(folder: Path) -> None:
     assert findings[0] == {
         "code": "HF104",
         "severity": "error",
+        "file": "demo.yaml",
+        "line": 14,
         "path": "cluster.instance_groups.1.name",
         "message": 'got "controller" again, after cluster.instance_groups.0.name; '
         "allowed: a name that no other group has",
@@ -130,22 +135,26 @@ def test_a_template_is_checked_too(folder: Path) -> None:
 
     assert code == 1
     [line] = [line for line in output.splitlines() if "HF403" in line]
-    assert line == ("error HF403 demo.template.json Resources.Cluster.Properties.InstanceGroups.1.SlurmConfig.NodeType")
+    assert line == (
+        "error HF403 demo.template.json:1 Resources.Cluster.Properties.InstanceGroups.1.SlurmConfig.NodeType"
+    )
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"Resources": {}}', '{"Resources": {"A": {"Type": "AWS::SQS::Queue"}}}'])
-def test_what_is_no_template_of_a_cluster_is_refused(text: str, folder: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", '{"Resources": {}}', '{"Resources": []}', "\ufeff", "{\t'a': 1}"])
+def test_what_is_no_template_is_one_finding_and_exits_with_two(text: str, folder: Path) -> None:
     (folder / "demo.template.json").write_text(text)
 
-    with pytest.raises(CommandError):
-        run("demo.template.json")
+    code, output = run("demo.template.json", "--json")
+
+    assert code == 2
+    assert [finding["code"] for finding in json.loads(output)] == ["HF001"]
 
 
 def test_severity_stands_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     finding = Finding(code="HF104", severity="error", path="cluster", message="got two", fix="keep one", line=7)
 
-    _print([finding], path=Path("demo.yaml"), json=False)
+    print_findings([finding], checked=Path("demo.yaml"))
 
     first, *rest = capsys.readouterr().out.splitlines()
     assert "error HF104" in first

@@ -122,14 +122,28 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "instance_count: 4",
             "instance_count: -1",
             "demo.yaml:15: cluster.instance_groups.1.instance_count: got -1; "
-            "allowed: a whole number from 0 to 6758; write instance_count: 4",
+            "allowed: a whole number from 0 to 6758; write instance_count: 0 or more",
             id="count-below-zero",
+        ),
+        pytest.param(
+            "instance_count: 4",
+            "instance_count: 1:30",
+            "demo.yaml:15: cluster.instance_groups.1.instance_count: got 1:30, which YAML reads as 90; "
+            'allowed: numbers of decimal digits; text in quotes; write 90, or "1:30" where text is meant',
+            id="number-of-base-60",
+        ),
+        pytest.param(
+            "instance_count: 4",
+            "instance_count: 010",
+            "demo.yaml:15: cluster.instance_groups.1.instance_count: got 010, which YAML reads as 8; "
+            'allowed: numbers of decimal digits; text in quotes; write 8, or "010" where text is meant',
+            id="number-of-base-8",
         ),
         pytest.param(
             "instance_count: 4",
             "instance_count: 6759",
             "demo.yaml:15: cluster.instance_groups.1.instance_count: got 6759; "
-            "allowed: a whole number from 0 to 6758; write instance_count: 4",
+            "allowed: a whole number from 0 to 6758; write instance_count: 6758 or less",
             id="count-above-the-limit",
         ),
         pytest.param(
@@ -230,13 +244,14 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
         pytest.param(
             "storage:\n",
             "lifecycle: {users: trainer}\nstorage:\n",
-            'demo.yaml:17: lifecycle.users: got "trainer"; allowed: a list of users; write a list users',
+            'demo.yaml:17: lifecycle.users: got "trainer"; allowed: a list of users; '
+            "write users as a list: one line for each, beginning with '- '",
             id="text-for-a-list",
         ),
         pytest.param(
             "storage:\n",
             "lifecycle: {users: [{name: root, uid: 0}]}\nstorage:\n",
-            "demo.yaml:17: lifecycle.users.0.uid: got 0; allowed: a whole number from 1001 to 59999; write uid: 2000",
+            "demo.yaml:17: lifecycle.users.0.uid: got 0; allowed: a whole number from 1001 to 59999; write uid: 1001 or more",
             id="uid-of-root",
         ),
         pytest.param(

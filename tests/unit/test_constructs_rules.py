@@ -377,8 +377,43 @@ def test_what_is_somebody_elses_is_not_checked_and_never_silent(tmp_path: Path) 
         if violation["severity"] == "info"
     }
     assert "HF205" in told["VpcConfig.SecurityGroupIds.0"]
-    assert "HF203" in told["VpcConfig.Subnets.0"]
+    assert "the export Subnet is not known before deployment" in told["VpcConfig.Subnets"]
+    assert "HF203" in told["VpcConfig.Subnets"]
     assert "HF512" in told["InstanceGroups.0.ExecutionRole"]
+
+
+def test_what_an_imported_subnet_was_told_is_known_to_the_rules(tmp_path: Path) -> None:
+    app = new_app(tmp_path)
+    stack = cdk.Stack(app, "Demo", env=ENVIRONMENT)
+    subnet = ec2.Subnet.from_subnet_attributes(
+        stack,
+        "Subnet",
+        subnet_id="subnet-0123456789abcdef0",
+        availability_zone="eu-west-1a",
+        ipv4_cidr_block="10.1.0.0/28",
+    )
+    register_rules(stack, subnets=[subnet])
+    cluster_on(stack, group="sg-0123456789abcdef0", subnet=subnet.subnet_id)
+
+    text = failure(app)
+
+    assert "HF210 VpcConfig.Subnets.0" in text
+    assert "HF209" in errors(text)
+
+
+def test_a_subnet_that_is_known_by_id_alone_is_not_checked_in_one_entry(tmp_path: Path) -> None:
+    app = new_app(tmp_path)
+    stack = cdk.Stack(app, "Demo", env=ENVIRONMENT)
+    subnet = ec2.Subnet.from_subnet_id(stack, "Subnet", "subnet-0123456789abcdef0")
+    register_rules(stack, subnets=[subnet])
+    cluster_on(stack, group="sg-0123456789abcdef0", subnet=subnet.subnet_id)
+    with contextlib.suppress(RuntimeError):  # it has no orchestrator
+        app.synth()
+
+    told = [each["description"] for each in report(tmp_path) if "subnet-0123456789abcdef0" in each["description"]]
+
+    assert len(told) == 1
+    assert {"HF203", "HF209", "HF210"} <= set(re.findall(r"HF\d+", told[0]))
 
 
 def test_without_a_stage_around_it_nothing_is_registered() -> None:

@@ -142,7 +142,7 @@ def test_files_of_the_spec_replace_ours_and_any_bytes_survive():
     )
     _, files = root.root_contents(spec, kept=None)
     (hosts,) = [file for file in files if file["path"] == "/etc/hosts"]
-    assert hosts["content"].encode("latin-1") == content
+    assert hosts["content"] == content
     assert (hosts["mode"], hosts["uid"], hosts["gid"]) == (0o600, 1000, 1000)
 
 

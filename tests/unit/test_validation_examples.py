@@ -11,7 +11,7 @@ from holdfast.validation import Deployment, Finding, Image, Lifecycle, Script, j
 from holdfast.validation._examples import EXAMPLES, Example, example, findings_of
 from holdfast.validation.environment import deployment_in
 
-WITHOUT_FILE = {"HF417", "HF806"}
+WITHOUT_FILE = {"HF417", "HF806", "HF022"}
 """No file can show these: scripts of the legacy mode, and images of another app. They have tests below."""
 
 TOGETHER = {"HF008": {"HF104"}}

@@ -38,7 +38,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "HF302": "Kubernetes.Properties.Version",
         "HF303": "Cni.Properties.AddonVersion",
         "HF305": "ChartHealthMonitoringAgent.Properties",
-        "HF306": "Kubernetes.Properties",
+        "HF306": "Nodes.Properties.Type",
         "HF309": "Cluster.Properties.InstanceGroups.0.KubernetesConfig.Taints",
     },
     "storage-defects": {
@@ -73,6 +73,11 @@ def findings(case: str, change: Change | None = None) -> list[Finding]:
     body = template(case)
     if change is not None:
         change(body["Resources"])
+        for resource in body["Resources"].values():
+            if isinstance(resource, dict) and isinstance(resource.get("DependsOn"), list):
+                resource["DependsOn"] = [name for name in resource["DependsOn"] if name in body["Resources"]]
+        body["Parameters"] = {name: {"Type": "String"} for name in ("SubnetParameter", "VpcParameter", "Parameter")}
+        body["Conditions"] = {"Sometimes": {"Fn::Equals": [{"Ref": "Parameter"}, "yes"]}}
     return judge(deployment(body))
 
 
@@ -211,7 +216,7 @@ def split(case: str, *, moved: str) -> tuple[dict[str, Any], Template]:
     body = template(case)
     names = [name for name, item in body["Resources"].items() if item["Type"].startswith("AWS::EC2::")]
     network = {name: body["Resources"].pop(name) for name in names}
-    body["Resources"]["Cluster"]["DependsOn"] = ["Policy"]
+    body["Resources"]["Cluster"]["DependsOn"] = ["Policy", "Delivery"]
     text = json.dumps(body)
     outputs = {}
     for value in ({"Fn::GetAtt": ["NodesGroup", "GroupId"]}, {"Ref": "NodesSubnet"}):

@@ -4,11 +4,16 @@ import threading
 from typing import Any, Protocol
 
 import boto3
+import botocore.loaders
+import botocore.session
 from botocore.config import Config
 
 DEFAULT_ACCOUNT = "123456789012"
 OWN_ACCESS_KEY = "embedded"
 """By it the front knows requests of the embedded AWS's own services."""
+
+_loader = botocore.loaders.create_loader()
+"""Of service models and endpoints, which it keeps: every session of its own would read them again."""
 
 
 class ClientFactory(Protocol):
@@ -25,7 +30,10 @@ class Clients:
         self._account = account
         self._lock = threading.Lock()
         self._made: dict[str, Any] = {}
+        session = botocore.session.Session()
+        session.register_component("data_loader", _loader)
         self._session = boto3.session.Session(
+            botocore_session=session,
             aws_access_key_id=OWN_ACCESS_KEY,
             aws_secret_access_key="embedded",  # noqa: S106 - nobody checks it
             region_name=region,

@@ -19,6 +19,7 @@ from holdfast.localcloud.aws._eks_access import Access
 from holdfast.localcloud.aws._eks_addons import Addons
 from holdfast.localcloud.aws._eks_network import Network
 from holdfast.localcloud.aws._eks_nodegroups import Nodegroups
+from holdfast.localcloud.aws._eks_nodes import make_log_group
 from holdfast.localcloud.aws._paging import paged
 from holdfast.localcloud.aws._records import Record, Shelf, now
 
@@ -83,7 +84,10 @@ class Eks(Addons, Nodegroups, Access):
         with self._lock:
             self._refuse_taken(name)
             self._clusters.add(name, self._described(name, roleArn, placed, version, tags or {}, settings))
-            return {"cluster": self._shown(name)}
+            made = {"cluster": self._shown(name)}
+        if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
+            make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
+        return made
 
     def describe_cluster(self, *, name: str) -> dict[str, Any]:
         with self._lock:

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws import _eks_errors as errors
+from holdfast.localcloud.aws._clients import ClientFactory
+from holdfast.localcloud.aws._eks_nodes import has_nodes, make_log_group
+from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._paging import paged
 from holdfast.localcloud.aws._records import Record, Shelf, now
 
@@ -46,6 +49,32 @@ NO_INLINE_IDENTITY = {"amazon-sagemaker-hyperpod-training-operator": (1, 2, 1)}
 (awsome-distributed-ai issue 1075)."""
 
 
+ON_EVERY_NODE = frozenset(
+    {
+        "aws-guardduty-agent",
+        "eks-node-monitoring-agent",
+        "eks-pod-identity-agent",
+        "kube-proxy",
+        "prometheus-node-exporter",
+        "vpc-cni",
+    }
+)
+"""Add-ons that are nothing but a DaemonSet: without nodes they want no pod, and so lack none."""
+
+BUILT_ON = {"amazon-sagemaker-hyperpod-training-operator": "cert-manager"}
+"""SageMaker developer guide, sagemaker-eks-operator-install: the certificates of its webhooks are cert-manager's."""
+
+NO_REPLICAS = {
+    "code": "InsufficientNumberOfReplicas",
+    "message": "The add-on is unhealthy because it doesn't have the desired number of replicas.",
+}
+"""As reported in aws/containers-roadmap issue 2328. EKS keeps such an add-on DEGRADED until there are nodes."""
+
+LOG_GROUPS = {"amazon-cloudwatch-observability": ("application", "dataplane", "host", "performance")}
+"""What the agent writes to, under /aws/containerinsights/CLUSTER, and makes where it is missing (CloudWatch user guide,
+Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
+
+
 class Addons:
     """The add-on operations; `Eks` owns the attributes."""
 
@@ -55,7 +84,9 @@ class Addons:
     _active: Callable[[str], Record]
     _arn: Callable[[str, str], str]
     _check_role: Callable[[str], None]
+    _client: ClientFactory
     _update: Callable[[str, dict[str, str]], dict[str, Any]]
+    _has_nodegroup: Callable[[str], bool]
 
     def create_addon(
         self,
@@ -95,6 +126,11 @@ class Addons:
             return {"addon": self._shown_addon(clusterName, addonName)}
 
     def describe_addon(self, *, clusterName: str, addonName: str) -> dict[str, Any]:
+        with self._lock:
+            record = self._addons.get((clusterName, addonName))
+            waiting = not record.busy and not record.leaving and not record.content.get("started")
+        if waiting:
+            self._start(record.content)
         with self._lock:
             return {"addon": self._shown_addon(clusterName, addonName)}
 
@@ -154,11 +190,30 @@ class Addons:
     def _shown_addon(self, cluster: str, name: str) -> dict[str, Any]:
         record = self._addons.get((cluster, name))
         shown = copy.deepcopy(record.content)
+        started = shown.pop("started", False)
         inline = shown.pop("inline", [])
         if inline:
             path = f"{cluster}/a-{_id(cluster, name)[:17]}"
             shown["podIdentityAssociations"] = [self._arn("podidentityassociation", path) for _ in inline]
-        return {**shown, "status": record.status(settled="ACTIVE")}
+        return {**shown, "status": record.status(settled="ACTIVE" if started else "DEGRADED")}
+
+    def _start(self, content: dict[str, Any]) -> None:
+        """Let an add-on's pods run, if what they run on and are built on is there. Called without the lock."""
+        cluster, name = content["clusterName"], content["addonName"]
+        base = BUILT_ON.get(name)
+        missing = base is not None and not self._is_started(cluster, base)
+        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._has_nodegroup(cluster))
+        content["health"] = {"issues": [dict(NO_REPLICAS)] if missing or not there else []}
+        content["started"] = there and not missing
+        if content["started"]:
+            for group in LOG_GROUPS.get(name, ()):
+                make_log_group(self._client, f"/aws/containerinsights/{cluster}/{group}")
+
+    def _is_started(self, cluster: str, name: str) -> bool:
+        try:
+            return bool(self.describe_addon(clusterName=cluster, addonName=name)["addon"]["status"] == "ACTIVE")
+        except ServiceError:
+            return False
 
     def _check_roles(self, identities: list[dict[str, str]] | None, role: str | None) -> None:
         for arn in [*(identity["roleArn"] for identity in identities or []), *([role] if role else [])]:

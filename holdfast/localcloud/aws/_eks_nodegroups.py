@@ -129,6 +129,13 @@ class Nodegroups:
             self._nodegroups.get((clusterName, nodegroupName)).begin("DELETING")
             return {"nodegroup": self._shown_nodegroup(clusterName, nodegroupName)}
 
+    def _has_nodegroup(self, cluster: str) -> bool:
+        with self._lock:
+            return any(
+                name == cluster and not record.leaving and record.content["scalingConfig"]["desiredSize"] > 0
+                for (name, _), record in self._nodegroups.items()
+            )
+
     def _settled(self, cluster: str, name: str) -> Record:
         record = self._nodegroups.get((cluster, name))
         if record.busy:

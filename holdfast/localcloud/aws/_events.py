@@ -6,16 +6,17 @@ done here: to SQS, SNS and CloudWatch Logs, through their APIs. Other targets ar
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
+import contextlib
 import json
 import logging
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws._clients import ClientFactory
+from holdfast.localcloud.aws._clock import now
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Events:
             return {"ErrorCode": "MalformedDetail", "ErrorMessage": "Detail is malformed."}
         if len(entry["Detail"].encode()) > MAX_DETAIL_BYTES:
             return {"ErrorCode": "InvalidArgument", "ErrorMessage": "Total size of the entries is over the limit."}
-        moment = entry.get("Time") or datetime.now(tz=UTC)
+        moment = entry.get("Time") or now()
         event = {
             "version": "0",
             "id": str(uuid.uuid4()),
@@ -79,7 +80,8 @@ class Events:
         for rule in events.list_rules(EventBusName=bus)["Rules"]:
             pattern = rule.get("EventPattern")
             if rule["State"] == "ENABLED" and pattern and EventPattern.load(pattern).matches_event(cast("Any", event)):
-                found += events.list_targets_by_rule(Rule=rule["Name"], EventBusName=bus)["Targets"]
+                with contextlib.suppress(events.exceptions.ResourceNotFoundException):  # it went while the event came
+                    found += events.list_targets_by_rule(Rule=rule["Name"], EventBusName=bus)["Targets"]
         return found
 
     def _deliver(self, target: dict[str, Any], event: dict[str, Any]) -> None:
@@ -107,7 +109,7 @@ class Events:
         sqs.send_message(QueueUrl=url, MessageBody=body, **({"MessageGroupId": group} if group else {}))
 
     def _to_log_group(self, group: str, body: str) -> None:
-        logs, stream, moment = self._client("logs"), str(uuid.uuid4()), datetime.now(tz=UTC)
+        logs, stream, moment = self._client("logs"), str(uuid.uuid4()), now()
         logs.create_log_stream(logGroupName=group, logStreamName=stream)
         entry = {"timestamp": int(moment.timestamp() * 1000), "message": body}
         logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[entry])

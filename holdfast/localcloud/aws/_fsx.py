@@ -11,7 +11,6 @@ import secrets
 import string
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -19,8 +18,10 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws import _fsx_openzfs as openzfs
 from holdfast.localcloud.aws import _fsx_rules as rules
 from holdfast.localcloud.aws._clients import ClientFactory
+from holdfast.localcloud.aws._clock import now
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._fsx_associations import Associations, elapsed
+from holdfast.localcloud.aws._fsx_network import check_lnet
 from holdfast.localcloud.aws._paging import page, tag_dict, tag_list
 
 LUSTRE_DEFAULTS = {
@@ -71,11 +72,11 @@ class Fsx(Associations):
             kind = openzfs.described(
                 OpenZFSConfiguration, capacity=StorageCapacity, storage_type=StorageType, subnets=SubnetIds
             )
-        interface = self._network_interface(SubnetIds[0], SecurityGroupIds)
+        interface = self._network_interface(SubnetIds[0], SecurityGroupIds, lustre=FileSystemType == "LUSTRE")
         fs_id = f"fs-{_hex()}"
         record = {
             "OwnerId": self._account,
-            "CreationTime": _now(),
+            "CreationTime": now(),
             "FileSystemId": fs_id,
             "FileSystemType": FileSystemType,
             "StorageCapacity": StorageCapacity,
@@ -144,10 +145,10 @@ class Fsx(Associations):
         with self._lock:
             record = self._file_system(FileSystemId)
             already = "DeletionTime" in record
-            record.setdefault("DeletionTime", _now())
+            record.setdefault("DeletionTime", now())
             interfaces = record["NetworkInterfaceIds"]
             for association in self._of_file_system(FileSystemId):
-                association.setdefault("DeletionTime", _now())
+                association.setdefault("DeletionTime", now())
         if not already:
             self._remove_interface(interfaces[0])
         return {"FileSystemId": FileSystemId, "Lifecycle": "DELETING"}
@@ -213,15 +214,18 @@ class Fsx(Associations):
                 return record
         raise ServiceError("ResourceNotFound", f"The resource '{arn}' does not exist.")
 
-    def _network_interface(self, subnet: str, security_groups: list[str] | None) -> dict[str, Any]:
+    def _network_interface(self, subnet: str, security_groups: list[str] | None, *, lustre: bool) -> dict[str, Any]:
         """The interface through which clients reach the file system; also the check of subnet and groups."""
         groups = {"Groups": security_groups} if security_groups else {}
-        try:
-            if security_groups:  # moto makes an interface without looking at its groups
-                self._client("ec2").describe_security_groups(GroupIds=security_groups)
-            answer = self._client("ec2").create_network_interface(
-                SubnetId=subnet, Description="Created by Amazon FSx", **groups
-            )
+        ec2 = self._client("ec2")
+        try:  # moto makes an interface without looking at its groups
+            place = ec2.describe_subnets(SubnetIds=[subnet])["Subnets"][0]
+            default = [{"Name": "vpc-id", "Values": [place["VpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
+            asked = {"GroupIds": security_groups} if security_groups else {"Filters": default}
+            found = ec2.describe_security_groups(**asked)["SecurityGroups"]
+            if lustre:
+                check_lnet(found, subnet=place["CidrBlock"])
+            answer = ec2.create_network_interface(SubnetId=subnet, Description="Created by Amazon FSx", **groups)
         except ClientError as error:
             message = error.response["Error"].get("Message", str(error))
             raise ServiceError("InvalidNetworkSettings", f"The network settings are not valid. {message}") from error
@@ -290,10 +294,6 @@ def _mount_name(lustre: dict[str, Any]) -> str:
     if lustre["DeploymentType"] == "SCRATCH_1":
         return "fsx"
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
-
-
-def _now() -> datetime:
-    return datetime.now(tz=UTC)
 
 
 def _hex() -> str:

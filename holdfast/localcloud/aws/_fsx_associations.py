@@ -4,13 +4,14 @@
 import secrets
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws import _fsx_rules as rules
 from holdfast.localcloud.aws._clients import ClientFactory
+from holdfast.localcloud.aws._clock import now
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._paging import page, tag_dict
 
@@ -60,7 +61,7 @@ class Associations:
             "ImportedFileChunkSize": ImportedFileChunkSize,
             "S3": S3 or {},
             "Tags": tag_dict(Tags),
-            "CreationTime": datetime.now(tz=UTC),
+            "CreationTime": now(),
         }
         with self._lock:
             self._check_association(FileSystemId, FileSystemPath, DataRepositoryPath)
@@ -113,7 +114,7 @@ class Associations:
         ClientRequestToken: str = "",  # noqa: ARG002 - a second deletion finds nothing
     ) -> dict[str, Any]:
         with self._lock:
-            self._association(AssociationId).setdefault("DeletionTime", datetime.now(tz=UTC))
+            self._association(AssociationId).setdefault("DeletionTime", now())
         return {
             "AssociationId": AssociationId,
             "Lifecycle": "DELETING",
@@ -162,4 +163,4 @@ def _passes(record: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 def elapsed(moment: datetime | None) -> bool:
     """Whether what began then is over."""
-    return moment is not None and datetime.now(tz=UTC) - moment >= TRANSITION
+    return moment is not None and now() - moment >= TRANSITION

@@ -8,13 +8,20 @@ from typing import Any
 
 from holdfast.localcloud.aws._clients import Clients
 from holdfast.localcloud.aws._hyperpod_plane import Plane
+from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._service import Caller, HostedService
 
 
 def hosted(
-    *, port: int, plane: Plane, in_moto: Callable[[str], AbstractContextManager[None]]
+    *,
+    port: int,
+    plane: Plane,
+    in_moto: Callable[[str], AbstractContextManager[None]],
+    skip: bool = False,
+    mishaps: Mishaps | None = None,
 ) -> Mapping[str, HostedService]:
-    """The services by name. ``in_moto`` is held by those that change moto's state without a request to it."""
+    """The services by name. ``in_moto`` is held by those that change moto's state without a request to it; ``skip`` and
+    ``mishaps`` are CloudFormation's."""
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
         load = partial(_load, module, kind)
@@ -28,9 +35,10 @@ def hosted(
 
     services = [
         service("amp", "_amp", "Amp", beside_moto=False, scope="aps"),
-        service("cloudformation", "cloudformation", "CloudFormation", beside_moto=False),
+        service("cloudformation", "cloudformation", "CloudFormation", beside_moto=False, skip=skip, mishaps=mishaps),
         service("cloudtrail", "_cloudtrail", "CloudTrail", beside_moto=True),
         service("cloudwatch", "_cloudwatch", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
+        service("ec2", "_ec2_gateways", "Gateways", beside_moto=True),
         service("eks", "_eks", "Eks", beside_moto=False),
         service("events", "_events", "Events", beside_moto=True),
         service("fsx", "_fsx", "Fsx", beside_moto=False),

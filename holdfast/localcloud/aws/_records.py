@@ -7,8 +7,10 @@ nothing. Callers hold their own lock.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from holdfast.localcloud.aws._clock import now as now
 
 TRANSITION = timedelta(seconds=0.15)
 
@@ -86,7 +88,3 @@ class Shelf:
     def _purge(self) -> None:
         for key in [key for key, record in self._records.items() if record.leaving and not record.busy]:
             del self._records[key]
-
-
-def now() -> datetime:
-    return datetime.now(tz=UTC)

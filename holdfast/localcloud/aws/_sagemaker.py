@@ -55,7 +55,7 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         Mlflow.__init__(self)
         Governance.__init__(self)
         self._clusters: dict[str, store.Cluster] = {}
-        self._references = checks.References(client=client)
+        self._references = checks.References(client=client, account=account, region=region)
         self._plane = plane
         self._notices = Notices(client=client)
         plane.join(self)

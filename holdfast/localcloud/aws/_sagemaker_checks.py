@@ -6,9 +6,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from holdfast.catalog import instance_types
 from holdfast.localcloud.aws._clients import ClientFactory
 from holdfast.localcloud.aws._sagemaker_lifecycle import incompatible_ami, is_incompatible, needs_no_script
 from holdfast.localcloud.aws._sagemaker_words import refuse
+from holdfast.localcloud.aws.footing import Ways, check_role
 
 EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
 EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
@@ -18,8 +20,8 @@ EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
 class References:
     """Looks up what a cluster refers to."""
 
-    def __init__(self, *, client: ClientFactory) -> None:
-        self._client = client
+    def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
+        self._client, self._place = client, (account, region)
 
     def check(self, settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
         """Network, roles and lifecycle scripts of these groups must exist."""
@@ -28,7 +30,7 @@ class References:
             if vpc:
                 self._check_vpc(vpc)
         for role in {group["ExecutionRole"] for group in groups.values()}:
-            self._check_role(role)
+            self._check_execution_role(role, settings, [g for g in groups.values() if g["ExecutionRole"] == role])
         orchestrator = settings.get("Orchestrator") or {}
         if "Eks" in orchestrator:
             self._check_eks(orchestrator["Eks"]["ClusterArn"])
@@ -42,6 +44,8 @@ class References:
         for config in {_lifecycle_key(group) for group in groups.values()} - {None}:
             assert config is not None
             self._check_lifecycle(*config, slurm=slurm)
+        for name, group in groups.items():
+            self._check_ways(name, group, settings)
 
     def check_images(self, settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
         """An AMI of the account's own, if EC2 knows it, must be new enough where it has to make a node ready."""
@@ -112,6 +116,52 @@ class References:
             allowed = f"{EKS_VERSIONS[0]} to {EKS_VERSIONS[-1]}"
             raise refuse(f"EKS cluster {arn} has Kubernetes version {found['version']}. Supported are {allowed}.")
 
+    def _check_execution_role(self, role: str, settings: dict[str, Any], groups: list[dict[str, Any]]) -> None:
+        """Each VPC that nodes of the role are in, and each script that they fetch."""
+        networks = [group.get("OverrideVpcConfig") or settings.get("VpcConfig") for group in groups]
+        scripts = {
+            (bucket, f"{prefix}{name}")
+            for config in {_lifecycle_key(group) for group in groups} - {None}
+            if config is not None and config[0].startswith("s3://")
+            for bucket, prefix in [_folder(config[0])]
+            for name in config[1]
+        }
+        for number, vpc in enumerate(networks):
+            if vpc not in networks[:number]:
+                check_role(
+                    role,
+                    client=self._client,
+                    place=self._place,
+                    vpc=vpc,
+                    scripts=scripts,
+                    eks="Eks" in (settings.get("Orchestrator") or {}),
+                )
+
+    def _check_ways(self, name: str, group: dict[str, Any], settings: dict[str, Any]) -> None:
+        """
+        Where the network lets a group's nodes go.
+
+        HyperPod tells it by an event when the nodes come; that it ends the request is assumed. The words are those of
+        its events.
+        """
+        vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
+        if not vpc:
+            return
+        ways = Ways(client=self._client, subnets=vpc["Subnets"], groups=vpc["SecurityGroupIds"])
+        nowhere = ways.no_way_to_s3() if _lifecycle_key(group) else ""
+        if nowhere:
+            raise refuse(
+                f"Instance bootstrap failed for instance group '{name}', likely because of customer network "
+                f"misconfiguration. {nowhere}"
+            )
+        alone = ways.not_among_themselves() if _has_efa(group) else ""
+        if alone:
+            raise refuse(
+                "EFA health checks did not run successfully. Ensure that your VPC and security groups are properly "
+                f"configured before attempting to create a new cluster. Instance group '{name}': {alone} does not "
+                "allow all inbound and outbound traffic to and from itself."
+            )
+
     def _check_role(self, arn: str) -> None:
         try:
             found = self._client("iam").get_role(RoleName=arn.rsplit("/", 1)[-1])["Role"]["Arn"]
@@ -121,11 +171,9 @@ class References:
             raise refuse(f"The execution role {arn} does not exist or cannot be assumed by SageMaker.")
 
     def _check_lifecycle(self, uri: str, scripts: tuple[str, ...], *, slurm: bool) -> None:
-        scheme, _, rest = uri.partition("://")
-        if scheme != "s3":
+        if not uri.startswith("s3://"):
             return
-        bucket, _, prefix = rest.partition("/")
-        prefix = prefix.rstrip("/") + "/" if prefix.strip("/") else ""
+        bucket, prefix = _folder(uri)
         for name in scripts:
             if not self._object_exists(bucket, prefix + name):
                 raise refuse(f"Unable to find the lifecycle script '{name}' at {uri}.")
@@ -150,6 +198,18 @@ def _lifecycle_key(group: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     config = group.get("LifeCycleConfig", {})
     scripts = tuple(config[key] for key in ("OnCreate", "OnInitComplete") if key in config)
     return (config["SourceS3Uri"], scripts) if "SourceS3Uri" in config else None
+
+
+def _folder(uri: str) -> tuple[str, str]:
+    """Bucket and prefix of scripts."""
+    bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+    return bucket, prefix.rstrip("/") + "/" if prefix.strip("/") else ""
+
+
+def _has_efa(group: dict[str, Any]) -> bool:
+    kinds = [group.get("InstanceType", ""), *group.get("InstanceRequirements", {}).get("InstanceTypes", ())]
+    known = instance_types()
+    return any(kind in known and known[kind].efa_interfaces > 0 for kind in kinds)
 
 
 def _message(error: ClientError) -> str:

@@ -60,6 +60,11 @@ class Reports:
         status = body.get("cluster_status")
         if cluster.status == "Deleting" and status != "Deleted":
             return  # said before the control plane learned of the deletion
+        if status == "InService" and any(
+            node.request == "replace" and cluster.software.get(node.group) == "InProgress"
+            for node in cluster.nodes.values()
+        ):
+            return  # said before it learned of the new software
         if "failure_message" in body:
             cluster.failure = body["failure_message"]
         if status == "Deleted":

@@ -9,10 +9,11 @@ import string
 import uuid
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from holdfast.localcloud.aws._clock import now as now
 from holdfast.localcloud.aws._errors import ServiceError
 
 EVENTS_KEPT = 5000
@@ -108,10 +109,6 @@ class Cluster:
         self.previous_groups = {}
         for node in self.nodes.values():
             node.new_in_update = False
-
-
-def now() -> datetime:
-    return datetime.now(tz=UTC)
 
 
 def new_cluster_id() -> str:

@@ -21,11 +21,13 @@ from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
+from holdfast.localcloud.aws import _clock
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._front import Front, json_response
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
+from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,9 @@ class EmbeddedAws:
 
     _running = threading.Lock()
 
-    def __init__(self, *, home: Path, port: int, hyperpod: HyperPod) -> None:
+    def __init__(
+        self, *, home: Path, port: int, hyperpod: HyperPod, skip_waits: bool = False, mishaps: Mishaps | None = None
+    ) -> None:
         if not EmbeddedAws._running.acquire(blocking=False):
             raise RuntimeError("an embedded AWS already runs in this process; stop it first")
         with contextlib.ExitStack() as undo:
@@ -55,7 +59,13 @@ class EmbeddedAws:
             self.endpoint = f"http://localhost:{self.port}"
             self._plane = Plane(simulated=hyperpod == "simulated")
             gate = Gate()
-            self._services = hosted(port=self.port, plane=self._plane, in_moto=partial(self._in_moto, gate))
+            self._services = hosted(
+                port=self.port,
+                plane=self._plane,
+                in_moto=partial(self._in_moto, gate),
+                skip=skip_waits,
+                mishaps=mishaps,
+            )
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
             self._front = Front(services=by_scope, private=self._private, gate=gate)
@@ -82,6 +92,7 @@ class EmbeddedAws:
             server.server_close()
         self._persistence.close()
         BackendDict.reset()
+        _clock.reset()
         EmbeddedAws._running.release()
 
     def __enter__(self) -> Self:
@@ -151,13 +162,21 @@ class EmbeddedAws:
         return json_response({"code": "NotFound", "message": f"there is no {where[0]} {where[1]}"}, status=404)
 
 
-def serve(*, home: Path, port: int = 0, hyperpod: HyperPod = "controlled") -> EmbeddedAws:
+def serve(
+    *,
+    home: Path,
+    port: int = 0,
+    hyperpod: HyperPod = "controlled",
+    skip_waits: bool = False,
+    mishaps: Mishaps | None = None,
+) -> EmbeddedAws:
     """Start an embedded AWS in this process; use it as a context manager or call ``stop``.
 
     `port` 0 takes a free one. `hyperpod` "simulated" makes HyperPod nodes come and go without a control plane.
+    `skip_waits` lets stacks be deployed in time that nobody waits for. `mishaps` go wrong on purpose.
     Raises `PortBusyError`.
     """
-    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod)
+    return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
 class _Handler(MotoRequestHandler):
@@ -212,5 +231,5 @@ def _body(request: Request) -> dict[str, Any]:
 
 def _warm_up() -> None:
     """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
-    for name in ("cfnlint.schema.manager", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
+    for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)

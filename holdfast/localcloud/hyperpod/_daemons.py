@@ -81,8 +81,8 @@ begin slurmd /opt/slurm/sbin/slurmd -D -s -b --conf-server "$1"
 tries=0
 until [ -e /var/spool/slurmd/conf-cache/slurm.conf ]; do
     tries=$((tries + 1))
-    [ $tries -lt 200 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2; exit 1; }}
-    sleep 0.05
+    [ $tries -lt 100 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2; exit 1; }}
+    sleep 0.1
 done
 """
 

@@ -220,6 +220,10 @@ class Procedure:
             _daemons.write_configuration(node, conf=slurm.conf)
         if self.role == COMPUTE and slurm.knows(self.instance.host_name):
             slurm.wait_answering()
+            if self.cluster.status != CREATING:
+                # Jobs may be waiting for it. One that is made while nobody can have a job is spared the registration
+                # that slurmctld asks for when a node is resumed: seconds for many nodes.
+                slurm.drain(self.instance.host_name)
             self._start_slurmd(node)
 
     def _wait_for_line(self, node: Node) -> None:
@@ -239,9 +243,8 @@ class Procedure:
             _daemons.revive_compute(node)
 
     def _start_slurmd(self, node: Node) -> None:
-        """Drained, so that no job comes before the lifecycle scripts have run."""
-        self.tools.slurm(self.cluster).drain(self.instance.host_name)
-        _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
+        with self.tools.boots:
+            _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
 
     def _is_given_up(self) -> bool:
         return self.tools.statuses.get(self.cluster.arn, NOT_FOUND) not in (CREATING, UPDATING, IN_SERVICE)

@@ -19,12 +19,14 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud.hyperpod._daemons import last_words
 from holdfast.localcloud.hyperpod._node_files import EVENTS, PROVISIONING_LOG, PROVISIONING_PARAMETERS, RESOURCE_CONFIG
 from holdfast.localcloud.hyperpod._sync import safe_path
 from holdfast.localcloud.nodes import Node, kill_group
 from holdfast_common import kinds, parse_events
 
 TIMEOUT_S = 600.0
+COPY_TIMEOUT_S = 60.0
 PLACE = "/tmp"  # noqa: S108  where HyperPod puts them
 AGENT_LOG = "/var/log/aws/clusters/sagemaker-host-agent.log"
 AGENT_LOG_BYTES = 64 << 20
@@ -140,7 +142,7 @@ class Script:
             raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts", missing=True)
         place = working_folder(self.uri)
         target = self.node.root / place.lstrip("/")
-        shutil.copytree(self.bundle, target, dirs_exist_ok=True)
+        self._put(target)
         with contextlib.suppress(OSError):
             # Scripts read it by its relative name too, where the bundle brought none.
             parameters = self.node.read_file(PROVISIONING_PARAMETERS)
@@ -162,6 +164,16 @@ class Script:
         if len(last) > LAST_CHARACTERS:
             last = "..." + last[3 - LAST_CHARACTERS :]
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
+
+    def _put(self, target: Path) -> None:
+        """Copy the bundle. Many instances do it at once, and Python would take a multiple of the time for it."""
+        target.mkdir(parents=True, exist_ok=True)
+        command = ["cp", "--recursive", "--preserve=mode", f"{self.bundle}/.", str(target)]
+        done = subprocess.run(
+            command, check=False, timeout=COPY_TIMEOUT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise LifecycleError(f"the lifecycle scripts cannot be put on the instance: {last_words(done)}")
 
     def _execute(self, *, place: str, tail: "_Tail") -> int | None:
         process = self.node.popen(

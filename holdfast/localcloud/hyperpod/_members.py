@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from holdfast.localcloud.hyperpod._model import COMPUTE, CONTROLLER, CREATING, PENDING, RUNNING, Cluster
+from holdfast.localcloud.hyperpod._model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
 from holdfast.localcloud.hyperpod._node_files import (
     PROVISIONING_PARAMETERS,
     RESOURCE_CONFIG,
@@ -87,17 +87,12 @@ class Members:
 
     def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:
         groups = {group.name: group for group in cluster.groups}
-        starting = [
-            one.host_name
-            for one in cluster.with_role(COMPUTE)
-            if one.status != RUNNING and groups[one.group].has_ami_configuration
-        ]
         by_ami = groups[cluster.with_role(CONTROLLER)[0].group].has_ami_configuration
         slurm = self._tools.slurm(cluster)
         # slurmctld does not start for the first time before slurmdbd answers.
         before = self._tools.accounting.start if by_ami else None
         try:
-            slurm.form(controller=controller, conf=conf, start_drained=starting, before_start=before)
+            slurm.form(controller=controller, conf=conf, before_start=before)
         except KNOWN_FAILURES as error:
             _log.warning("Slurm of cluster %s: %s", cluster.name, error)
             slurm.tell(problem=str(error))

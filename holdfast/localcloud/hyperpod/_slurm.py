@@ -9,7 +9,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod import _daemons
@@ -89,14 +89,12 @@ class Slurm:
         *,
         controller: Node,
         conf: str,
-        start_drained: Iterable[str],
         before_start: Callable[[Node], None] | None,
     ) -> None:
         """
         Make ``conf`` the cluster's configuration. Running jobs go on.
 
         Args:
-            start_drained: Nodes that are drained when they are new in it, so that no job starts on them early.
             before_start: Done on the controller before slurmctld is started where it does not run. None: lifecycle
                 scripts start it, and the configuration is only written.
         """
@@ -111,9 +109,6 @@ class Slurm:
             _daemons.start_controller(controller)
             self._answered = controller
         self._controller, self._conf = controller, conf
-        new = sorted((node_names(conf) - node_names(present)) & set(start_drained))
-        if new:
-            self._scontrol(f"NodeName={','.join(new)}", "State=DRAIN", f"Reason={STARTING_REASON}")
         self.tell(problem="")
 
     def tell(self, *, problem: str) -> None:
@@ -188,7 +183,7 @@ class Slurm:
             time.sleep(pause_s)
 
     def drain(self, host_name: str) -> None:
-        """Let no job start on a node while its lifecycle scripts run."""
+        """Let no job start on a node that is back in a running cluster while its lifecycle scripts run."""
         self._updates.submit((host_name, "State=DRAIN", f"Reason={STARTING_REASON}"))
 
     def down(self, host_name: str, *, reason: str) -> None:

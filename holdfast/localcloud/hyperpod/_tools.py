@@ -28,7 +28,7 @@ from holdfast.localcloud.image import Image, build
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 
 BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
-"""More only take time from the controller, for which all others wait."""
+"""And starts of slurmd. More only take time from the controller, for which all others wait, and from each other."""
 
 EMBEDDED_PORT = 5710
 

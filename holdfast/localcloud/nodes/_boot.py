@@ -1,18 +1,26 @@
 """The program that turns a plan into a running node, and the system calls that Python 3.11 lacks.
 
-Run as a script (``python -I -S _boot.py``, a line of JSON on standard input): it makes the namespaces, plugs the
-node into the fabric, builds the root and leaves a small shell as the node's PID 1. It imports nothing but the
-standard library because 64 of these start at once. What goes into a root is decided in ``_root``, which nodes
-exist in ``_fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
+Run as a script (``python -I -S _boot.py``, a marshalled plan on standard input): it makes the namespaces, plugs the
+node into the fabric, builds the root and leaves a small shell as the node's PID 1. It imports hardly anything, neither
+pathlib nor json, because 64 of these start at once. What goes into a root is decided in ``_root``, which nodes exist in
+``_fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
 """
+
+# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH106, PTH116, PTH211
+
+from __future__ import annotations
 
 import ctypes
 import os
 import stat
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypedDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ._plan import Bind, Layer, Plan
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -25,57 +33,6 @@ _PR_SET_PDEATHSIG, _SIGKILL, _SYS_PIVOT_ROOT = 1, 9, {"x86_64": 155, "aarch64": 
 INIT_SCRIPT = "trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; while :; do sleep 86400 & wait $!; done"
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-class Layer(TypedDict):
-    at: str
-    lowers: list[str]  # what the node reads through, topmost first
-    upper: str
-    work: str
-
-
-class File(TypedDict):
-    path: str
-    content: str  # latin-1, so that any bytes survive JSON
-    mode: int
-    uid: int
-    gid: int
-
-
-class Directory(TypedDict):
-    path: str
-    mode: int
-    uid: int
-    gid: int
-
-
-class Bind(TypedDict):
-    source: str
-    target: str
-    read_only: bool
-
-
-class Plan(TypedDict):
-    """Everything the program needs to know; written by ``_fleet``."""
-
-    caller: int
-    inherited: list[int]
-    hostname: str
-    link: str
-    address: str
-    prefix: int
-    gateway: str
-    mac: str
-    fabric: str
-    root: str
-    console: str
-    layers: list[Layer]
-    image: str  # of the upper layers' lowers; empty: none
-    hide: list[str]
-    empty: list[str]
-    directories: list[Directory]
-    files: list[File]
-    binds: list[Bind]
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -163,24 +120,24 @@ def _upper_directory(path: str, layers: list[Layer]) -> str:
     upper, relative = _layer_of(path, layers)
     lower = path[: len(path) - len(relative)]
     for part in relative.split("/"):
-        upper, lower = os.path.join(upper, part), os.path.join(lower, part)  # noqa: PTH118
+        upper, lower = os.path.join(upper, part), os.path.join(lower, part)
         if not os.path.lexists(upper):
-            info = os.stat(lower)  # noqa: PTH116
-            os.mkdir(upper, 0o755)  # noqa: PTH102
+            info = os.stat(lower)
+            os.mkdir(upper, 0o755)
             os.chown(upper, info.st_uid, info.st_gid)
-            os.chmod(upper, stat.S_IMODE(info.st_mode))  # noqa: PTH101
+            os.chmod(upper, stat.S_IMODE(info.st_mode))
     return upper
 
 
 def _prepare_uppers(plan: Plan) -> None:
     """Hide what is the machine's own: whiteouts for whole names, opaque directories for contents."""
-    root_upper = Path(plan["layers"][0]["upper"])
     for name in plan["hide"]:
-        if not os.path.lexists(root_upper / name):
-            os.mknod(root_upper / name, stat.S_IFCHR, os.makedev(0, 0))
+        hidden = os.path.join(plan["layers"][0]["upper"], name)
+        if not os.path.lexists(hidden):
+            os.mknod(hidden, stat.S_IFCHR, os.makedev(0, 0))
     for path in plan["empty"]:
         upper, relative = _layer_of(path, plan["layers"])
-        if not Path(upper, relative).exists():
+        if not os.path.exists(os.path.join(upper, relative)):
             upper_directory = _upper_directory(path, plan["layers"])
             os.setxattr(upper_directory, "trusted.overlay.opaque", b"y")
             if plan["image"]:
@@ -189,20 +146,26 @@ def _prepare_uppers(plan: Plan) -> None:
 
 def _copy_tree(source: str, target: str) -> None:
     """What the image has in an emptied directory: an opaque directory hides it together with the machine's."""
-    if not os.path.isdir(source):  # noqa: PTH112
+    if not os.path.isdir(source):
         return
     for entry in os.scandir(source):
-        copy, info = os.path.join(target, entry.name), entry.stat(follow_symlinks=False)  # noqa: PTH118
+        copy, info = os.path.join(target, entry.name), entry.stat(follow_symlinks=False)
         if entry.is_symlink():
-            os.symlink(os.readlink(entry.path), copy)  # noqa: PTH115, PTH211
+            os.symlink(os.readlink(entry.path), copy)
         elif entry.is_dir():
-            os.mkdir(copy)  # noqa: PTH102
+            os.mkdir(copy)
             _copy_tree(entry.path, copy)
         else:
-            Path(copy).write_bytes(Path(entry.path).read_bytes())
+            with open(entry.path, "rb") as original:
+                _write(copy, original.read())
         os.chown(copy, info.st_uid, info.st_gid, follow_symlinks=False)
         if not entry.is_symlink():
-            os.chmod(copy, stat.S_IMODE(info.st_mode))  # noqa: PTH101
+            os.chmod(copy, stat.S_IMODE(info.st_mode))
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
 
 
 def _mount_root(plan: Plan) -> None:
@@ -213,14 +176,14 @@ def _mount_root(plan: Plan) -> None:
         options = overlay_options(lowers=layer["lowers"], upper=layer["upper"], work=layer["work"])
         mount(source="overlay", target=target, kind="overlay", data=options)
     os.chdir(plan["root"])
-    Path("old").mkdir(exist_ok=True)
+    os.makedirs("old", exist_ok=True)
     pivot_root()
     os.chdir("/")
 
 
 def _mount_systems() -> None:
     for name in ("proc", "sys", "dev", "run", "tmp"):
-        Path("/", name).mkdir(exist_ok=True)
+        os.makedirs(f"/{name}", exist_ok=True)
     quiet = MS_NOSUID | MS_NODEV | MS_NOEXEC
     mount(source="proc", target="/proc", kind="proc", flags=quiet)
     mount(source="sysfs", target="/sys", kind="sysfs", flags=quiet | MS_RDONLY)
@@ -230,12 +193,12 @@ def _mount_systems() -> None:
     numbers = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
     for name, (major, minor) in numbers.items():
         os.mknod(f"/dev/{name}", 0o666 | stat.S_IFCHR, os.makedev(major, minor))
-        os.chmod(f"/dev/{name}", 0o666)  # noqa: PTH101, S103
+        os.chmod(f"/dev/{name}", 0o666)  # noqa: S103
     for name, target in {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}.items():
-        os.symlink(f"/proc/self/fd{target}", f"/dev/{name}")  # noqa: PTH211
-    os.symlink("pts/ptmx", "/dev/ptmx")  # noqa: PTH211
+        os.symlink(f"/proc/self/fd{target}", f"/dev/{name}")
+    os.symlink("pts/ptmx", "/dev/ptmx")
     for name in ("shm", "pts"):
-        Path("/dev", name).mkdir()
+        os.mkdir(f"/dev/{name}")
     mount(source="shm", target="/dev/shm", kind="tmpfs", flags=MS_NOSUID | MS_NODEV, data="mode=1777")  # noqa: S108
     options = "newinstance,ptmxmode=0666,mode=620,gid=5"
     mount(source="devpts", target="/dev/pts", kind="devpts", flags=MS_NOSUID | MS_NOEXEC, data=options)
@@ -243,30 +206,30 @@ def _mount_systems() -> None:
 
 def _write_files(plan: Plan) -> None:
     for directory in plan["directories"]:
-        path = Path(directory["path"])
-        path.mkdir(parents=True, exist_ok=True)
-        os.chown(path, directory["uid"], directory["gid"])
-        path.chmod(directory["mode"])
+        os.makedirs(directory["path"], exist_ok=True)
+        os.chown(directory["path"], directory["uid"], directory["gid"])
+        os.chmod(directory["path"], directory["mode"])
     for file in plan["files"]:
-        path = Path(file["path"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():  # resolv.conf is often a link into a /run that the node does not share
-            path.unlink()
-        path.write_bytes(file["content"].encode("latin-1"))
+        path = file["path"]
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.islink(path):  # resolv.conf is often a link into a /run that the node does not share
+            os.unlink(path)
+        _write(path, file["content"])
         os.chown(path, file["uid"], file["gid"])
-        path.chmod(file["mode"])
+        os.chmod(path, file["mode"])
 
 
 def _bind(bind: Bind) -> None:
-    source, target = Path("/old" + bind["source"]), Path(bind["target"])
-    if source.is_dir():
-        target.mkdir(parents=True, exist_ok=True)
+    source, target = "/old" + bind["source"], bind["target"]
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
     else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.touch()
-    mount(source=str(source), target=str(target), flags=MS_BIND)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "ab"):
+            pass
+    mount(source=source, target=target, flags=MS_BIND)
     if bind["read_only"]:
-        mount(source=None, target=str(target), flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NODEV)
+        mount(source=None, target=target, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NODEV)
 
 
 def _build(plan: Plan) -> None:
@@ -278,7 +241,7 @@ def _build(plan: Plan) -> None:
     for bind in plan["binds"]:
         _bind(bind)
     umount("/old", flags=MNT_DETACH)
-    Path("/old").rmdir()
+    os.rmdir("/old")
     name = plan["hostname"].encode()
     _call("sethostname", name, ctypes.c_size_t(len(name)))
     null = os.open("/dev/null", os.O_RDWR)
@@ -312,11 +275,11 @@ def _guarded(action: Callable[[], None]) -> None:
 
 
 def main() -> int:
-    import json
+    import marshal
 
     os.umask(0o022)
     die_with_parent()
-    plan: Plan = json.loads(sys.stdin.buffer.readline())
+    plan: Plan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
     if os.getppid() != plan["caller"]:
         return 1
     for fd in plan["inherited"]:  # the fleet's lock: held until the shell takes over, never by the shell

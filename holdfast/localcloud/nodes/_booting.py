@@ -1,7 +1,8 @@
 """The caller's side of a boot: decides the plan, runs the boot program, records the node at the right moment."""
 
 import contextlib
-import json
+import importlib.util
+import marshal
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from . import _boot, _proc, _root
 from ._fabric import Fabric, Network, link_name, mac_of
+from ._plan import Bind, Layer, Plan
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
 
 BOOT_TIMEOUT_S = 30.0
@@ -30,7 +32,7 @@ def start(
     with _helper(spec, lock=lock) as helper:
         assert helper.stdin is not None
         assert helper.stdout is not None
-        helper.stdin.write(json.dumps(plan).encode() + b"\n")
+        helper.stdin.write(marshal.dumps({**plan}))
         helper.stdin.flush()
         answer = helper.stdout.readline()
         if not answer:
@@ -56,13 +58,13 @@ def start(
 
 def _plan(
     spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
-) -> _boot.Plan:
+) -> Plan:
     layers = _layers(directory / "layers", image=spec.image)
     (directory / "root").mkdir(exist_ok=True)
     upper = Path(layers[0]["upper"])
     directories, files = _root.root_contents(spec, kept=upper if kept else None)
     binds = [_bind(mount.source, mount.target, mount.read_only) for mount in spec.mounts]
-    return _boot.Plan(
+    return Plan(
         caller=os.getpid(),
         inherited=[lock],
         hostname=spec.hostname,
@@ -84,7 +86,7 @@ def _plan(
     )
 
 
-def _layers(directory: Path, *, image: Path | None) -> list[_boot.Layer]:
+def _layers(directory: Path, *, image: Path | None) -> list[Layer]:
     """One overlay per disk of the machine that holds part of its system; deepest last."""
     if image is not None:
         _check_image(image)
@@ -99,7 +101,7 @@ def _layers(directory: Path, *, image: Path | None) -> list[_boot.Layer]:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         over = [str(image / at[1:])] if image is not None and (image / at[1:]).is_dir() else []
-        layers.append(_boot.Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))
+        layers.append(Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))
     return layers
 
 
@@ -114,11 +116,17 @@ class _BootError(Exception):
     """The boot program gave up; its standard error says why."""
 
 
+def _program() -> str:
+    """Compiled, where this process could keep it so: a script is compiled anew for each node."""
+    compiled = importlib.util.cache_from_source(_boot.__file__)
+    return compiled if Path(compiled).is_file() else _boot.__file__
+
+
 @contextlib.contextmanager
 def _helper(spec: NodeSpec, *, lock: int) -> "Iterator[subprocess.Popen[bytes]]":
     """The boot program. On any failure it and all it started are gone before this returns."""
     helper = subprocess.Popen(
-        [sys.executable, "-I", "-S", _boot.__file__],
+        [sys.executable, "-I", "-S", _program()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -153,8 +161,8 @@ def _drain(helper: "subprocess.Popen[bytes]") -> str:
     return helper.stderr.read().decode(errors="replace").strip()
 
 
-def _bind(source: Path, target: str, read_only: bool) -> _boot.Bind:  # noqa: FBT001
+def _bind(source: Path, target: str, read_only: bool) -> Bind:  # noqa: FBT001
     resolved = source.resolve()
     if not resolved.exists():
         raise NodeError(f"mount source {source} does not exist; create it before the node boots")
-    return _boot.Bind(source=str(resolved), target=target, read_only=read_only)
+    return Bind(source=str(resolved), target=target, read_only=read_only)

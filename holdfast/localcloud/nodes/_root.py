@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ._boot import Directory, File
+from ._plan import Directory, File
 from ._spec import FileSpec, Mount, NodeError, NodeSpec
 
 SHARED = frozenset({"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "var", "nix"})
@@ -190,7 +190,7 @@ def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[Directory]
 
 def _file(path: str, file: FileSpec, accounts: Accounts) -> File:
     uid, gid = accounts.ids(file.owner)
-    return File(path=path, content=file.content.decode("latin-1"), mode=file.mode, uid=uid, gid=gid)
+    return File(path=path, content=file.content, mode=file.mode, uid=uid, gid=gid)
 
 
 def _system_files(spec: NodeSpec, *, passwd: str, group: str) -> dict[str, FileSpec]:

@@ -40,12 +40,7 @@ def _mounted(context: Context) -> tuple[str, list[str]]:
 
 
 def check(context: Context) -> bool:
-    if not context.fsx_mount_path:
-        return True
-    if not mount_type(context) or _closed_folders(context):
-        return False
-    _probe_all(context)
-    return True
+    return not context.fsx_mount_path or bool(mount_type(context) and not _closed_folders(context))
 
 
 def apply(context: Context) -> None:

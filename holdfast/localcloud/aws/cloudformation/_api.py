@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws.cloudformation._change_sets import ChangeSets
 from holdfast.localcloud.aws.cloudformation._engine import Engine
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
@@ -25,10 +26,27 @@ from holdfast.localcloud.aws.cloudformation._template import (
 class CloudFormation(ChangeSets):
     """The embedded CloudFormation of one account and region."""
 
-    def __init__(self, *, client: Callable[[str], Any], account: str, region: str) -> None:
-        """``client`` gives a thread-safe boto3 client for a service; everything is made through these."""
+    def __init__(
+        self,
+        *,
+        client: Callable[[str], Any],
+        account: str,
+        region: str,
+        skip: bool = False,
+        mishaps: Mishaps | None = None,
+    ) -> None:
+        """
+        Make a service without stacks.
+
+        Args:
+            client: Gives a thread-safe boto3 client for a service; everything is made through these.
+            skip: Whether waits are skipped, so that a deployment takes no longer than its calls.
+            mishaps: Default: none; what goes wrong on purpose.
+        """
         self._store = Store()
-        surroundings = Surroundings(store=self._store, client=client, account=account, region=region)
+        surroundings = Surroundings(
+            store=self._store, client=client, account=account, region=region, skip=skip, mishaps=mishaps or Mishaps()
+        )
         super().__init__(surroundings=surroundings)
         self._engine = Engine(surroundings=surroundings)
 

@@ -12,6 +12,11 @@ from holdfast.localcloud.aws.cloudformation._targets import Targets, invalid
 from holdfast.localcloud.aws.cloudformation._template import TemplateError
 
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
+INVALID = (
+    "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]. To troubleshoot Early "
+    "Validation errors, use the DescribeEvents API for detailed failure information."
+)
+"""As reported with this very text in aws/aws-cdk-cli, issue 1000."""
 UPDATABLE = STABLE | PAUSED
 
 
@@ -67,6 +72,10 @@ class ChangeSets(Targets):
             made.changes = self._changes(stack, made.target)
         except TemplateError as error:
             made.status, made.reason = "FAILED", str(error)
+            return
+        made.problems = self._problems(stack, made.target)
+        if made.problems:
+            made.status, made.reason = "FAILED", INVALID
             return
         if made.type == "UPDATE" and not made.changes and not self._differs(stack, made.target):
             made.status, made.reason = "FAILED", NO_CHANGES

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.aws.cloudformation import _plan
-from holdfast.localcloud.aws.cloudformation._run import run
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
 from holdfast.localcloud.aws.cloudformation._store import Resource, Stack, Target, now
 from holdfast.localcloud.aws.cloudformation._template import TemplateError
 from holdfast.localcloud.aws.cloudformation._worker import Worker
 from holdfast.localcloud.aws.cloudformation.resources import Stopped
+from holdfast.localcloud.aws.cloudformation.timing import course, run, run_in_time
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,14 @@ class Engine:
             self._worker.converge(stack, name, wanted[name], needs[name], scope, target, switch)
 
         cancelled = self._cancels[stack.id]
-        errors = run(needs, work, stopping=self._stopping, cancelled=cancelled)
+        errors = run_in_time(
+            needs,
+            work,
+            courses={name: course(wanted[name]["Type"]) for name in needs},
+            stopping=self._stopping,
+            cancelled=cancelled,
+            skip=self.surroundings.skip,
+        )
         with self.store.lock:
             stack.imports = imports
             self.store.changed()
@@ -180,7 +187,7 @@ class Engine:
             else:
                 self._worker.delete(stack, entry, switch)
 
-        errors = run(needs, work, stopping=self._stopping, go_on=True)
+        errors = run(needs, work, stopping=self._stopping, go_on=True, skip=self.surroundings.skip)
         with self.store.lock:
             stack.garbage = [entry for key, entry in garbage.items() if key in errors] if creating else []
         self.store.event(stack, status=then)
@@ -205,7 +212,7 @@ class Engine:
         def work(name: str, switch: object) -> None:
             self._worker.restore(stack, stack.resources[name], good[name], switch)
 
-        errors = run(needs, work, stopping=self._stopping, go_on=True)
+        errors = run(needs, work, stopping=self._stopping, go_on=True, skip=self.surroundings.skip)
         if errors:
             self.store.event(
                 stack,
@@ -277,7 +284,7 @@ class Engine:
             with self.store.lock:
                 del stack.resources[name]
 
-        return run(needs, work, stopping=self._stopping, go_on=True)
+        return run(needs, work, stopping=self._stopping, go_on=True, skip=self.surroundings.skip)
 
     # -- after a restart
 

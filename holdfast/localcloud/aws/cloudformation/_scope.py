@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws.cloudformation._intrinsics import KNOWN_AFTER_APPLY, Scope
 from holdfast.localcloud.aws.cloudformation._parameters import typed
 from holdfast.localcloud.aws.cloudformation._store import Resource, Stack, Store, Target
@@ -21,6 +22,16 @@ class Surroundings:
     client: Callable[[str], Any]
     account: str
     region: str
+    skip: bool = False
+    """Whether waits are skipped."""
+    mishaps: Mishaps = field(default_factory=Mishaps)
+
+    def function(self, arn: str) -> dict[str, Any]:
+        """The properties of a Lambda function of any stack; {} when none has it."""
+        with self.store.lock:
+            entries = [entry for stack in self.store.stacks.values() for entry in stack.resources.values()]
+        made = [entry for entry in entries if entry.type == "AWS::Lambda::Function"]
+        return next((entry.sent for entry in made if entry.attributes.get("Arn") == arn), {})
 
     def ssm_value(self, name: str) -> str:
         """The value of an SSM parameter; ``name:version`` asks for a version."""

@@ -13,16 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.localcloud.aws._clock import now as now
+
 EVENT_SPACING = datetime.timedelta(milliseconds=1)
 """Clients order events by their millisecond; two of one stack never share one."""
 
 STABLE = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"})
 PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
-
-
-def now() -> datetime.datetime:
-    """The time as the API gives it: UTC, milliseconds."""
-    return datetime.datetime.now(datetime.UTC)
 
 
 @dataclass(kw_only=True)
@@ -72,6 +69,8 @@ class ChangeSet:
     execution: str = "UNAVAILABLE"
     changes: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[dict[str, str], ...] = ()
+    """What the validation before a deployment found, as DescribeEvents tells it."""
 
 
 @dataclass(kw_only=True)

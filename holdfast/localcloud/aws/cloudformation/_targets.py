@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws._errors import ServiceError
-from holdfast.localcloud.aws.cloudformation import _plan
+from holdfast.localcloud.aws.cloudformation import _plan, registry
 from holdfast.localcloud.aws.cloudformation._intrinsics import failed_rules
 from holdfast.localcloud.aws.cloudformation._parameters import chosen, resolved
 from holdfast.localcloud.aws.cloudformation._store import PAUSED, Stack, Target
@@ -31,7 +31,7 @@ class Targets(TemplateViews):
 
     def _target(self, request: dict[str, Any], stack: Stack | None) -> Target:
         """What the request aims at. Refuses templates and parameters that cannot be."""
-        previous = stack.target if stack is not None else None
+        previous, region = stack.target if stack is not None else None, self._surroundings.region
         if request.get("UsePreviousTemplate"):
             if previous is None:
                 raise invalid("UsePreviousTemplate is only possible for a stack that exists")
@@ -42,7 +42,7 @@ class Targets(TemplateViews):
             document = parse(body)
             values = chosen(document, request.get("Parameters") or [], previous.parameters if previous else None)
             looked_up = resolved(document, values, self._surroundings.ssm_value)
-            check(document, supports=supports)
+            check(document, supports=lambda kind: supports(kind) and registry.available(kind, region))
         except TemplateError as error:
             raise invalid(str(error)) from None
         needed, given = capabilities(document), set(request.get("Capabilities") or ())
@@ -110,6 +110,24 @@ class Targets(TemplateViews):
                 break
             fresh |= replaced
         return changes + [_plan.removal(entry) for name, entry in current.items() if name not in wanted]
+
+    def _problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
+        """What the registry has against the template's properties, while references are still unknown."""
+        scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
+        found = []
+        for name, definition in _plan.wanted(target.document, scope).items():
+            kind = definition["Type"]
+            properties = _schema.prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
+            found += [
+                {
+                    "LogicalResourceId": name,
+                    "ResourceType": kind,
+                    "ValidationStatusReason": str(one),
+                    "ValidationPath": "/".join((f"/Resources/{name}/Properties", *one.path)),
+                }
+                for one in registry.foreseen(kind, properties, region=self._surroundings.region)
+            ]
+        return tuple(found)
 
     def _differs(self, stack: Stack, target: Target) -> bool:
         """Whether anything but resources changes: outputs, tags, or a failed state that is to be left."""

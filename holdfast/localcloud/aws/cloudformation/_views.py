@@ -1,6 +1,7 @@
 """The API operations that only read stacks, their events and their resources."""
 
 import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,8 +75,8 @@ class Views:
         """DescribeEvents: the same events with the operation they belong to."""
         with self._stacks.lock:
             if request.get("ChangeSetName"):
-                self._change_set(request["ChangeSetName"], request.get("StackName"))
-                return {"OperationEvents": []}
+                stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
+                return {"OperationEvents": [_validation_event(stack, made, one) for one in made.problems]}
             stack = self._named(request)
             kinds = {operation: kind for kind, operation in stack.operations}
             wanted = request.get("OperationId")
@@ -206,6 +207,25 @@ class Views:
                 "LastOperations": operations,
             }
         )
+
+
+def _validation_event(stack: Stack, made: ChangeSet, problem: dict[str, str]) -> dict[str, Any]:
+    identity = made.id.rpartition("/")[2]
+    return {
+        "EventId": str(
+            uuid.uuid5(uuid.UUID(identity), problem["LogicalResourceId"] + problem["ValidationStatusReason"])
+        ),
+        "StackId": stack.id,
+        "OperationId": identity,
+        "OperationType": "CREATE_CHANGESET",
+        "EventType": "VALIDATION_ERROR",
+        "PhysicalResourceId": "",
+        "Timestamp": made.created,
+        "ValidationFailureMode": "FAIL",
+        "ValidationName": "PROPERTY_VALIDATION",
+        "ValidationStatus": "FAILED",
+        **problem,
+    }
 
 
 def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:

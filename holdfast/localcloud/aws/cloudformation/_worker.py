@@ -7,9 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation import _plan
+from holdfast.localcloud.aws.cloudformation import _plan, registry
 from holdfast.localcloud.aws.cloudformation._intrinsics import Scope
-from holdfast.localcloud.aws.cloudformation._run import Cancelled
 from holdfast.localcloud.aws.cloudformation._scope import Surroundings
 from holdfast.localcloud.aws.cloudformation._store import Resource, Stack, Target
 from holdfast.localcloud.aws.cloudformation._template import TemplateError
@@ -21,6 +20,7 @@ from holdfast.localcloud.aws.cloudformation.resources import (
     _schema,
     handler_for,
 )
+from holdfast.localcloud.aws.cloudformation.timing import Cancelled
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +62,10 @@ class Worker:
                     "CloudFormation cannot update a stack when a custom-named resource requires "
                     f"replacing. Rename {clash} and update the stack again."
                 )
-            found = _schema.violations(kind, properties)
+            found = registry.violations(kind, properties, region=self.surroundings.region)
             if found:
-                raise ResourceError(  # noqa: TRY301
-                    f"Properties validation failed for resource {name} with message:\n[{', '.join(found)}]"
-                )
+                told = ", ".join(str(one) for one in found)
+                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{told}]")  # noqa: TRY301
         except (TemplateError, ResourceError) as error:
             with self.store.lock:
                 entry = stack.resources.setdefault(name, wanted)
@@ -116,6 +115,9 @@ class Worker:
             made = handler_for(wanted.type).create(context, copy.deepcopy(wanted.sent))
             with self.store.lock:
                 wanted.physical_id, wanted.attributes = made.physical_id, dict(made.attributes)
+            trouble = self.surroundings.mishaps.strike(wanted.logical_id)
+            if trouble:
+                raise ResourceError(trouble)
 
         self._guard(stack, wanted, "CREATE" if not replacing else "UPDATE", work, switch)
         self.store.event(stack, status=f"{verb}_COMPLETE", resource=wanted)
@@ -152,6 +154,7 @@ class Worker:
             stack_id=stack.id,
             logical_id=entry.logical_id,
             pause=switch.pause,
+            function=self.surroundings.function,
             note=note,
         )
         try:

@@ -43,6 +43,8 @@ class Context:
     logical_id: str
     pause: Callable[[float], None]
     """Sleep; raises Stopped when the process is being stopped."""
+    function: Callable[[str], Properties] = lambda _: {}
+    """The properties of a function that a custom resource names; {} when no stack has made it."""
     note: Callable[[str], None] = lambda _: None
     """Tell the physical id as soon as it is known, so that a failure or a kill after that leaves no orphan."""
 

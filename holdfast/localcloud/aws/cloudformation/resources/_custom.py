@@ -20,6 +20,7 @@ from holdfast.localcloud.aws.cloudformation.resources._base import (
     Properties,
     ignore_gone,
 )
+from holdfast.localcloud.aws.cloudformation.resources._function import Function
 from holdfast.localcloud.aws.cloudformation.resources._s3 import empty
 
 
@@ -48,8 +49,13 @@ class BucketDeployment(Handler):
 
     def _deploy(self, context: Context, made: Made, properties: Properties) -> Made:
         client, bucket, prefix = context.client("s3"), properties["DestinationBucketName"], self._prefix(properties)
+        function = Function(context, properties)
+        for source, key in zip(properties["SourceBucketNames"], properties["SourceObjectKeys"], strict=True):
+            function.must("s3:GetObject", f"arn:aws:s3:::{source}/{key}")
+        function.must("s3:ListBucket", f"arn:aws:s3:::{bucket}")
         written = {f"{prefix}{name}": content for name, content in self._contents(context, properties)}
         for key, content in written.items():
+            function.must("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}")
             client.put_object(Bucket=bucket, Key=key, Body=content)
         if _yes(properties.get("Prune", True)):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
@@ -57,6 +63,7 @@ class BucketDeployment(Handler):
                 entry["Key"] for page in pages for entry in page.get("Contents", []) if entry["Key"] not in written
             ]
             for key in stale:
+                function.must("s3:DeleteObject", f"arn:aws:s3:::{bucket}/{key}")
                 client.delete_object(Bucket=bucket, Key=key)
         return Made(
             physical_id=made.physical_id,
@@ -112,6 +119,10 @@ class AutoDeleteObjects(Handler):
         return self.create(context, properties)
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        bucket = f"arn:aws:s3:::{properties['BucketName']}"
+        function = Function(context, properties)
+        for action, resource in (("s3:ListBucket", bucket), ("s3:DeleteObject", f"{bucket}/*")):
+            function.must(action, resource)
         empty(context, properties["BucketName"])
 
 

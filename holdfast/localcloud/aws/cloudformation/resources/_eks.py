@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.resources._base import Context, Made, Properties, ignore_gone
+from holdfast.localcloud.aws.cloudformation.resources._base import Context, Made, Properties, ResourceError, ignore_gone
 from holdfast.localcloud.aws.cloudformation.resources._generic import Generic
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
@@ -72,6 +72,14 @@ class Addon(Generic):
     """An add-on; whether its software stays behind is said when it is deleted."""
 
     elsewhere = frozenset({"PreserveOnDelete"})
+
+    def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
+        """A degraded add-on never becomes stable: CloudFormation gives it up after its time."""
+        super().judge(description, status, made)
+        if status == "DEGRADED":
+            issues = description.get("health", {}).get("issues", [])
+            told = "; ".join(f"{issue['code']}: {issue['message']}" for issue in issues)
+            raise ResourceError(f"{made.physical_id} did not stabilize: it is DEGRADED. {told}")
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         result = super().identity(verb, made, properties)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources._base import Context, Handler, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources._function import reach_kubernetes
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"/[0-9a-f]{40}(?:[/.]|$)")
@@ -21,9 +22,11 @@ class HelmRelease(Handler):
     type = "Custom::HoldfastHelmRelease"
 
     def create(self, context: Context, properties: Properties) -> Made:
+        reach_kubernetes(context, properties)
         return self._made(properties)
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        reach_kubernetes(context, properties)
         return self._made(properties)
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:

@@ -1,41 +1,10 @@
-"""
-What the CloudFormation registry knows about a type; the schemas ship inside cfn-lint.
-
-Also prepares and judges properties as CloudFormation does before it calls a handler.
-"""
+"""What the registry schema of a type says about its identifiers, attributes, tags and values."""
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
-import jsonschema
-from jsonschema import validators
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-
-SCHEMA_REGIONS = ("us-west-2", "us-east-1")
-"""Types differ by region only in enumerations that the services themselves check; the first lacks a few."""
-
-LAGGING = frozenset({"AWS::SageMaker::Cluster"})
-"""Types whose enumerations are behind the API's (MultiNodeTrainingValidation is missing); the service judges them."""
-
-
-@lru_cache
-def schema(resource_type: str) -> dict[str, Any]:
-    """The registry schema of a type; {} for types outside the registry (Custom::*, AWS::CDK::*)."""
-    from cfnlint.schema import ResourceNotFoundError  # the import costs two seconds
-    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-
-    if not resource_type.startswith("AWS::"):
-        return {}
-    for region in SCHEMA_REGIONS:
-        try:
-            found: dict[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
-        except ResourceNotFoundError:
-            continue
-        return found
-    return {}
+from holdfast.localcloud.aws.cloudformation.registry import schema as schema
 
 
 def paths(resource_type: str, key: str) -> list[str]:
@@ -45,8 +14,8 @@ def paths(resource_type: str, key: str) -> list[str]:
 
 def attributes(resource_type: str) -> set[str]:
     """What Fn::GetAtt accepts: read-only properties, and the inputs that come back as they are; {} when unknown."""
-    if resource_type == "AWS::CloudFormation::Stack":
-        return set()  # the outputs of its template
+    if resource_type == "AWS::CloudFormation::Stack" or resource_type.startswith("Custom::"):
+        return set()  # the outputs of its template; what its function answers
     readable = {path.replace("/", ".") for path in paths(resource_type, "readOnlyProperties")}
     return readable | set(schema(resource_type).get("properties", {}))
 
@@ -121,55 +90,3 @@ def prepared(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any
     rules = schema(resource_type)
     result: dict[str, Any] = coerce(dict(properties), rules, rules)
     return result
-
-
-def violations(resource_type: str, properties: Mapping[str, Any]) -> list[str]:
-    """Everything the schema has against the properties, in CloudFormation's words."""
-    rules = schema(resource_type)
-    if not rules:
-        return []
-    found = [
-        f"#/{path}: read-only property, remove it"
-        for path in paths(resource_type, "readOnlyProperties")
-        if "/" not in path and path in properties
-    ]
-    errors = _validator(resource_type).iter_errors(properties)
-    found.extend(_worded(error) for error in errors if resource_type not in LAGGING or error.validator != "enum")
-    return sorted(set(found))
-
-
-def _worded(error: Any) -> str:
-    where = "/".join(["#", *(str(part) for part in error.absolute_path)])
-    match error.validator:
-        case "required":
-            missing = [key for key in error.validator_value if key not in error.instance]
-            return "; ".join(f"{where}: required key [{key}] not found" for key in missing)
-        case "additionalProperties":
-            extra = sorted(set(error.instance) - set(error.schema.get("properties", {})))
-            return "; ".join(f"{where}: extraneous key [{key}] is not permitted" for key in extra)
-        case "enum":
-            return f"{where}: #: {error.instance} is not a valid enum value; allowed: {error.validator_value}"
-        case "type":
-            return f"{where}: expected type: {error.validator_value}, found: {type(error.instance).__name__}"
-        case "pattern":
-            return f"{where}: failed validation constraint for keyword [pattern]: {error.validator_value}"
-        case _:
-            return f"{where}: {error.message[:300]}"
-
-
-def _pattern(_: Validator, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
-    if not isinstance(instance, str):
-        return
-    try:
-        matched = re.search(pattern, instance)
-    except re.error:  # the registry's patterns are Java's
-        return
-    if not matched:
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-@lru_cache
-def _validator(resource_type: str) -> Validator:
-    extend: Any = validators.extend
-    made: Validator = extend(jsonschema.Draft7Validator, {"pattern": _pattern})(schema(resource_type))
-    return made

@@ -10,6 +10,7 @@ from botocore import xform_name
 from botocore.exceptions import ClientError, UnknownServiceError
 
 from holdfast.localcloud.aws.cloudformation.resources._base import Context, Handler, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources._function import Function, resource_of
 from holdfast.localcloud.aws.cloudformation.resources._shapes import squeezed, to_shape
 from holdfast.localcloud.aws.cloudformation.resources._typed import service_model
 
@@ -26,15 +27,16 @@ class SdkCall(Handler):
     type = "Custom::AWS"
 
     def create(self, context: Context, properties: Properties) -> Made:
-        return self._call(context, properties.get("Create"), Made(physical_id=context.name()))
+        function = Function(context, properties)
+        return self._call(context, properties.get("Create"), Made(physical_id=context.name()), function)
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
-        return self._call(context, properties.get("Update"), made)
+        return self._call(context, properties.get("Update"), made, Function(context, properties))
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        self._call(context, properties.get("Delete"), made)
+        self._call(context, properties.get("Delete"), made, Function(context, properties))
 
-    def _call(self, context: Context, given: Any, made: Made) -> Made:
+    def _call(self, context: Context, given: Any, made: Made, function: Function) -> Made:
         if not given:
             return made
         call = json.loads(given) if isinstance(given, str) else given
@@ -42,6 +44,8 @@ class SdkCall(Handler):
             raise ResourceError(f"{self.type}: the embedded AWS calls in the stack's own account and region only")
         service, operation = _named(call)
         model = service_model(service).operation_model(operation)
+        signed = model.service_model.signing_name
+        function.must(f"{signed}:{operation}", resource_of(service, call.get("parameters", {}), context))
         parameters = to_shape(model.input_shape, _filled(call.get("parameters", {}), made.physical_id))
         try:
             answer = getattr(context.client(service), xform_name(operation))(**parameters)

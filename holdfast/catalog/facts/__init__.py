@@ -1,0 +1,53 @@
+"""
+Facts about AWS that move, each with a source and a date: where what is, and until when.
+
+What packages know (``regions.json``, ``versions.json``) is written by ``python -m holdfast.catalog.refresh``; what only
+AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
+"""
+
+from holdfast.catalog.facts._pages import (
+    KubernetesVersion,
+    kubernetes_support,
+    page_fact,
+    page_facts,
+)
+from holdfast.catalog.facts._policies import ManagedPolicy, managed_policies
+from holdfast.catalog.facts._regions import (
+    dns_suffix,
+    has_type,
+    hyperpod_regions,
+    hyperpod_types,
+    is_type,
+    partition_of,
+    regions,
+    regions_of,
+    type_names,
+)
+from holdfast.catalog.facts._schemas import Schema, iam_actions, schema_of
+from holdfast.catalog.facts._versions import LambdaRuntime, facts_date, lambda_runtimes, rds_versions, sources
+
+__all__ = [
+    "KubernetesVersion",
+    "LambdaRuntime",
+    "ManagedPolicy",
+    "Schema",
+    "dns_suffix",
+    "facts_date",
+    "has_type",
+    "hyperpod_regions",
+    "hyperpod_types",
+    "iam_actions",
+    "is_type",
+    "kubernetes_support",
+    "lambda_runtimes",
+    "managed_policies",
+    "page_fact",
+    "page_facts",
+    "partition_of",
+    "rds_versions",
+    "regions",
+    "regions_of",
+    "schema_of",
+    "sources",
+    "type_names",
+]

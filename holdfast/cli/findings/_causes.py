@@ -1,0 +1,15 @@
+"""What was not checked, by cause: a line for each reason, not for each rule that waits for it."""
+
+from collections.abc import Iterable, Sequence
+
+from holdfast.validation import Finding
+
+
+def by_cause(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
+    """The findings that were not checked; those with the same cause together, in the order of the first of each."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity == "not-checked":
+            file = finding.path.rpartition("#")[0]
+            groups.setdefault((file, finding.cause) if finding.cause else ("", str(finding)), []).append(finding)
+    return list(groups.values())

@@ -1,0 +1,15 @@
+"""What goes wrong on purpose in a rehearsed deployment."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(kw_only=True)
+class Mishaps:
+    """Creations that fail after the service has made the thing, as one that never becomes stable does."""
+
+    failing: dict[str, str] = field(default_factory=dict)
+    """Logical id to what the service says."""
+
+    def strike(self, logical_id: str) -> str:
+        """What goes wrong with this creation, once; "" when nothing does."""
+        return self.failing.pop(logical_id, "")

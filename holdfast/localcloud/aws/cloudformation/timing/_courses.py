@@ -1,0 +1,73 @@
+"""
+How long the creation of a resource takes, and at which end of that time it meets the others.
+
+A *provider* can be used when its creation is over: a policy takes effect, a rule lets packets through, a gateway is
+attached. A *user* looks at its surroundings when its creation begins: a file system probes its network, a cluster
+assumes its role, a function's code calls AWS. So a user that does not depend on a provider which it needs begins
+before the provider is there, however fast the machine is.
+
+The seconds are assumed, in the proportions in which deployments show them; what needs what is in the services.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """How the creation of one resource goes."""
+
+    seconds: float
+    user: bool = False
+    """Whether the others matter when it begins; else it matters to the others when it is over."""
+
+
+_PROVIDERS: dict[str, float] = {
+    "AWS::EC2::EIP": 15,
+    "AWS::EC2::InternetGateway": 16,
+    "AWS::EC2::SecurityGroup": 8,
+    "AWS::EC2::Subnet": 4,
+    "AWS::EC2::VPC": 12,
+    "AWS::EC2::VPCEndpoint": 20,
+    "AWS::EC2::VPCGatewayAttachment": 16,
+    "AWS::EKS::AccessEntry": 6,
+    "AWS::EKS::PodIdentityAssociation": 6,
+    "AWS::Events::Rule": 60,
+    "AWS::IAM::InstanceProfile": 120,
+    "AWS::IAM::ManagedPolicy": 17,
+    "AWS::IAM::Policy": 17,
+    "AWS::IAM::Role": 18,
+    "AWS::KMS::Key": 30,
+    "AWS::Lambda::Function": 7,
+    "AWS::S3::Bucket": 22,
+}
+
+_USERS: dict[str, float] = {
+    "AWS::APS::Workspace": 20,
+    "AWS::CloudFormation::Stack": 60,
+    "AWS::EC2::FlowLog": 6,
+    "AWS::EC2::NatGateway": 100,
+    "AWS::EKS::Addon": 60,
+    "AWS::EKS::Cluster": 540,
+    "AWS::EKS::Nodegroup": 180,
+    "AWS::FSx::DataRepositoryAssociation": 300,
+    "AWS::FSx::FileSystem": 600,
+    "AWS::Grafana::Workspace": 120,
+    "AWS::RDS::DBInstance": 480,
+    "AWS::SageMaker::Cluster": 900,
+    "AWS::SageMaker::ClusterSchedulerConfig": 30,
+    "AWS::SageMaker::ComputeQuota": 30,
+    "AWS::SageMaker::MlflowApp": 180,
+    "AWS::SageMaker::MlflowTrackingServer": 1500,
+}
+
+_OTHERS = Course(seconds=3)
+_FUNCTION = Course(seconds=30, user=True)
+
+
+def course(resource_type: str) -> Course:
+    """The course of a type."""
+    if resource_type.startswith("Custom::"):
+        return _FUNCTION
+    if resource_type in _USERS:
+        return Course(seconds=_USERS[resource_type], user=True)
+    return Course(seconds=_PROVIDERS[resource_type]) if resource_type in _PROVIDERS else _OTHERS

@@ -1,0 +1,10 @@
+"""
+What roles may do: policies are evaluated for the calls that services and functions make with a role.
+
+Calls of users are not judged: whoever runs the embedded AWS owns its account.
+"""
+
+from holdfast.localcloud.aws.iam._evaluation import Decision, Policy, Request, decide
+from holdfast.localcloud.aws.iam._rights import Rights
+
+__all__ = ["Decision", "Policy", "Request", "Rights", "decide"]

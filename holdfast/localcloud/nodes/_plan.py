@@ -1,0 +1,54 @@
+"""What a boot is told: written by ``_booting``, read by the program of ``_boot``."""
+
+from typing import TypedDict
+
+
+class Layer(TypedDict):
+    at: str
+    lowers: list[str]  # what the node reads through, topmost first
+    upper: str
+    work: str
+
+
+class File(TypedDict):
+    path: str
+    content: bytes
+    mode: int
+    uid: int
+    gid: int
+
+
+class Directory(TypedDict):
+    path: str
+    mode: int
+    uid: int
+    gid: int
+
+
+class Bind(TypedDict):
+    source: str
+    target: str
+    read_only: bool
+
+
+class Plan(TypedDict):
+    """Everything the program needs to know; made by ``_booting``."""
+
+    caller: int
+    inherited: list[int]
+    hostname: str
+    link: str
+    address: str
+    prefix: int
+    gateway: str
+    mac: str
+    fabric: str
+    root: str
+    console: str
+    layers: list[Layer]
+    image: str  # of the upper layers' lowers; empty: none
+    hide: list[str]
+    empty: list[str]
+    directories: list[Directory]
+    files: list[File]
+    binds: list[Bind]

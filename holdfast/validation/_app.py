@@ -1,0 +1,120 @@
+"""
+All templates of an app as one thing to judge: what rules about any resource read, whether a cluster is there or not.
+
+Rules over ``App`` look at resources as they are written. What is not known before deployment they pass over: whether a
+value is right that nobody knows is not said for each of a thousand properties.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.validation._item import Item
+from holdfast.validation._resources_graph import Reference, Resource, Template, Text
+from holdfast.validation._resources_order import Order
+from holdfast.validation._resources_values import Node, Values
+
+_ZONE = re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]$")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class App(Item):
+    """The templates of an app."""
+
+    values: Values
+    order: Order
+    memo: dict[str, Any] = field(default_factory=dict)
+    """What one rule found out and another asks too."""
+
+    def all(self) -> Iterator[Resource]:
+        """Every resource, in the order of templates."""
+        for template in self.values.graph.templates:
+            for logical_id in template.section("Resources"):
+                found = self.values.graph.find(template, logical_id)
+                if found is not None:
+                    yield found
+
+    def each(self, *kinds: str) -> Iterator[tuple[Resource, Node]]:
+        """The resources of some types with their properties."""
+        for resource in self.values.graph.of_type(*kinds):
+            yield resource, self.values.properties(resource)
+
+    def node(self, resource: Resource) -> Node:
+        """The properties of a resource."""
+        return self.values.properties(resource)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all resources are written: no macro makes more of them."""
+        return self.values.graph.complete
+
+    def region(self, template: Template) -> str | None:
+        """Where a template is deployed: as it is told, or as the zones that it writes down say when they agree."""
+        if template.region is not None:
+            return template.region
+        found = {region for _, region in self.zones(template)}
+        return found.pop() if len(found) == 1 else None
+
+    def zones(self, template: Template) -> Iterator[tuple[str, str]]:
+        """The zones that a template writes down, by their path, with their region."""
+        for resource in self.values.graph.of_type("AWS::EC2::Subnet"):
+            if resource.template is template:
+                zone = self.node(resource).get("AvailabilityZone")
+                match = _ZONE.fullmatch(zone.value) if isinstance(zone.value, str) else None
+                if match:
+                    yield zone.path, match[1]
+
+
+def body_path(resource: Resource) -> str:
+    """Where a resource as a whole is, beside its properties."""
+    return resource.path.removesuffix(".Properties")
+
+
+def text_of(value: object) -> str | None:
+    """A value as text, with gaps where only the deployment tells; None when it is no text at all."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Text):
+        return value.with_gaps()
+    return None
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string inside plain data, those in functions included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings_in(item)
+
+
+def leaves(node: Node) -> Iterator[Node]:
+    """Every value below a node that holds no others."""
+    value = node.value
+    if isinstance(value, Mapping):
+        for key in value:
+            yield from leaves(node.get(str(key)))
+    elif isinstance(value, list):
+        for entry in node.items() or ():
+            yield from leaves(entry)
+    else:
+        yield node
+
+
+def references_in(value: object) -> Iterator[Reference]:
+    """The references inside a resolved value."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, Text):
+        for part in value.parts:
+            yield from references_in(part)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from references_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references_in(item)

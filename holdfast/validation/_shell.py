@@ -1,0 +1,33 @@
+"""What bash says of a script without running it: ``bash -n`` with a deadline, where there is a bash."""
+
+import functools
+import re
+import shutil
+import subprocess
+
+DEADLINE_S = 5.0
+
+
+@functools.cache
+def shell_mistake(text: str) -> str | None:
+    """The first thing that bash does not understand; None when there is nothing, or no bash to ask."""
+    bash = shutil.which("bash")
+    first = text.partition("\n")[0]
+    if bash is None or not re.match(r"#!.*\b(ba|da)?sh\b", first) or "\r" in text:
+        return None
+    try:
+        # -n reads and runs nothing; neither profile nor BASH_ENV is looked at.
+        done = subprocess.run(
+            [bash, "--noprofile", "--norc", "-n", "-s"],
+            input=text.encode(),
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=False,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return re.sub(r"^\S*bash: ", "", said[0])[:160] if said else None

@@ -1,0 +1,20 @@
+"""
+Rules that judge what AWS's pages and schemas say of any resource, in environment files and in templates.
+
+A module per subject; importing one registers its rules.
+"""
+
+from holdfast.validation.judges import (  # noqa: F401 - each registers its rules
+    _keys,
+    _kubernetes_parts,
+    _modes,
+    _network_paths,
+    _order,
+    _policies,
+    _properties,
+    _references,
+    _regions,
+    _scripts,
+    _sharing,
+    _storage_parts,
+)

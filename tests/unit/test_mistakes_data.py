@@ -1,0 +1,55 @@
+"""The mistakes that the checks are judged by: each applies to its base, has a source, and still is a document."""
+
+from pathlib import Path
+
+import mistakes
+import pytest
+from mistakes import CLEAN, Entry, Mistake, apply, clean_files, kind_of, load, parse
+
+ENTRIES = load()
+MOST_WORDS = 20
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.mistake.id)
+def test_a_mistake_applies_to_its_base_and_leaves_a_document(entry: Entry, tmp_path: Path) -> None:
+    mistake = entry.mistake
+    before = (CLEAN / mistake.base).read_text(encoding="utf-8")
+    path = apply(mistake, folder=tmp_path)
+    after = path.read_text(encoding="utf-8")
+    changed = {name for one in mistake.change if isinstance(one, mistakes.Files) for name in one.files}
+    assert after != before or changed
+    parse(after, kind=mistake.kind)
+
+
+def test_there_are_as_many_mistakes_and_clean_files_as_were_asked_for() -> None:
+    assert len(ENTRIES) >= 300
+    assert len(clean_files()) >= 40
+    environments = sum(one.mistake.kind == "environment" for one in ENTRIES)
+    assert min(environments, len(ENTRIES) - environments) >= 150
+
+
+def test_a_source_is_a_page_and_a_short_quotation() -> None:
+    for one in ENTRIES:
+        quotation = one.mistake.source.split(": ", 1)[1]
+        assert len(quotation.split()) <= MOST_WORDS, one.mistake.id
+
+
+@pytest.mark.parametrize("path", clean_files(), ids=lambda path: path.name)
+def test_a_clean_file_is_a_document(path: Path) -> None:
+    assert parse(path.read_text(encoding="utf-8"), kind=kind_of(path))
+
+
+def test_an_entry_that_is_wrong_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text("- {id: no-source, base: x, what: nothing at all, change: [], about: [x]}\n")
+    with pytest.raises(ValueError, match=r"wrong\.yaml: no-source: source"):
+        load(tmp_path)
+
+
+def test_a_text_that_is_not_there_once_is_refused_by_name(tmp_path: Path) -> None:
+    base = next(one for one in ENTRIES if one.mistake.kind == "environment").mistake.base
+    change = (mistakes.Replacement(old="instance_count", new="x"),)
+    twice = Mistake(
+        id="twice", base=base, what="a text that is there often", change=change, about=("x",), source="a.md: b"
+    )
+    with pytest.raises(ValueError, match="twice: 'instance_count' is"):
+        apply(twice, folder=tmp_path)
