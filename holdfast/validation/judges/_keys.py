@@ -68,8 +68,7 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
         missing = [
             action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)
         ]
-        by_policy = [key for node in keys if (key := key_of(app, node)) is not None and _key_allows(app, key, role)]
-        if missing and len(by_policy) < len(keys):
+        if missing:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
@@ -293,15 +292,6 @@ def _linked_bucket(app: App, path: Node) -> Resource | None:
     return None
 
 
-def _key_allows(app: App, key: Resource, role: Resource) -> bool:
-    """Whether a key's own policy lets a role make grants."""
-    for grant in grants_in(app.node(key).get("KeyPolicy")):
-        named = [node for node in principals(grant, "AWS") if node.is_resource(role)]
-        if grant.effect == "Allow" and named and all(grant.names(action) for action in ("kms:CreateGrant",)):
-            return True
-    return False
-
-
 def _context(grant: Grant) -> Iterator[Broken]:
     for operator, keys in grant.conditions.items():
         for key in keys if isinstance(keys, Mapping) else ():
@@ -319,11 +309,11 @@ def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
     for operator, keys in grant.conditions.items():
         value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        known = [text for text in texts if isinstance(text, str)]
+        known = [known_text for text in texts if (known_text := text_of(text)) is not None]
         if not known or len(known) < len(texts) or operator.lower().startswith(("stringnot", "null")):
             continue
         if any(grant.names(action) for action in _NEEDED) and grant.effect == "Allow":
-            fits = [text for text in known if re.match(r"^(sagemaker|ec2)\.|\*", text)]
+            fits = [text for text in known if re.match(r"^sagemaker\.|\*", text)]
             role_named = any(node.present for node in principals(grant, "AWS"))
             if not fits and role_named and grant.names("kms:CreateGrant"):
                 yield refused(
@@ -356,14 +346,32 @@ def _anybody(grant: Grant) -> bool:
 
 
 def _lets_fsx_in(grant: Grant) -> bool:
-    if not (grant.names("kms:Decrypt") or grant.names("kms:GenerateDataKey")):
+    """Whether a statement lets FSx's role both write and read, through S3 where it says through what."""
+    if not (grant.names("kms:Decrypt") and (grant.names("kms:Encrypt") or grant.names("kms:GenerateDataKey"))):
         return False
-    if _anybody(grant):
+    if not grant.names("kms:Encrypt") or not _through(grant, "s3"):
+        return False
+    principals_in = [str(text_of(node.value)) for node in principals(grant, "AWS")]
+    if any("AWSServiceRoleForFSxS3Access" in text for text in principals_in):
         return True
-    for node in principals(grant, "AWS"):
-        text = text_of(node.value)
-        if text is None or text == "*" or "AWSServiceRoleForFSxS3Access" in text or text.endswith(":root"):
-            return True
-    return any("fsx" in str(text_of(node.value)) for node in principals(grant, "Service")) or "aws-service-role" in str(
-        grant.conditions
-    )
+    arns = [text for text in _condition_texts(grant) if ":role/" in text or ":user/" in text]
+    anybody = _anybody(grant) or "*" in principals_in
+    return anybody and (not arns or any("AWSServiceRoleForFSxS3Access" in text for text in arns))
+
+
+def _through(grant: Grant, service: str) -> bool:
+    """Whether kms:ViaService, where it is asked for, names a service."""
+    texts: list[str] = []
+    for operator, keys in grant.conditions.items():
+        value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None
+        if value is not None and not str(operator).lower().startswith("stringnot"):
+            texts += [str(text_of(each)) for each in (value if isinstance(value, list) else [value])]
+    return not texts or any(text.startswith((f"{service}.", "*")) for text in texts)
+
+
+def _condition_texts(grant: Grant) -> list[str]:
+    found = []
+    for keys in grant.conditions.values():
+        for value in keys.values() if isinstance(keys, Mapping) else ():
+            found += [str(text_of(each)) for each in (value if isinstance(value, list) else [value])]
+    return found
