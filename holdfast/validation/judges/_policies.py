@@ -378,7 +378,7 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
 
 def _same_service(text: str, service: str) -> bool:
     name = service.removesuffix(".amazonaws.com")
-    return text in (service, f"{name}.${{...}}", f"{service}.cn") or text == "*"
+    return text in (service, f"{name}.${{...}}") or text == "*"
 
 
 def _trust(grant: Grant) -> Iterator[Broken]:
