@@ -16,6 +16,7 @@ from holdfast.validation.judges import (  # noqa: F401 - each registers its rule
     _quotas,
     _references,
     _regions,
+    _role_needs,
     _scripts,
     _sharing,
     _storage_parts,

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.validation._app import App, text_of
 from holdfast.validation._deployment import Cluster, Deployment
-from holdfast.validation._groups import RestrictedGroup
+from holdfast.validation._groups import RestrictedGroup, Volume
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule
@@ -171,6 +171,64 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
                 fix="allow kms:Encrypt, kms:Decrypt, kms:ReEncrypt*, kms:GenerateDataKey*, kms:DescribeKey to "
                 "arn:aws:iam::ACCOUNT:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*",
             )
+
+
+@rule("HF647", title="Keys of volumes are keys of KMS", each=Volume, source="SageMaker API reference, VolumeKmsKeyId")
+def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
+    """
+    The id, the ARN or the alias of a key; the ARN of something else is refused.
+    """
+    parts = str(volume.kms_key or "").split(":")
+    if parts[0] == "arn" and len(parts) > 5 and (parts[2] != "kms" or not parts[5].startswith(("key/", "alias/"))):
+        yield refused(
+            volume.at("kms_key"), f"an ARN of {parts[2]}", allowed="the id, ARN or alias of a KMS key", fix="name a key"
+        )
+
+
+@rule("HF648", severity="warning", title="Groups have keys of their own", each=Cluster, source=CMK)
+def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one group
+    goes on with that of another.
+    """
+    seen: dict[str, str] = {}
+    for group in cluster.instance_groups:
+        for volume in group.volumes:
+            key = volume.kms_key
+            if key and seen.get(key, group.name) != group.name:
+                yield Broken(
+                    path=volume.at("kms_key"),
+                    message=f"the key of {group.name} is that of {seen[key]} too",
+                    fix="give each group a key of its own",
+                )
+            if key:
+                seen.setdefault(key, group.name)
+
+
+@rule(
+    "HF649",
+    title="Aliases and encrypted resources are ones that KMS and EKS take",
+    each=App,
+    source="CloudFormation reference, AWS::KMS::Alias; EKS API reference, EncryptionConfig",
+)
+def aliases(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    alias/aws/ is for AWS's own keys. EKS encrypts secrets, and nothing else, with a key of yours.
+    """
+    for alias, node in app.each(ALIAS):
+        name = node.get("AliasName").value
+        if isinstance(name, str) and (name.startswith("alias/aws/") or not name.startswith("alias/")):
+            yield refused(
+                f"{alias.path}.AliasName",
+                f'"{name}"',
+                allowed="alias/NAME, and not alias/aws/",
+                fix=f"write alias/{name.removeprefix('alias/').removeprefix('aws/')}",
+            )
+    for _cluster, node in app.each("AWS::EKS::Cluster"):
+        for entry in node.get("EncryptionConfig").items() or ():
+            for resource in entry.get("Resources").items() or ():
+                if isinstance(resource.value, str) and resource.value != "secrets":
+                    yield refused(resource.path, f'"{resource.value}"', allowed="secrets", fix="write secrets")
 
 
 @rule(
