@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._finding import Finding, worst_first
 from holdfast.validation._resources_graph import Template
-from holdfast.validation._rule import judge
+from holdfast.validation._rule import judge, told_best
 from holdfast.validation._template import deployments_in_app
 from holdfast.validation._template_files import read_templates
 from holdfast.validation.templates._causes import cause_of
@@ -120,12 +120,12 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                     known.add((fault.code, fault.path, fault.given))
                     yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
-        for deployment in _deployments(last.templates):
-            for finding in judge(deployment.changed(today=today)):
-                said = (finding.code, finding.path, finding.message)
-                if said not in known and finding.path != NO_CLUSTER:
-                    known.add(said)
-                    yield _told(finding, bodies, last)
+        every = [each.changed(today=today) for each in _deployments(last.templates)]
+        for finding in told_best([finding for deployment in every for finding in judge(deployment)]):
+            said = (finding.code, finding.path, finding.message)
+            if said not in known and finding.path != NO_CLUSTER:
+                known.add(said)
+                yield _told(finding, bodies, last)
     if last is not None and last.left_out:
         cause = f"{MOST} of {MOST + last.left_out} ways to choose the parameters that conditions ask for were judged"
         yield Finding(
