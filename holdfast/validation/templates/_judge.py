@@ -21,7 +21,7 @@ from holdfast.validation.templates._causes import cause_of
 from holdfast.validation.templates._circles import circles
 from holdfast.validation.templates._conditions import Conditions
 from holdfast.validation.templates._document import Fault, Unreadable, line_of
-from holdfast.validation.templates._scenarios import MOST, Scenario, scenarios
+from holdfast.validation.templates._scenarios import Scenario, scenarios
 from holdfast.validation.templates._surroundings import NO_CLUSTER, has_cluster, surroundings
 from holdfast.validation.templates._unread import unread
 
@@ -127,7 +127,7 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                 known.add(said)
                 yield _told(finding, bodies, last)
     if last is not None and last.left_out:
-        cause = f"{MOST} of {MOST + last.left_out} ways to choose the parameters that conditions ask for were judged"
+        cause = f"{last.most} of {last.most + last.left_out} ways to choose the parameters that conditions ask for were judged"
         yield Finding(
             code=UNREAD,
             severity="not-checked",
