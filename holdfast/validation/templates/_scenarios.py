@@ -20,6 +20,8 @@ from holdfast.validation.templates._settled import settled
 
 MOST = 64
 """Scenarios that are judged."""
+FEWEST, MOST_TEXT = 4, 6_000_000
+"""Of large templates fewer are, so that all together are as long as this: a template of 1 MB has the fewest."""
 _STACK = "AWS::CloudFormation::Stack"
 _REGION = "AWS::Region"
 _Place = tuple[int, str]
@@ -33,6 +35,8 @@ class Scenario:
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
+    most: int = MOST
+    """How many are looked at."""
     left_out: int = 0
     """How many more there would be."""
 
@@ -44,14 +48,17 @@ def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
     every = 1
     for values in app.domains.values():
         every *= len(values)
+    most = MOST
     for number, (choice, differs) in enumerate(_choices(app.domains)):
-        if number == MOST:
+        if number >= most:
             break
         found = app.under(choice)
         text = _signature(found)
+        if not seen:
+            most = min(MOST, max(FEWEST, MOST_TEXT // len(text)))
         if text not in seen:
             seen.add(text)
-            yield Scenario(templates=found, differs=differs, left_out=max(0, every - MOST))
+            yield Scenario(templates=found, differs=differs, most=most, left_out=max(0, every - most))
 
 
 def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[_Place, object], dict[str, str]]]:
