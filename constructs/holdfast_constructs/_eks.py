@@ -174,13 +174,17 @@ class HyperPodEks(EksBase):
 
     def install_after(self, nodes: IDependable) -> None:
         """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
+        place = self._place(nodes) if isinstance(nodes, Construct) else self
+        if place is not self and self.node.try_remove_child(DNS_ADDON):
+            self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         self._dns.resource.node.add_dependency(nodes)
 
     def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
         """Charts and add-ons. What is returned needs no node to be there."""
         charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
-        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
+        self._dns_version = versions.get(DNS_ADDON)
+        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
     def _cluster(

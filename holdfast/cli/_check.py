@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -60,7 +60,9 @@ def check(
     else:
         from holdfast.validation.environment import check as check_file
 
-        report = check_file(path, facts=_facts(account), today=date.today())
+        facts = _facts(account)
+        describe = None if facts is None else _described
+        report = check_file(path, facts=facts, describe=describe, today=date.today())
         findings, usable = report.findings, report.usable
     _print(findings, path=path, output=output or ("json" if json else "text"))
     if not usable:
@@ -117,6 +119,22 @@ def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is th
     from holdfast.validation._account import with_facts
 
     return with_facts
+
+
+def _described(arn: str) -> Any:
+    """What AWS says now of a cluster that a file was imported from."""
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from holdfast.validation import UNRESOLVED
+
+    try:
+        client = boto3.session.Session(region_name=arn.split(":")[3]).client("sagemaker")
+        return client.describe_cluster(ClusterName=arn)
+    except ClientError as error:
+        return None if error.response["Error"]["Code"].startswith("ResourceNotFound") else UNRESOLVED
+    except (BotoCoreError, ValueError):
+        return UNRESOLVED
 
 
 def _print(findings: "Sequence[Finding]", *, path: Path, output: Format) -> None:

@@ -17,6 +17,9 @@ Location = tuple[str | int, ...]
 
 _PLAIN = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?|[-+]?\.\d+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 """Numbers that say what they look like."""
+OPEN_QUESTION = re.compile(r"^\s*#\s(?:\S+: )?DECIDE:\s*(.*)$")
+AS_IT_WAS = re.compile(r"^# As it was: (.+)$")
+CONTINUED = re.compile(r"^\s*#\s{3,}(\S.*)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,10 @@ class Document:
     """What the reading already found: duplicate keys and the like."""
     odd_numbers: list[Problem] = field(default_factory=list)
     """Numbers that say another one than they look like, wherever nothing else is wrong with them."""
+    open_questions: dict[int, str] = field(default_factory=dict)
+    """Comments that an import left for a person to decide, by their line."""
+    as_it_was: dict[int, str] = field(default_factory=dict)
+    """What an import wrote about the cluster that the file came from, by its line."""
 
     def line(self, location: Location) -> int:
         """The line of a setting, or of the nearest one around it when it is not there."""
@@ -63,7 +70,9 @@ def read(path: Path) -> Document:
             raise _unusable(
                 name, root.start_mark.line + 1, "no mapping", "settings as name: value", "begin with name: local"
             )
-        document = Document(file=name, data={})
+        document = Document(
+            file=name, data={}, open_questions=_comments(OPEN_QUESTION, text), as_it_was=_comments(AS_IT_WAS, text)
+        )
         _Builder(document, loader).mapping(root, (), into=document.data)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -76,6 +85,21 @@ def read(path: Path) -> Document:
     finally:
         loader.dispose()
     return document
+
+
+def _comments(begin: re.Pattern[str], text: str) -> dict[int, str]:
+    """What stands after a beginning in comments of their own lines; lines that go on are indented further."""
+    found: dict[int, str] = {}
+    last = 0
+    for number, line in enumerate(text.splitlines(), 1) if "#" in text else ():
+        if begins := begin.match(line):
+            last = number
+            found[last] = begins[1]
+        elif last and (goes_on := CONTINUED.match(line)):
+            found[last] += f" {goes_on[1]}"
+        else:
+            last = 0
+    return found
 
 
 def _loader(text: str, name: str) -> yaml.SafeLoader:

@@ -2,82 +2,79 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
-from holdfast.importing._groups import instance_group, restricted_group, restricted_lustre
+from holdfast.importing._cluster import cluster
 from holdfast.importing._imported import Imported
-from holdfast.importing._lifecycle import lifecycle, own_settings, shared_mode
-from holdfast.importing._network import network, new_network
+from holdfast.importing._keeping import Keeping, Part
+from holdfast.importing._lifecycle import LEGACY_FILE, Scripts
+from holdfast.importing._network import named_network, network, new_network
 from holdfast.importing._observed import Observed
-from holdfast.importing._orchestrator import eks, slurm
-from holdfast.importing._request import request_of, with_provisioning
+from holdfast.importing._orchestrator import eks, existing_eks, slurm
+from holdfast.importing._questions import ask_about_values
+from holdfast.importing._request import with_provisioning
 from holdfast.importing._storage import storage
+from holdfast.importing._whereabouts import account_of, evidence, region_of
+from holdfast.validation.imports import origin_of, request_of
 
-OWN_TAGS = ("holdfast:", "aws:")
 STAND_IN = "holdfast:stand-in:"
 ENVIRONMENT_TAG = "holdfast:environment"
 LONGEST_NAME = 24
-SOME_ACCOUNT, SOME_REGION = "111122223333", "us-west-2"
-
-REQUEST_KNOWN = frozenset(
-    {
-        "AutoScaling",
-        "ClusterName",
-        "ClusterRole",
-        "InstanceGroups",
-        "NodeProvisioningMode",
-        "NodeRecovery",
-        "Orchestrator",
-        "RestrictedInstanceGroups",
-        "RestrictedInstanceGroupsConfig",
-        "Tags",
-        "TieredStorageConfig",
-        "VpcConfig",
-    }
-)
+INSIGHTS_LOGS = "/aws/containerinsights/"
 
 
-def from_observed(observed: Observed) -> Imported:
-    """The environment of a cluster that AWS described."""
-    imported = Imported(document={})
+def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Imported:
+    """
+    The environment of a cluster that AWS described.
+
+    Args:
+        anew: What of somebody else's is made anew, like what there is. Default: nothing, all of it is used
+    """
+    imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
     request = request_of(observed.cluster)
-    legacy = observed.files.get("provisioning_parameters.json")
+    keeping = Keeping(stack=observed.stack, anew=frozenset(anew))
+    legacy = _legacy(observed, imported)
     if legacy is not None:
-        request = with_provisioning(request, json.loads(legacy), imported=imported)
+        request = with_provisioning(request, legacy, imported=imported)
+    scripts = Scripts(request, observed.files, keeping)
+    name = observed.tags.get(ENVIRONMENT_TAG) or _environment_name(request["ClusterName"])
+    if ENVIRONMENT_TAG in observed.tags:
+        text = f"the stack holdfast-{name} has this name: deploying this file updates it; take another for a copy"
+        imported.note("name", text, decide=True)
     imported.document = {
-        **_identity(
-            request,
-            observed.tags,
-            cloud={"cloud": "embedded"} if observed.embedded else {},
-            account=observed.account,
-            region=observed.region,
-            imported=imported,
+        "name": name,
+        **({"cloud": "embedded"} if observed.embedded else {}),
+        "account": observed.account,
+        "region": observed.region,
+        **_encryption(observed, keeping),
+        "network": network(observed, keeping=keeping, imported=imported),
+        "cluster": cluster(
+            request, observed.tags, environment=name, scripts=scripts, keeping=keeping, imported=imported
         ),
-        **_encryption(observed),
-        "network": network(observed, imported=imported),
-        "cluster": _cluster(request, observed.tags, imported),
         **(
-            {"eks": eks(observed, imported=imported)}
+            {"eks": eks(observed, keeping=keeping, imported=imported)}
             if _is_eks(request)
             else slurm(request, observed.stack, imported=imported)
         ),
         "storage": storage(
-            groups=request.get("InstanceGroups", []),
+            groups=request.get("InstanceGroups") or [],
             file_systems=observed.file_systems,
             associations=observed.associations,
-            stack=observed.stack,
-            preload=(own_settings(observed.files) or {}).get("preload"),
+            region=observed.region,
+            keeping=keeping,
+            preload=(scripts.ours or {}).get("preload"),
             imported=imported,
         ),
-        **lifecycle(request, observed.files, imported=imported),
+        **scripts.section(legacy=legacy is not None, imported=imported),
         **_stand_ins(observed.tags),
+        **_observability(request, keeping, imported),
     }
     if _is_eks(request) and "lustre" in imported.document["storage"]:
         imported.note("storage.lustre", "pods mount it; on which groups they may is not known (mount_lustre)")
     for path, why in observed.unasked:
         imported.note(path, f"not checked, AWS did not answer: {why}", decide=True)
-    return _finished(imported, is_ours=ENVIRONMENT_TAG in observed.tags)
+    return _finished(imported, keeping, is_ours=ENVIRONMENT_TAG in observed.tags)
 
 
 def from_samples(
@@ -86,59 +83,71 @@ def from_samples(
     *,
     region: str | None = None,
     account: str | None = None,
+    likely_region: str | None = None,
+    anew: Set[Part] = frozenset(),
 ) -> Imported:
     """
     The environment of the files that AWS's samples make a cluster of.
 
     Args:
-        config: cluster-config.json, a request of CreateCluster.
+        config: A request of CreateCluster.
         provisioning: provisioning_parameters.json. Default: the groups of ``config`` say what Slurm makes of them
-        region: Default: that of the file system in ``provisioning``, or else to be decided
-        account: Default: that of the execution role in ``config``, or else to be decided
+        region: Default: that of the things that the files name
+        account: Default: that of the execution roles
+        likely_region: Where a command without a region would make it. Default: not known
+        anew: What of somebody else's is made anew. Default: nothing, all of it is used
     """
     imported = Imported(document={})
-    request = dict(config)
+    request, keeping = dict(config), Keeping(anew=frozenset(anew))
+    found = list(evidence({**request, **(provisioning or {})}))
+    region = region_of(found, told=region, likely=likely_region, imported=imported)
+    account = account_of(found, told=account, imported=imported)
     if provisioning is not None:
         request = with_provisioning(request, provisioning, imported=imported)
-    region = region or _region_in(provisioning or {}) or _decided("region", SOME_REGION, imported)
-    account = account or _account_in(request) or _decided("account", SOME_ACCOUNT, imported)
     tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}
-    vpc = request.get("VpcConfig")
-    used = (
-        f"subnets {', '.join(vpc['Subnets'])} and groups {', '.join(vpc['SecurityGroupIds'])}" if vpc else "no network"
-    )
+    name = _environment_name(request["ClusterName"])
+    scripts = Scripts(request, {}, keeping)
     imported.document = {
-        **_identity(request, tags, cloud={}, account=account, region=region, imported=imported),
-        "network": new_network(region, imported=imported, why=f"the configuration names {used}"),
-        "cluster": _cluster(request, tags, imported),
-        **(_sample_eks(imported) if _is_eks(request) else slurm(request, frozenset(), imported=imported)),
+        "name": name,
+        "account": account,
+        "region": region,
+        "network": _sample_network(request, region, keeping, imported),
+        "cluster": cluster(request, tags, environment=name, scripts=scripts, keeping=keeping, imported=imported),
+        **(
+            _sample_eks(request, keeping, imported)
+            if _is_eks(request)
+            else slurm(request, frozenset(), imported=imported)
+        ),
         "storage": storage(
-            groups=request.get("InstanceGroups", []),
+            groups=request.get("InstanceGroups") or [],
             file_systems=(),
             associations=(),
-            stack=frozenset(),
+            region=region,
+            keeping=keeping,
             preload=None,
             imported=imported,
         ),
-        **lifecycle(request, {}, imported=imported),
+        **scripts.section(legacy=provisioning is not None, imported=imported),
+        **_observability(request, keeping, imported),
     }
-    return _finished(imported, is_ours=False)
+    return _finished(imported, keeping, is_ours=False)
 
 
-def _identity(
-    request: Mapping[str, Any],
-    tags: Mapping[str, str],
-    *,
-    cloud: dict[str, str],
-    account: str,
-    region: str,
-    imported: Imported,
-) -> dict[str, Any]:
-    name = tags.get(ENVIRONMENT_TAG) or _environment_name(request["ClusterName"])
-    if ENVIRONMENT_TAG in tags:
-        text = f"the stack holdfast-{name} has this name: deploying this file updates it; take another for a copy"
-        imported.note("name", text, decide=True)
-    return {"name": name, **cloud, "account": account, "region": region}
+def _legacy(observed: Observed, imported: Imported) -> dict[str, Any] | None:
+    """provisioning_parameters.json beside the scripts, where Slurm is not configured through the API."""
+    text = observed.files.get(LEGACY_FILE)
+    if text is None or observed.cluster.get("Orchestrator"):
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    imported.note(
+        "slurm", f"{LEGACY_FILE} beside the scripts is no JSON object: what Slurm makes of groups", decide=True
+    )
+    return None
 
 
 def _environment_name(cluster_name: str) -> str:
@@ -147,64 +156,48 @@ def _environment_name(cluster_name: str) -> str:
     return name[:LONGEST_NAME].strip("-")
 
 
-def _cluster(request: Mapping[str, Any], tags: Mapping[str, str], imported: Imported) -> dict[str, Any]:
-    for key in sorted(set(request) - REQUEST_KNOWN):
-        imported.note("cluster", f"{key} is left out, the file has no setting for it: {request[key]}")
-    name = tags.get(ENVIRONMENT_TAG) or _environment_name(request["ClusterName"])
-    groups = request.get("InstanceGroups", [])
-    lustre = any(
-        "FsxLustreConfig" in config for group in groups for config in group.get("InstanceStorageConfigs") or []
-    )
-    section: dict[str, Any] = {"name": request["ClusterName"]} if request["ClusterName"] != name else {}
-    section["node_recovery"] = request.get("NodeRecovery", "Automatic")
-    if request.get("NodeProvisioningMode"):
-        section["node_provisioning_mode"] = request["NodeProvisioningMode"]
-    scaling = request.get("AutoScaling") or {}
-    if scaling.get("Mode") == "Enable":
-        section["auto_scaler"] = scaling.get("AutoScalerType", "Karpenter")
-    tiered = request.get("TieredStorageConfig") or {}
-    if tiered.get("Mode") == "Enable":
-        section["tiered_storage"] = {"memory_percentage": tiered.get("InstanceMemoryAllocationPercentage", 20)}
-    own = {key: value for key, value in tags.items() if not key.startswith(OWN_TAGS)}
-    if own:
-        section["tags"] = own
-    mode = shared_mode(request)
-    section["instance_groups"] = [
-        instance_group(group, imported=imported, lustre=lustre, shared_mode=mode) for group in groups
-    ]
-    imported.note("cluster.instance_groups", "which nodes of a group are spares is not known; instance_count has all")
-    restricted = request.get("RestrictedInstanceGroups") or []
-    if restricted:
-        section["restricted_instance_groups"] = [restricted_group(group, imported=imported) for group in restricted]
-    shared = (request.get("RestrictedInstanceGroupsConfig") or {}).get("SharedEnvironmentConfig") or {}
-    if shared:
-        section["restricted_environment"] = _restricted_environment(shared)
-    return section
-
-
-def _restricted_environment(shared: Mapping[str, Any]) -> dict[str, Any]:
-    lustre = restricted_lustre(shared.get("FSxLustreConfig"))
-    policy = shared.get("FSxLustreDeletionPolicy", "Keep")
-    return {**({"lustre": lustre} if lustre else {}), "lustre_deletion_policy": policy}
+def _sample_network(request: Mapping[str, Any], region: str, keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    vpc = request.get("VpcConfig")
+    if not vpc:
+        why = "the configuration names no network, so that HyperPod would put nodes into one of its own"
+        return new_network(region, imported=imported, why=why)
+    if keeping.keeps("network"):
+        return named_network(vpc, imported=imported)
+    used = f"subnets {', '.join(vpc['Subnets'])} and groups {', '.join(vpc['SecurityGroupIds'])}"
+    return new_network(region, imported=imported, why=f"the configuration names {used}")
 
 
 def _is_eks(request: Mapping[str, Any]) -> bool:
     return "Eks" in (request.get("Orchestrator") or {})
 
 
-def _sample_eks(imported: Imported) -> dict[str, Any]:
+def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    if keeping.keeps("eks"):
+        return {"eks": existing_eks(request["Orchestrator"]["Eks"]["ClusterArn"], imported=imported)}
     imported.note(
         "eks", "the configuration does not say the Kubernetes version; a new control plane is made", decide=True
     )
     return {"eks": {"kubernetes_version": "1.34"}}
 
 
-def _encryption(observed: Observed) -> dict[str, Any]:
-    if not observed.customer_keys:
+def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
+    if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
         return {}
-    key = sorted(observed.customer_keys)[0]
-    created = any(each in observed.stack for each in (key, key.rpartition("/")[2]))
-    return {"encryption": {"kms_key": "create" if created else key}}
+    if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
+        return {}
+    text = "Container Insights is for the owner of the EKS cluster to install; its log groups may be there already"
+    imported.note("observability.container_insights", text)
+    return {"observability": {"container_insights": False}}
+
+
+def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:
+    """The key of what is made here: file systems that are used as they are have theirs."""
+    made = [each for each in observed.file_systems if not keeping.keeps("storage", each["FileSystemId"])]
+    keys = sorted({each.get("KmsKeyId", "") for each in made} & observed.customer_keys)
+    if not keys:
+        return {}
+    return {"encryption": {"kms_key": "create" if keeping.owns(keys[0]) else keys[0]}}
 
 
 def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
@@ -212,33 +205,17 @@ def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
     return {"stand_ins": found} if found else {}
 
 
-def _region_in(provisioning: Mapping[str, Any]) -> str | None:
-    for key in ("fsx_dns_name", "fsx_openzfs_dns_name"):
-        found = re.fullmatch(r"[^.]+\.fsx\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?", provisioning.get(key) or "")
-        if found:
-            return found[1]
-    return None
-
-
-def _account_in(request: Mapping[str, Any]) -> str | None:
-    for group in request.get("InstanceGroups") or []:
-        found = re.match(r"arn:aws[a-z-]*:iam::(\d{12}):role/", group.get("ExecutionRole") or "")
-        if found:
-            return found[1]
-    return None
-
-
-def _decided(path: str, value: str, imported: Imported) -> str:
-    imported.note(path, "not known from the configuration; say it", decide=True)
-    return value
-
-
-def _finished(imported: Imported, *, is_ours: bool) -> Imported:
+def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Imported:
     imported.note("", "images, observability, goodput and allowances are Holdfast's own: they have their defaults")
     if not is_ours:
         text = (
             "a cluster of this name is not made while another one has it: take another name, or delete that one first"
         )
         imported.note("cluster", text)
-        imported.note("cluster.instance_groups", "execution roles are made anew; grant them what yours allowed beside")
+        if keeping.keeps("roles"):
+            text = "the roles of nodes that are there are used; what they may do is theirs"
+        else:
+            text = "execution roles are made anew; grant them what yours allowed beside"
+        imported.note("cluster.instance_groups", text)
+    ask_about_values(imported)
     return imported

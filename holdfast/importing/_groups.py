@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.config import LifecycleMode
 from holdfast.importing._imported import Imported
-from holdfast.importing._lifecycle import mode
 
 KNOWN = frozenset(
     {
@@ -37,7 +35,7 @@ STRATEGIES = ("WhenIdle", "WhenAllIdle")
 
 
 def instance_group(
-    group: Mapping[str, Any], *, imported: Imported, lustre: bool, shared_mode: LifecycleMode
+    group: Mapping[str, Any], *, imported: Imported, lustre: bool, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """
     A group of ``cluster.instance_groups``.
@@ -46,7 +44,7 @@ def instance_group(
         group: As in the request.
         imported: Takes notes of what the group has and the file cannot say.
         lustre: Whether the environment has a Lustre file system that groups mount by the request.
-        shared_mode: The lifecycle mode of groups that say none.
+        own: Settings in which it differs from what all groups have: its role, its lifecycle.
     """
     path = f"cluster.instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN, path, imported)
@@ -75,13 +73,13 @@ def instance_group(
         auto_patch=None if patch is None else _auto_patch(patch, path, imported),
         labels=kubernetes.get("Labels") or None,
         taints=[_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
-        lifecycle_mode=_unless(mode(group), shared_mode),
+        **own,
         slurm=_slurm(group, path, imported),
     )
 
 
-def restricted_group(group: Mapping[str, Any], *, imported: Imported) -> dict[str, Any]:
-    """A group of ``cluster.restricted_instance_groups``."""
+def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A group of ``cluster.restricted_instance_groups``; ``own`` are settings in which it differs from all groups."""
     path = f"cluster.restricted_instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN - {"ScheduledUpdateConfig"}, path, imported)
     environment = group.get("EnvironmentConfig") or {}
@@ -97,6 +95,7 @@ def restricted_group(group: Mapping[str, Any], *, imported: Imported) -> dict[st
         training_plan_arn=group.get("TrainingPlanArn"),
         deep_health_checks=_checks(group, path, imported),
         override_vpc=_override_vpc(group),
+        **own,
         lustre=restricted_lustre(environment.get("FSxLustreConfig")),
     )
 
@@ -121,7 +120,8 @@ def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) ->
     extra = [volume for volume in volumes if not volume.get("RootVolume")]
     root: Mapping[str, Any] = next((volume for volume in volumes if volume.get("RootVolume")), {})
     for volume in extra[1:]:
-        imported.note(path, f"a second extra volume of {volume['VolumeSizeInGB']} GiB is left out: there can be one")
+        size = f"{volume.get('VolumeSizeInGB', 'unknown')} GiB"
+        imported.note(path, f"a second extra volume of {size} is left out: there can be one", decide=True)
     first: Mapping[str, Any] = extra[0] if extra else {}
     return {
         "volume_gib": first.get("VolumeSizeInGB"),
@@ -197,13 +197,13 @@ def _slurm(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str,
         return None
     partitions = config.get("PartitionNames") or []
     for partition in partitions[1:]:
-        imported.note(f"{path}.slurm.partition", f"partition {partition} is left out: a group can be in one")
+        imported.note(f"{path}.slurm.partition", f"partition {partition} is left out: a group is in one", decide=True)
     return _compact(node_type=config["NodeType"], partition=partitions[0] if partitions else None)
 
 
 def _leftover(value: Mapping[str, Any], known: frozenset[str] | set[str], path: str, imported: Imported) -> None:
     for key in sorted(set(value) - known):
-        imported.note(path, f"{key} is left out, the file has no setting for it: {value[key]}")
+        imported.leave_out(path, key, value[key])
 
 
 def _unless(value: Any, default: Any) -> Any:

@@ -36,12 +36,25 @@ class Imported:
 
     document: dict[str, Any]
     notes: list[Note] = field(default_factory=list)
+    as_it_was: str = ""
+    """What the cluster was like. Default: nobody described it"""
 
     def note(self, path: str, text: str, *, decide: bool = False) -> None:
         """Add a note; the same one only once."""
         note = Note(path=path, text=text, decide=decide)
         if note not in self.notes:
             self.notes.append(note)
+
+    def leave_out(self, path: str, key: str, value: Any) -> None:
+        """Say that a property has no setting; it is a question, unless it is a remark, which no service reads."""
+        text = f"{key} is left out, the file has no setting for it: {short(value)}"
+        self.note(path, text, decide=not key.startswith("_"))
+
+
+def short(value: Any) -> str:
+    """A value in a note."""
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def render(imported: Imported, *, origin: str) -> str:
@@ -55,7 +68,8 @@ def render(imported: Imported, *, origin: str) -> str:
     by_place: dict[str, list[Note]] = {}
     for note in imported.notes:
         by_place.setdefault(_nearest(note.path, places), []).append(note)
-    head = [SCHEMA, "#", f"# Imported from {origin}. Comments say what could not be carried over."]
+    head = [SCHEMA, "#", *_wrapped(f"Imported from {origin}. Comments say what could not be carried over.", "")]
+    head += _wrapped(f"As it was: {imported.as_it_was}", "") if imported.as_it_was else []
     head += [line for note in by_place.get("", []) for line in _wrapped(str(note), "")]
     return "\n".join([*head, *_mapping(imported.document, "", "", by_place)]) + "\n"
 
@@ -84,12 +98,12 @@ def _mapping(value: dict[str, Any], path: str, indent: str, notes: dict[str, lis
         if not path and isinstance(inner, dict):
             yield ""
         yield from _comments(at, indent, notes)
-        line = f"{indent}{key}: {_flow(inner)}"
+        line = f"{indent}{_flow(key)}: {_flow(inner)}"
         if isinstance(inner, dict) and inner and (len(line) > WIDTH or not _is_flat(inner, at, notes)):
-            yield f"{indent}{key}:"
+            yield f"{indent}{_flow(key)}:"
             yield from _mapping(inner, at, indent + "  ", notes)
         elif isinstance(inner, list) and any(map(_is_named, inner)):
-            yield f"{indent}{key}:"
+            yield f"{indent}{_flow(key)}:"
             for item in inner:
                 yield from _item(item, at, indent + "  ", notes)
         else:
@@ -114,7 +128,15 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    return [f"{indent}# {line}" for line in textwrap.wrap(text, WIDTH - len(indent))]
+    """Lines that go on are indented further, so that the next note can be told from them."""
+    lines = textwrap.wrap(
+        text,
+        WIDTH - len(indent) - 2,
+        subsequent_indent="  ",
+        break_on_hyphens=False,  # URIs and ids stay whole
+        break_long_words=False,
+    )
+    return [f"{indent}# {line}" for line in lines]
 
 
 def _is_flat(value: dict[str, Any], path: str, notes: dict[str, list[Note]]) -> bool:

@@ -1,4 +1,4 @@
-"""From the files beside a lifecycle script to the ``lifecycle`` section of an environment file."""
+"""From LifeCycleConfig and the files beside a script to the ``lifecycle`` section of an environment file."""
 
 import json
 from collections.abc import Mapping
@@ -6,41 +6,106 @@ from typing import Any
 
 from holdfast.config import LifecycleMode, mode_of
 from holdfast.importing._imported import Imported
+from holdfast.importing._keeping import Keeping, most_common
 
 FIRST_UID, LAST_UID = 1001, 59999
+LEGACY_FILE = "provisioning_parameters.json"
+HOOKS = {"OnCreate": "on_create", "OnInitComplete": "on_init_complete"}
 
 
-def lifecycle(request: Mapping[str, Any], files: Mapping[str, str], *, imported: Imported) -> dict[str, Any]:
+class Scripts:
     """
-    The ``lifecycle`` section, under its name; nothing when there is nothing to say.
+    The lifecycle scripts of a cluster: which groups keep those that are there, and what the others have.
 
     Args:
-        request: Its groups name the scripts that ran; what those do cannot be known.
-        files: What was found in their folder.
-        imported: Takes notes.
+        request: Its groups name the scripts.
+        files: What was found in their folder; Holdfast's own are made again.
     """
-    ours = own_settings(files)
-    if ours is None:
-        for uri, script in sorted(_scripts(request)):
+
+    def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: Keeping) -> None:
+        self._request, self._files = request, files
+        self._groups = request.get("InstanceGroups") or []
+        self.ours = own_settings(files)
+        configs = [config for config in map(_scripts_of, self._groups) if config]
+        buckets = {config["source_s3_uri"].removeprefix("s3://").partition("/")[0] for config in configs}
+        self.kept = self.ours is None and bool(configs) and keeping.keeps("scripts", *buckets)
+        said = [json.dumps(config) for config in configs]
+        self._shared = json.loads(most_common(said) or "{}") if self.kept else {}
+        self._mode = _shared_mode(request)
+
+    def of(self, group: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings of a group in which it differs from what ``section`` says of all."""
+        if not self.kept:
+            own = mode(group)
+            return {} if own == self._mode else {"lifecycle_mode": own}
+        config = _scripts_of(group)
+        if not config:
+            return {"lifecycle_mode": "none"}
+        return {} if config == self._shared else {"life_cycle_config": config}
+
+    def section(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
+        """
+        The ``lifecycle`` section, under its name; nothing when there is nothing to say.
+
+        Args:
+            legacy: Whether provisioning_parameters.json is among the scripts.
+            imported: Takes notes.
+        """
+        self._ask_about_hooks(imported)
+        if self.kept:
+            return {"lifecycle": {"existing": self._existing(legacy=legacy, imported=imported)}}
+        if self.ours is None:
+            users = self._as_others_have_it(imported)
+        else:
+            for name in self.ours.get("scripts", []):
+                text = f"{name} ran after Holdfast's scripts: add its path"
+                imported.note("lifecycle.scripts", text, decide=True)
+            users = [{"name": user["name"], "uid": user["uid"]} for user in self.ours.get("users", [])]
+        mode_section = {} if self._mode == default_mode(self._request) else {"mode": self._mode}
+        section = {**mode_section, **({"users": users} if users else {})}
+        return {"lifecycle": section} if section else {}
+
+    def _existing(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
+        uri = self._shared["source_s3_uri"]
+        imported.note("lifecycle.existing", "the scripts that are there are used; what they do is theirs")
+        if legacy:
+            # SageMaker guide, sagemaker-hyperpod-slurm-api-config-migration, step 4: "does not allow ... both".
+            text = (
+                f"HyperPod refuses a cluster whose groups say slurm here while {LEGACY_FILE} is beside the scripts: "
+                f"copy them without it (aws s3 cp --recursive --exclude {LEGACY_FILE} {uri} s3://...), "
+                "and name the copy"
+            )
+            imported.note("lifecycle.existing.source_s3_uri", text, decide=True)
+        return dict(self._shared)
+
+    def _as_others_have_it(self, imported: Imported) -> list[dict[str, Any]]:
+        """Users of scripts of somebody else, of which Holdfast's take the place."""
+        for uri, script in sorted(_named_scripts(self._groups)):
             text = f"{script} of {uri} is not read: put what it does beside creating users into lifecycle.scripts"
             imported.note("lifecycle", text, decide=True)
-        if _starts_slurm_itself(request):
+        if default_mode(self._request) != "custom" and any(mode(group) == "custom" for group in self._groups):
             text = "its scripts start Slurm, and so do Holdfast's in mode custom; take it out to have HyperPod start it"
             imported.note("lifecycle.mode", text)
-        users = _sample_users(files.get("shared_users.txt", ""), imported)
-    else:
-        for name in ours.get("scripts", []):
-            text = f"{name} ran after Holdfast's scripts: add its path"
-            imported.note("lifecycle.scripts", text, decide=True)
-        users = [{"name": user["name"], "uid": user["uid"]} for user in ours.get("users", [])]
-    shared = shared_mode(request)
-    section = {**({} if shared == default_mode(request) else {"mode": shared}), **({"users": users} if users else {})}
-    return {"lifecycle": section} if section else {}
+        return _sample_users(self._files.get("shared_users.txt", ""), imported)
+
+    def _ask_about_hooks(self, imported: Imported) -> None:
+        for group in self._groups:
+            config = group.get("LifeCycleConfig")
+            if config is None:
+                continue
+            named = [hook for hook in HOOKS if config.get(hook)]
+            if len(named) == 1 and config.get("SourceS3Uri"):
+                continue
+            path = f"cluster.instance_groups.{group['InstanceGroupName']}"
+            given = "both OnCreate and OnInitComplete" if len(named) == 2 else "not all of SourceS3Uri and one hook"
+            imported.note(
+                path, f"its LifeCycleConfig names {given}, which HyperPod refuses; say what it runs", decide=True
+            )
 
 
-def shared_mode(request: Mapping[str, Any]) -> LifecycleMode:
+def _shared_mode(request: Mapping[str, Any]) -> LifecycleMode:
     """The mode that all groups have, or the default where they differ."""
-    modes = {mode(group) for group in request.get("InstanceGroups", [])}
+    modes = {mode(group) for group in request.get("InstanceGroups") or []}
     return modes.pop() if len(modes) == 1 else default_mode(request)
 
 
@@ -64,18 +129,22 @@ def mode(group: Mapping[str, Any]) -> LifecycleMode:
 
 def own_settings(files: Mapping[str, str]) -> dict[str, Any] | None:
     """What Holdfast's lifecycle scripts were told; None when the scripts are not Holdfast's."""
-    if "config.json" not in files:
+    try:
+        settings = json.loads(files.get("config.json", ""))
+    except ValueError:
         return None
-    settings: dict[str, Any] = json.loads(files["config.json"])
-    return settings
+    return settings if isinstance(settings, dict) and {"cluster_name", "events_path"} <= set(settings) else None
 
 
-def _starts_slurm_itself(request: Mapping[str, Any]) -> bool:
-    return default_mode(request) != "custom" and any(mode(group) == "custom" for group in request["InstanceGroups"])
+def _scripts_of(group: Mapping[str, Any]) -> dict[str, Any]:
+    """A LifeCycleConfig in the words of the file; empty where a group has none, or one without a script."""
+    config = group.get("LifeCycleConfig") or {}
+    hooks = {setting: config[hook] for hook, setting in HOOKS.items() if config.get(hook)}
+    return {"source_s3_uri": config.get("SourceS3Uri", "").rstrip("/"), **hooks} if hooks else {}
 
 
-def _scripts(request: Mapping[str, Any]) -> set[tuple[str, str]]:
-    configs = (group.get("LifeCycleConfig") or {} for group in request.get("InstanceGroups", []))
+def _named_scripts(groups: list[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    configs = (group.get("LifeCycleConfig") or {} for group in groups)
     return {
         (config["SourceS3Uri"], config.get("OnCreate") or config.get("OnInitComplete") or "the script")
         for config in configs

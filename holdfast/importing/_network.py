@@ -1,40 +1,57 @@
 """From a VPC and what is in it to the ``network`` section of an environment file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.catalog import instance_types
 from holdfast.importing._imported import Imported
+from holdfast.importing._keeping import Keeping
 from holdfast.importing._observed import Observed
 
 DEFAULT_CIDR = "10.1.0.0/16"
 ALL_TRAFFIC = "-1"
+YOURS = "the network that is there is used; its routes and endpoints are yours to keep right"
 
 
-def network(observed: Observed, *, imported: Imported) -> dict[str, Any]:
+def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
     """The ``network`` section: the network that is there, or the settings of the one that Holdfast made."""
+    request = observed.cluster.get("VpcConfig")
     if not observed.subnets or observed.vpc is None:
+        if request and keeping.keeps("network"):
+            return named_network(request, imported=imported)
         return new_network(observed.region, imported=imported, why="AWS told nothing of the cluster's network")
-    subnet = observed.subnets[0]
+    vpc_id, subnet = observed.vpc["VpcId"], observed.subnets[0]
+    if not keeping.keeps("network", vpc_id) and not keeping.owns(vpc_id):
+        return new_network(observed.region, imported=imported, why=f"the cluster is in {vpc_id}")
     section: dict[str, Any] = {"availability_zone": subnet["AvailabilityZone"], "egress": _egress(observed, subnet)}
-    for other in observed.subnets[1:]:
-        where = f"{other['SubnetId']} in {other['AvailabilityZone']}"
-        imported.note("network", f"subnet {where} is left out: groups in it need an override_vpc", decide=True)
-    if observed.vpc["VpcId"] in observed.stack:
+    if keeping.owns(vpc_id):
+        for other in observed.subnets[1:]:
+            where = f"{other['SubnetId']} in {other['AvailabilityZone']}"
+            imported.note("network", f"subnet {where} is left out: groups in it need an override_vpc", decide=True)
         return {"cidr": observed.vpc["CidrBlock"], **section, **_of_our_own(observed)}
-    imported.note(
-        "network.existing", "the network that is there is used; its routes and endpoints are yours to keep right"
-    )
-    for group in observed.security_groups[1:]:
-        imported.note("network.existing.security_group_id", f"{group['GroupId']} is left out: there can be one")
-    if observed.security_groups:
-        _check_group(observed.security_groups[0], imported)
-    return {**section, "existing": _existing(observed, subnet, imported)}
+    imported.note("network.existing", YOURS)
+    if _has_efa(observed):
+        for group in observed.security_groups[:1]:
+            _check_group(group, imported)
+    return {**section, "existing": _existing(observed, subnet, keeping, imported)}
+
+
+def named_network(vpc: Mapping[str, Any], *, imported: Imported) -> dict[str, Any]:
+    """A network of which only the ids are known, as a request of CreateCluster names them."""
+    imported.note("network.existing", YOURS)
+    return {"existing": _ids(vpc["Subnets"], vpc["SecurityGroupIds"])}
 
 
 def new_network(region: str, *, imported: Imported, why: str) -> dict[str, Any]:
     """A network of the usual size, which somebody has to look at."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
+
+
+def _ids(subnets: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"subnet_id": subnets[0] if subnets else "", "additional_subnet_ids": list(subnets[1:])}
+    found |= {"security_group_id": groups[0] if groups else "", "additional_security_group_ids": list(groups[1:])}
+    return {name: value for name, value in found.items() if value != []}
 
 
 def _of_our_own(observed: Observed) -> dict[str, Any]:
@@ -48,22 +65,26 @@ def _control_plane_subnets(observed: Observed) -> list[str]:
     return list(((observed.eks or {}).get("resourcesVpcConfig") or {}).get("subnetIds") or [])
 
 
-def _existing(observed: Observed, subnet: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+def _existing(observed: Observed, subnet: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
     assert observed.vpc is not None
+    subnets = [each["SubnetId"] for each in observed.subnets]
     section = {
         "vpc_id": observed.vpc["VpcId"],
         "vpc_cidr": observed.vpc["CidrBlock"],
-        "subnet_id": subnet["SubnetId"],
+        **_ids(subnets, [each["GroupId"] for each in observed.security_groups]),
         "subnet_cidr": subnet["CidrBlock"],
     }
-    if observed.security_groups:
-        section["security_group_id"] = observed.security_groups[0]["GroupId"]
     table = _route_table(observed, subnet["SubnetId"])
-    if table is not None and not _reaches_s3(observed, table["RouteTableId"]):
+    by = None if table is None else _endpoint_to_s3(observed, table["RouteTableId"])
+    if table is not None and by is None:
+        text = f"no gateway endpoint to S3 is made for {table['RouteTableId']}, unless route_table_id names it"
+        imported.note("network.existing", text)
+    elif table is not None and keeping.owns(by or ""):
         section["route_table_id"] = table["RouteTableId"]
-        imported.note("network.existing.route_table_id", "a gateway endpoint to S3 is made for it")
     control_plane = _control_plane_subnets(observed)
-    return section | ({"control_plane_subnet_ids": control_plane} if control_plane else {})
+    if not control_plane or keeping.keeps("eks", (observed.eks or {}).get("name", "")):
+        return section
+    return section | {"control_plane_subnet_ids": control_plane}
 
 
 def _egress(observed: Observed, subnet: Mapping[str, Any]) -> str:
@@ -80,15 +101,24 @@ def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None
     return next(own, next(main, None))
 
 
-def _reaches_s3(observed: Observed, table_id: str) -> bool:
-    """Whether somebody else than Holdfast made a gateway endpoint for it."""
-    return any(
-        each["VpcEndpointType"] == "Gateway"
-        and each["ServiceName"].endswith(".s3")
-        and table_id in each.get("RouteTableIds", [])
-        and each["VpcEndpointId"] not in observed.stack
-        for each in observed.endpoints
+def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
+    """The gateway endpoint that serves a route table."""
+    return next(
+        (
+            each["VpcEndpointId"]
+            for each in observed.endpoints
+            if each["VpcEndpointType"] == "Gateway"
+            and each["ServiceName"].endswith(".s3")
+            and table_id in each.get("RouteTableIds", [])
+        ),
+        None,
     )
+
+
+def _has_efa(observed: Observed) -> bool:
+    known = instance_types()
+    types = {group.get("InstanceType", "") for group in observed.cluster.get("InstanceGroups") or []}
+    return any(known[each].efa_interfaces for each in types & set(known))
 
 
 def _check_group(group: Mapping[str, Any], imported: Imported) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.importing._imported import Imported
+from holdfast.importing._keeping import Keeping
 from holdfast.importing._observed import Observed
 
 TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
@@ -54,8 +55,20 @@ def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str,
     return section | ({"database": name} if name != "slurm_acct_db" else {})
 
 
-def eks(observed: Observed, *, imported: Imported) -> dict[str, Any]:
+def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
+    """The ``eks`` section of an EKS cluster that stays its owner's."""
+    name = cluster_arn.rpartition("/")[2]
+    # SageMaker guide, sagemaker-hyperpod-eks: "a 1-to-1 mapping between an EKS cluster ... and a HyperPod cluster".
+    text = f"EKS cluster {name} is used as it is; it can have one HyperPod cluster at a time"
+    imported.note("eks.existing", text)
+    return {"existing": {"cluster": cluster_arn}}
+
+
+def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
     """The ``eks`` section."""
+    arn = observed.cluster["Orchestrator"]["Eks"]["ClusterArn"]
+    if keeping.keeps("eks", arn):
+        return _existing(arn, observed, imported)
     described = observed.eks
     if described is None:
         imported.note(
@@ -78,7 +91,17 @@ def eks(observed: Observed, *, imported: Imported) -> dict[str, Any]:
         imported.note("eks.observability_addon", "it needs observability.prometheus", decide=True)
     for addon in sorted(set(observed.addons) - KNOWN_ADDONS):
         imported.note("eks", f"add-on {addon} is left out, the file has no setting for it")
-    imported.note("eks", f"a new control plane is made; what runs in {described['name']} has to be deployed again")
+    if not keeping.owns(arn):
+        imported.note("eks", f"a new control plane is made; what runs in {described['name']} has to be deployed again")
+    return section
+
+
+def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any]:
+    section = existing_eks(arn, imported=imported)
+    if observed.scheduler is not None or observed.quotas:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
+    for addon in sorted(observed.addons):
+        imported.note("eks.existing", f"its add-on {addon} stays as it is")
     return section
 
 

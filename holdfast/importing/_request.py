@@ -1,39 +1,14 @@
 """
 One shape for what is imported: the request of CreateCluster.
 
-DescribeCluster answers in words of its own (target counts, current and desired values), and AWS's samples split what
-Slurm needs into a second file; both become a request here.
+AWS's samples split what Slurm needs into a second file, which becomes part of the request here.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing._imported import Imported
-
-RENAMED = {
-    "TargetCount": "InstanceCount",
-    "MinCount": "MinInstanceCount",
-    "DesiredImageId": "ImageId",
-    "DesiredImageReleaseVersion": "ImageReleaseVersion",
-}
-STATE = frozenset(
-    {
-        "ActiveOperations",
-        "ActiveSoftwareUpdateConfig",
-        "CurrentCount",
-        "CurrentImageId",
-        "CurrentImageReleaseVersion",
-        "ImageVersionStatus",
-        "InstanceTypeDetails",
-        "SoftwareUpdateStatus",
-        "Status",
-        "TargetStateCount",
-        "TrainingPlanStatus",
-    }
-)
-"""What DescribeCluster tells of a group's state, which nobody asks for."""
-CLUSTER_STATE = frozenset({"ClusterArn", "ClusterStatus", "CreationTime", "FailureMessage"})
+from holdfast.importing._imported import Imported, short
 
 PARTITION = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 LEGACY_KNOWN = frozenset(
@@ -50,35 +25,6 @@ LEGACY_KNOWN = frozenset(
 )
 
 
-def request_of(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that would make the cluster that DescribeCluster describes."""
-    request = {key: value for key, value in described.items() if key not in CLUSTER_STATE}
-    for key in ("InstanceGroups", "RestrictedInstanceGroups"):
-        if key in request:
-            request[key] = [_group(group) for group in request[key]]
-    shared = request.get("RestrictedInstanceGroupsConfig", {}).get("SharedEnvironmentConfig")
-    if shared:
-        request["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": _desired(shared)}
-    if "AutoScaling" in request:
-        scaling = request["AutoScaling"]
-        request["AutoScaling"] = {key: value for key, value in scaling.items() if key in ("Mode", "AutoScalerType")}
-    return request
-
-
-def _group(details: Mapping[str, Any]) -> dict[str, Any]:
-    group = {RENAMED.get(key, key): value for key, value in details.items() if key not in STATE}
-    for key in ("InstanceRequirements", "KubernetesConfig", "AutoPatchConfig"):
-        if key in group:
-            group[key] = _desired(group[key])
-    return group
-
-
-def _desired(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Of each current and desired value the desired one, under the name that a request has for it."""
-    kept = {key: value for key, value in details.items() if not key.startswith("Current")}
-    return {key.removeprefix("Desired"): value for key, value in kept.items()}
-
-
 def with_provisioning(
     request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Imported
 ) -> dict[str, Any]:
@@ -88,22 +34,33 @@ def with_provisioning(
     Its file systems become storage configurations of every group: the scripts that read it mount them everywhere.
     """
     for key in sorted(set(provisioning) - LEGACY_KNOWN):
-        imported.note("slurm", f"{key} of provisioning_parameters.json has no equivalent: {_short(provisioning[key])}")
+        text = f"{key} of provisioning_parameters.json has no equivalent: {short(provisioning[key])}"
+        imported.note("slurm", text, decide=not key.startswith("_"))
     roles = _roles(provisioning, imported)
     groups = []
-    for group in request.get("InstanceGroups", []):
+    for group in request.get("InstanceGroups") or []:
         name = group["InstanceGroupName"]
         path = f"cluster.instance_groups.{name}"
         changed = dict(group)
         if name in roles:
             changed["SlurmConfig"] = roles.pop(name)
         else:
-            imported.note(path, "provisioning_parameters.json does not name this group")
-        changed["InstanceStorageConfigs"] = [*group.get("InstanceStorageConfigs", []), *_mounts(provisioning)]
+            imported.note(path, "provisioning_parameters.json does not name this group", decide=True)
+        changed["InstanceStorageConfigs"] = [*(group.get("InstanceStorageConfigs") or []), *_mounts(provisioning)]
         groups.append(changed)
     for name in roles:
         imported.note("cluster", f"provisioning_parameters.json names group {name}, which the cluster has not")
-    return {**request, "InstanceGroups": groups}
+    orchestrator = request.get("Orchestrator") or {"Slurm": _legacy_strategy(request)}
+    return {**request, "InstanceGroups": groups, "Orchestrator": orchestrator}
+
+
+def _legacy_strategy(request: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Merge keeps what was edited by hand in slurm.conf, as the file did, and Continuous provisioning refuses to be told.
+
+    SageMaker guide, sagemaker-hyperpod-slurm-api-config-migration, "Choose a Slurm configuration strategy".
+    """
+    return {} if request.get("NodeProvisioningMode") == "Continuous" else {"SlurmConfigStrategy": "Merge"}
 
 
 def _roles(provisioning: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, Any]]:
@@ -120,9 +77,8 @@ def _roles(provisioning: Mapping[str, Any], imported: Imported) -> dict[str, dic
             imported.note(path, text)
         roles[name] = {"NodeType": "Compute", "PartitionNames": [partition]}
         for key in sorted(set(worker) - {"instance_group_name", "partition_name"}):
-            imported.note(
-                f"cluster.instance_groups.{name}", f"{key} of its worker group has no equivalent: {worker[key]}"
-            )
+            text = f"{key} of its worker group has no equivalent: {short(worker[key])}"
+            imported.note(f"cluster.instance_groups.{name}", text, decide=not key.startswith("_"))
     return roles
 
 
@@ -134,8 +90,3 @@ def _mounts(provisioning: Mapping[str, Any]) -> list[dict[str, Any]]:
     if provisioning.get("fsx_openzfs_dns_name"):
         configs.append({"FsxOpenZfsConfig": {"DnsName": provisioning["fsx_openzfs_dns_name"], "MountPath": "/home"}})
     return configs
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."

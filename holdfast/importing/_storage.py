@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.importing._imported import Imported
+from holdfast.importing._keeping import Keeping
 from holdfast.importing._observed import file_system_id, mounts
 
 THROUGHPUT = (125, 250, 500, 1000)
@@ -20,7 +21,8 @@ def storage(
     groups: Sequence[Mapping[str, Any]],
     file_systems: Sequence[Mapping[str, Any]],
     associations: Sequence[Mapping[str, Any]],
-    stack: frozenset[str],
+    region: str,
+    keeping: Keeping,
     preload: Sequence[str] | None,
     imported: Imported,
 ) -> dict[str, Any]:
@@ -31,7 +33,8 @@ def storage(
         groups: Of the request; they say what is mounted where.
         file_systems: What FSx told of those that it was asked about; the others get the least that there is.
         associations: Their links to S3.
-        stack: Physical ids of the stack that Holdfast made the cluster with, whose data bucket is no surprise.
+        region: That of the file systems.
+        keeping: What is used as it is.
         preload: Folders on the nodes that lifecycle scripts fetch from S3 at first; None when nobody knows.
         imported: Takes notes.
     """
@@ -42,27 +45,79 @@ def storage(
     )
     lustre = _chosen("FsxLustreConfig", "LUSTRE", groups, known, "storage.lustre", imported)
     if lustre is not None:
-        section["lustre"] = _lustre(*lustre, groups, imported)
-        _note_data(lustre[0], stack, "storage.lustre", "carry the data over through S3", imported)
-        datasets = _datasets(associations, lustre[0], stack, imported)
+        fs_id, described = lustre
+        kept = keeping.keeps("storage", fs_id)
+        section["lustre"] = (
+            _kept_lustre(fs_id, described, groups, region, imported) if kept else _lustre(*lustre, groups, imported)
+        )
+        if not kept and not keeping.owns(fs_id):
+            text = f"a new file system like {fs_id} is made; carry the data over through S3"
+            imported.note("storage.lustre", text)
+        datasets = _datasets(
+            [each for each in associations if not kept or _made(each, keeping)], fs_id, keeping, imported
+        )
         mount_path = section["lustre"].get("mount_path", "/fsx")
         if preload:
             section["lustre"]["preload"] = [folder.removeprefix(mount_path) or "/" for folder in preload]
-        if preload is None:
+        if preload is None and not kept:
             text = "which folders lifecycle scripts fetch from S3 at first is not known"
             imported.note("storage.lustre.preload", text)
         if datasets:
             section["lustre"]["datasets"] = datasets
     home = _chosen("FsxOpenZfsConfig", "OPENZFS", groups, known, "storage.home", imported)
     if home is not None:
-        section["home"] = _home(*home, groups, imported)
-        _note_data(home[0], stack, "storage.home", "copy the home directories over", imported)
+        kept = keeping.keeps("storage", home[0])
+        section["home"] = _kept_home(home[0], groups, region, imported) if kept else _home(*home, groups, imported)
+        if not kept and not keeping.owns(home[0]):
+            text = f"a new file system like {home[0]} is made; copy the home directories over"
+            imported.note("storage.home", text)
     return section
 
 
-def _note_data(fs_id: str, stack: frozenset[str], path: str, advice: str, imported: Imported) -> None:
-    if fs_id not in stack:
-        imported.note(path, f"a new file system like {fs_id} is made; {advice}")
+def _kept_lustre(
+    fs_id: str,
+    described: Mapping[str, Any] | None,
+    groups: Sequence[Mapping[str, Any]],
+    region: str,
+    imported: Imported,
+) -> dict[str, Any]:
+    config = _mounted("FsxLustreConfig", groups, fs_id)
+    of_fsx = (described or {}).get("LustreConfiguration") or {}
+    mount_name = config.get("MountName") or of_fsx.get("MountName", "")
+    existing = {"file_system_id": fs_id, "mount_name": mount_name, **_dns_name(fs_id, config, region)}
+    imported.note("storage.lustre.existing", "the file system that is there is mounted; its links to S3 stay")
+    section: dict[str, Any] = {"existing": existing}
+    mount_path = _mount_path("FsxLustreConfig", groups, "storage.lustre", imported)
+    if mount_path not in (None, "/fsx"):
+        section["mount_path"] = mount_path
+    return section | ({"efa": True} if of_fsx.get("EfaEnabled") else {})
+
+
+def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Imported) -> dict[str, Any]:
+    config = _mounted("FsxOpenZfsConfig", groups, fs_id)
+    imported.note("storage.home.existing", "the file system that is there is mounted")
+    section: dict[str, Any] = {"existing": {"file_system_id": fs_id, **_dns_name(fs_id, config, region)}}
+    _ask_about_homes(groups, imported)
+    mount_path = _mount_path("FsxOpenZfsConfig", groups, "storage.home", imported)
+    return section | ({"mount_path": mount_path} if mount_path not in (None, "/home") else {})
+
+
+def _mounted(kind: str, groups: Sequence[Mapping[str, Any]], fs_id: str) -> Mapping[str, Any]:
+    """How a file system is mounted by the first group that does."""
+    configs = (config[kind] for group in groups for config in _configs(group) if kind in config)
+    return next((each for each in configs if file_system_id(each["DnsName"]) == fs_id), {})
+
+
+def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, str]:
+    """The name, where it is not the one that FSx gives such an id."""
+    name = config.get("DnsName")
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return {} if name in (None, f"{fs_id}.fsx.{region}.{suffix}") else {"dns_name": name}
+
+
+def _made(association: Mapping[str, Any], keeping: Keeping) -> bool:
+    """Whether the stack made a link, so that it has to go on having it."""
+    return keeping.owns(association.get("AssociationId", ""))
 
 
 def _chosen(
@@ -74,14 +129,12 @@ def _chosen(
     imported: Imported,
 ) -> tuple[str, Mapping[str, Any] | None] | None:
     """The one file system of a kind that the file can have: its id, and what is known of it."""
-    configs = [
-        config[kind] for group in groups for config in group.get("InstanceStorageConfigs") or [] if kind in config
-    ]
+    configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     ids = [file_system_id(config["DnsName"]) for config in mounts(groups) if config in configs]
     ids += [each for each, described in known.items() if described["FileSystemType"] == type_name]
     ids = list(dict.fromkeys(ids))
     for other in ids[1:]:
-        imported.note(path, f"{other} is left out: an environment has one file system of this kind")
+        imported.note(path, f"{other} is left out: an environment has one file system of this kind", decide=True)
     return (ids[0], known.get(ids[0])) if ids else None
 
 
@@ -126,7 +179,7 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
 
 
 def _datasets(
-    associations: Sequence[Mapping[str, Any]], fs_id: str, stack: frozenset[str], imported: Imported
+    associations: Sequence[Mapping[str, Any]], fs_id: str, keeping: Keeping, imported: Imported
 ) -> list[dict[str, Any]]:
     datasets: list[dict[str, Any]] = []
     for association in associations:
@@ -135,16 +188,17 @@ def _datasets(
         folder = association["FileSystemPath"].rstrip("/") or "/"
         bucket, _, prefix = association["DataRepositoryPath"].removeprefix("s3://").partition("/")
         name = _dataset_name(folder, {dataset["name"] for dataset in datasets})
-        path = f"storage.lustre.datasets.{name}"
         events = association.get("S3") or {}
-        dataset: dict[str, Any] = {"name": name, "file_system_path": folder, "s3_prefix": prefix.strip("/") or name}
-        if not prefix.strip("/"):
-            imported.note(f"{path}.s3_prefix", f"was the whole of bucket {bucket}")
+        dataset: dict[str, Any] = {"name": name, "file_system_path": folder}
+        if keeping.owns(bucket):
+            dataset["s3_prefix"] = prefix.strip("/") or name
+            if not prefix.strip("/"):
+                imported.note(f"storage.lustre.datasets.{name}.s3_prefix", f"was the whole of bucket {bucket}")
+        else:
+            dataset["s3_uri"] = association["DataRepositoryPath"].rstrip("/")
         for key, policy in (("auto_import", "AutoImportPolicy"), ("auto_export", "AutoExportPolicy")):
             if (events.get(policy) or {}).get("Events"):
                 dataset[key] = list(events[policy]["Events"])
-        if bucket not in stack:
-            imported.note(path, f"was linked with s3://{bucket}/{prefix}: copy it to the data bucket of the new stack")
         datasets.append(dataset)
     return datasets
 
@@ -166,24 +220,32 @@ def _home(
             imported.note(
                 f"{path}.throughput_mbps", f"was {throughput}, which Holdfast's deployment type does not have"
             )
-    without = [group["InstanceGroupName"] for group in groups if not _mounts_home(group)]
-    if without and len(without) < len(groups):
-        imported.note(path, f"was not mounted on {', '.join(without)}; here all nodes mount it")
+    _ask_about_homes(groups, imported)
     mount_path = _mount_path("FsxOpenZfsConfig", groups, path, imported)
     return section | ({"mount_path": mount_path} if mount_path not in (None, "/home") else {})
 
 
-def _mounts_home(group: Mapping[str, Any]) -> bool:
-    return any("FsxOpenZfsConfig" in config for config in group.get("InstanceStorageConfigs") or [])
+def _ask_about_homes(groups: Sequence[Mapping[str, Any]], imported: Imported) -> None:
+    without = [
+        group["InstanceGroupName"]
+        for group in groups
+        if not any("FsxOpenZfsConfig" in config for config in _configs(group))
+    ]
+    if without and len(without) < len(groups):
+        text = f"was not mounted on {', '.join(without)}; here all nodes mount it"
+        imported.note("storage.home", text, decide=True)
+
+
+def _configs(group: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return group.get("InstanceStorageConfigs") or []
 
 
 def _mount_path(kind: str, groups: Sequence[Mapping[str, Any]], path: str, imported: Imported) -> str | None:
-    configs = [
-        config[kind] for group in groups for config in group.get("InstanceStorageConfigs") or [] if kind in config
-    ]
+    configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     paths = list(dict.fromkeys(config["MountPath"] for config in configs if config.get("MountPath")))
     for other in paths[1:]:
-        imported.note(f"{path}.mount_path", f"some groups had it at {other}; here it is at one place")
+        text = f"some groups had it at {other}; here it is at one place"
+        imported.note(f"{path}.mount_path", text, decide=True)
     return paths[0] if paths else None
 
 

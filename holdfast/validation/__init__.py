@@ -28,6 +28,7 @@ from holdfast.validation import (  # noqa: F401 - each registers its rules
     _slurm_legacy,
     _storage,
     _volumes,
+    imports,
     judges,
 )
 from holdfast.validation._deployment import (
@@ -75,6 +76,8 @@ from holdfast.validation._surroundings import (
     Traffic,
     VpcConfig,
 )
+from holdfast.validation.existing import _account_rules as _existing_account_rules  # noqa: F401 - registers its rules
+from holdfast.validation.existing import _rules as _existing_rules  # noqa: F401 - registers its rules
 
 __all__ = [
     "SEVERITIES",

@@ -16,6 +16,7 @@ from holdfast.validation._deployment import Deployment
 from holdfast.validation._groups import Group, InstanceGroup, RollingUpdate
 from holdfast.validation._item import UNRESOLVED, Item
 from holdfast.validation._surroundings import SecurityGroup, Subnet
+from holdfast.validation.existing._account import existing_facts
 
 Clients = Callable[[str], Any]
 """A boto3 client by the name of its service."""
@@ -55,6 +56,7 @@ def facts(deployment: Deployment, *, clients: Clients) -> AccountFacts:
         subnets=_asked(lambda: _subnets(clients("ec2"), parts)),
         security_groups=_asked(lambda: _security_groups(clients("ec2"), parts)),
         images=_asked(lambda: _images(clients("ec2"), parts)),
+        existing=existing_facts(deployment, clients=clients),
     )
 
 

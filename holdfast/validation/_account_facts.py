@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.validation._item import Item
+from holdfast.validation.existing._facts import ExistingFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +63,5 @@ class AccountFacts(Item):
     subnets: Mapping[str, AccountSubnet]
     security_groups: Mapping[str, AccountSecurityGroup]
     images: Mapping[str, MachineImage]
+    existing: ExistingFacts | None = None
+    """Of what the environment uses that is there already."""

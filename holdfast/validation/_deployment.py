@@ -24,6 +24,7 @@ from holdfast.validation._surroundings import (
     Role,
     VpcConfig,
 )
+from holdfast.validation.existing._item import Existing
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -140,6 +141,8 @@ class EnvironmentFile(Item):
     alarm_emails: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     """What is written, as it was read."""
+    existing: Existing | None = None
+    """What it uses that is there already."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

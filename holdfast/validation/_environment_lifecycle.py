@@ -34,6 +34,9 @@ class LifecycleModes:
     def lifecycle(self, group: Settings) -> Any:
         """The configuration of a group: None in mode none, UNRESOLVED where the mode is not known."""
         mode = self._mode(group)
+        there = self._there(group)
+        if there is not None and mode != "none":
+            return _existing(there)
         return mode if mode is UNRESOLVED else self._by_mode.get(mode)
 
     def place(self, group: Settings) -> str:
@@ -49,7 +52,9 @@ class LifecycleModes:
         return self._file.cluster.node_provisioning_mode
 
     def _mode(self, group: Settings) -> Any:
-        own, shared = group.lifecycle_mode, self._settings.mode
+        own, shared, there = group.lifecycle_mode, self._settings.mode, self._there(group)
+        if own is None and there is not None:
+            return "custom" if there.says("on_create") else "extension"
         decisive = own if own is not None else shared if shared is not None else self._provisioning
         if decisive is UNRESOLVED:
             return UNRESOLVED
@@ -60,6 +65,11 @@ class LifecycleModes:
             continuous=self._provisioning == "Continuous",
         )
 
+    def _there(self, group: Settings) -> Settings | None:
+        """Scripts of a group that are there already."""
+        found: Settings | None = group.life_cycle_config or self._settings.existing
+        return found
+
     def _configuration(self, hook: str, scripts: Any) -> Lifecycle:
         return Lifecycle(
             path="lifecycle",
@@ -69,6 +79,17 @@ class LifecycleModes:
             on_init_complete="on_init_complete.sh" if hook == "on_init_complete" else None,
             scripts=scripts,
         )
+
+
+def _existing(there: Settings) -> Lifecycle:
+    return Lifecycle(
+        path=there.path,
+        places=there.places(source_s3_uri="source_s3_uri"),
+        source_s3_uri=there.source_s3_uri,
+        on_create=there.on_create,
+        on_init_complete=there.on_init_complete,
+        scripts=UNRESOLVED,
+    )
 
 
 def _scripts(lifecycle: Settings, names: Sequence[str], folder: Path) -> list[Script]:

@@ -5,6 +5,7 @@ from typing import Any
 from holdfast.validation._deployment import EnvironmentFile, PriorityClass, User
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._settings import Settings
+from holdfast.validation.existing._from_file import existing as existing_things
 
 
 def environment_file(file: Settings) -> EnvironmentFile:
@@ -41,7 +42,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
         cloud=file.cloud,
         new_network=network.says("cidr"),
         existing_network=network.says("existing"),
-        control_plane_zone=network.control_plane_availability_zone,
+        control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
         control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),
         orchestrators=tuple(name for name in ("slurm", "eks") if file.says(name)),
         accounting_created=created,
@@ -62,7 +63,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
         grafana=observability.says("grafana"),
         alarms=observability.alarms,
         alarm_emails=observability.alarm_emails,
-        data=file.data,
+        data=file.written,
+        existing=existing_things(file),
     )
 
 

@@ -81,6 +81,15 @@ declare(
     """,
 )
 declare(
+    "HF013",
+    title="Questions of an import are decided",
+    source=OURS,
+    explanation="""
+    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
+    it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    """,
+)
+declare(
     "HF020",
     title="A template is written as CloudFormation reads it",
     source="CloudFormation user guide, template format, template sections, quotas",
@@ -109,6 +118,15 @@ declare(
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
     is not seen here, and is said to be not checked, once for each cause. Where the parameters that conditions ask for
     can be chosen in more ways than are judged, that is said too.
+    """,
+)
+declare(
+    "HF023",
+    title="No resource waits for itself",
+    source="CloudFormation user guide, 'Troubleshooting CloudFormation': circular dependency between resources",
+    explanation="""
+    Each reference and each `DependsOn` is an order. Two security groups that let each other in are the usual circle:
+    write the rules as resources of their own.
     """,
 )
 

@@ -28,6 +28,8 @@ from holdfast.validation._surroundings import (
 )
 
 LUSTRE, HOME = "lustre", "home"
+THERE = ""
+"""The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
 OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
 ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sagemaker.api"))
 
@@ -131,15 +133,17 @@ def _slurm(file: Settings, continuous: Any) -> Slurm:
     )
 
 
-def _control_plane(file: Settings) -> EksControlPlane:
+def _control_plane(file: Settings) -> EksControlPlane | None:
     eks, cidrs = file.eks, file.eks.public_access_cidrs
+    if eks.existing is not None:
+        return None  # its owner's; the account tells whether HyperPod takes it
     names = ["vpc-cni", "eks-pod-identity-agent"]
     names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
     names += [OBSERVABILITY] if eks.observability_addon is True else []
     return EksControlPlane(
         path="eks",
         places=eks.places(version="kubernetes_version", public_access_cidrs="public_access_cidrs"),
-        version=eks.kubernetes_version,
+        version=eks.kubernetes_version if eks.says("kubernetes_version") else UNRESOLVED,
         authentication_mode="API",
         private_access=True,
         public_access=cidrs if cidrs is UNRESOLVED else bool(cidrs),
@@ -161,12 +165,12 @@ def _control_plane_vpc(network: Settings) -> VpcConfig:
     second = Subnet(
         path=where,
         id="control-plane",
-        availability_zone=network.control_plane_availability_zone,
+        availability_zone=_zone(network, "control_plane_availability_zone"),
         cidr=_half(network, 1),
         public=False,
     )
     nodes = _nodes_subnet(network)
-    is_there = network.says("control_plane_availability_zone")
+    is_there = any(network.says(f"control_plane_availability_zone{by}") for by in ("", "_id"))
     return VpcConfig(path=where, subnets=(nodes, second) if is_there else (nodes,), security_groups=())
 
 
@@ -193,7 +197,7 @@ def _nodes_subnet(network: Settings) -> Subnet:
                 "public": existing.at("subnet_id"),
             },
             id=existing.subnet_id,
-            availability_zone=network.availability_zone,
+            availability_zone=_zone(network, "availability_zone"),
             cidr=existing.subnet_cidr if existing.says("subnet_cidr") else UNRESOLVED,
             public=UNRESOLVED,
         )
@@ -201,10 +205,15 @@ def _nodes_subnet(network: Settings) -> Subnet:
         path=network.path,
         places=network.places(availability_zone="availability_zone", cidr="cidr"),
         id="nodes",
-        availability_zone=network.availability_zone,
+        availability_zone=_zone(network, "availability_zone"),
         cidr=_half(network, 0),
         public=False,
     )
+
+
+def _zone(network: Settings, name: str) -> Any:
+    """The name of a zone; not known where its id is said, or the subnet alone says where it is."""
+    return getattr(network, name) if network.says(name) else UNRESOLVED
 
 
 def _half(network: Settings, index: int) -> Any:
@@ -233,7 +242,7 @@ def _network(network: Settings) -> Network:
                 "s3_gateway": existing.at("route_table_id"),
                 "interface_endpoints": network.at("egress"),
             },
-            cidr=existing.vpc_cidr,
+            cidr=existing.vpc_cidr if existing.says("vpc_cidr") else UNRESOLVED,
             nat=egress if egress is UNRESOLVED else egress == "nat",
             s3_gateway=True if existing.says("route_table_id") else UNRESOLVED,
             interface_endpoints=UNRESOLVED,
@@ -278,7 +287,7 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     lustre, on_delete = file.storage.lustre, file.storage.on_delete
     if lustre is None:
         return None
-    datasets = lustre.datasets
+    datasets, there = lustre.datasets, lustre.existing is not None
     return LustreFileSystem(
         path=lustre.path,
         places={
@@ -293,15 +302,15 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
             "kept": file.storage.at("on_delete"),
         },
         id=LUSTRE,
-        deployment_type="PERSISTENT_2",
-        capacity_gib=lustre.capacity_gib,
-        throughput_mbps_per_tib=lustre.throughput_mbps_per_tib,
+        deployment_type=THERE if there else "PERSISTENT_2",
+        capacity_gib=_of_new(lustre, "capacity_gib"),
+        throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
         version="2.15",
         efa=lustre.efa,
-        metadata_mode="USER_PROVISIONED" if lustre.says("metadata_iops") else "AUTOMATIC",
+        metadata_mode=None if there else "USER_PROVISIONED" if lustre.says("metadata_iops") else "AUTOMATIC",
         metadata_iops=lustre.metadata_iops,
         vpc=vpc,
-        kept=on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
+        kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repositories=datasets if datasets is UNRESOLVED else tuple(_link(dataset) for dataset in datasets),
         preload=lustre.preload,
     )
@@ -310,12 +319,29 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
 def _link(dataset: Settings) -> DataRepository:
     return DataRepository(
         path=dataset.path,
-        places=dataset.places(name="name", file_system_path="file_system_path", repository_path="s3_prefix"),
+        places=dataset.places(
+            name="name",
+            file_system_path="file_system_path",
+            repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix",
+        ),
         name=dataset.name,
         file_system_path=dataset.file_system_path,
-        repository_path=dataset.s3_prefix,
+        repository_path=_repository_path(dataset),
         waits_for_others=True,
     )
+
+
+def _repository_path(dataset: Settings) -> Any:
+    """The prefix in the data bucket, or the whole URI; not known where neither is said."""
+    found = dataset.s3_uri if dataset.says("s3_uri") else dataset.s3_prefix
+    return UNRESOLVED if found is None else found
+
+
+def _of_new(section: Settings, name: str) -> Any:
+    """What a new file system has to say; not known where it does not, which another rule tells. None of one there."""
+    if section.existing is not None:
+        return None
+    return getattr(section, name) if section.says(name) else UNRESOLVED
 
 
 def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
@@ -326,16 +352,15 @@ def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
         path=home.path,
         places=home.places(capacity_gib="capacity_gib", throughput_mbps="throughput_mbps"),
         id=HOME,
-        deployment_type="SINGLE_AZ_2",
-        capacity_gib=home.capacity_gib,
+        deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
+        capacity_gib=_of_new(home, "capacity_gib"),
         throughput_mbps=home.throughput_mbps,
         vpc=vpc,
     )
 
 
 def _images(file: Settings) -> tuple[Image, ...]:
-    images = file.images
-    if images is None:
+    training = None if file.images is None else file.images.training
+    if training is None:
         return ()
-    training = images.training
     return (Image(path=training.path, repository=training.repository, digest=training.digest),)

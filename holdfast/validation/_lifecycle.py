@@ -25,11 +25,14 @@ SECRET = re.compile(r"\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|aw
     each=InstanceGroup,
     source=f"{API}: s3://sagemaker-; {ROLE}",
 )
-def readable_scripts(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
     The managed policy of HyperPod covers buckets named sagemaker-... only. Scripts in another bucket need a statement
-    of the role's own, or every node fails at its first step.
+    of the role's own, or every node fails at its first step. An environment file gives its own role that statement, and
+    HF083 tells of a role that is there already.
     """
+    if deployment.file is not None:
+        return
     if group.lifecycle is None or group.lifecycle.source_s3_uri is None:
         return
     if group.lifecycle.source_s3_uri.startswith("s3://sagemaker-"):

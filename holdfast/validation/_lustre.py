@@ -67,7 +67,11 @@ def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     EFA cannot be added later. CloudFormation accepts it on any type.
     """
-    if lustre.efa and (lustre.deployment_type != "PERSISTENT_2" or lustre.metadata_mode is None):
+    if (
+        lustre.efa
+        and lustre.deployment_type
+        and (lustre.deployment_type != "PERSISTENT_2" or lustre.metadata_mode is None)
+    ):
         yield refused(
             lustre.at("efa"),
             f"EFA on {lustre.deployment_type}"

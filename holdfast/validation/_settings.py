@@ -41,7 +41,7 @@ class Settings:
         return self._data is None
 
     @property
-    def data(self) -> Mapping[str, Any]:
+    def written(self) -> Mapping[str, Any]:
         """What is written; empty when it is no mapping."""
         return self._data or {}
 

@@ -4,7 +4,7 @@ Judges environment files: reads one, and says everything that is wrong with it, 
 Apart from the package itself, because constructs read that and know no environment file.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -20,6 +20,7 @@ from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._rule import judge
 from holdfast.validation._settings import Settings
 from holdfast.validation._suppression import suppressed
+from holdfast.validation.imports import Describe, changes_since, read_origin
 
 Facts = Callable[[Deployment], Deployment]
 """Puts what an account says into a deployment."""
@@ -37,13 +38,21 @@ class Report:
     suppressed: list[Finding]
 
 
-def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None, today: date | None = None) -> Report:
+def check(
+    path: Path,
+    *,
+    errors_only: bool = False,
+    facts: Facts | None = None,
+    describe: Describe | None = None,
+    today: date | None = None,
+) -> Report:
     """
     Judge an environment file.
 
     Args:
         errors_only: Leave out what forbids nothing. Default: False, all findings.
         facts: Asks the account. Default: nobody does, and rules about it say "not checked".
+        describe: Asks it about the cluster that the file was imported from. Default: nobody does, likewise.
         today: The day that versions are judged by. Default: that of the facts about them.
     """
     try:
@@ -58,14 +67,17 @@ def check(path: Path, *, errors_only: bool = False, facts: Facts | None = None, 
     if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
     judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]
-    kept, hidden = suppressed([*map(_shape, problems), *judged], document.data, broken)
+    found = [*map(_shape, problems), *_open_questions(document), *judged]
+    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+        found += _changes(document, describe)
+    kept, hidden = suppressed(found, document.data, broken)
     if errors_only:
         kept = [finding for finding in kept if finding.severity == "error"]
     lines = {dotted(location): line for location, line in document.lines.items()}
     return Report(
         file=document.file,
         usable=True,
-        findings=worst_first(replace(finding, line=_line(finding.path, lines)) for finding in kept),
+        findings=worst_first(replace(each, line=each.line or _line(each.path, lines)) for each in kept),
         suppressed=worst_first(hidden),
     )
 
@@ -97,6 +109,28 @@ def _shape(problem: Problem) -> Finding:
         fix=problem.fix,
         line=problem.line or None,
     )
+
+
+def _open_questions(document: Document) -> Iterator[Finding]:
+    """What an import left to be decided, at the setting below the comment."""
+    for line, text in document.open_questions.items():
+        below = (location for location, at in document.lines.items() if at > line)
+        yield Finding(
+            code="HF013",
+            severity="error",
+            path=dotted(next(below, ())),
+            message=f"an open question of an import: {text}",
+            fix="decide it, then remove the comment that begins with DECIDE",
+            line=line,
+        )
+
+
+def _changes(document: Document, describe: Describe | None) -> Iterator[Finding]:
+    """What has changed of the cluster that the file was imported from."""
+    for line, text in list(document.as_it_was.items())[:1]:
+        origin = read_origin(text)
+        if origin is not None:
+            yield from changes_since(origin, describe, line=line)
 
 
 def _follows(finding: Finding, broken: Set[str]) -> bool:

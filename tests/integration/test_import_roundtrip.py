@@ -1,49 +1,27 @@
 """An environment is deployed on the embedded AWS, and imported from it again: what AWS knows is the same."""
 
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
-import boto3
 import pytest
 import typer
 import yaml
+from embedded_stack import Cloud, deploy
 from typer.testing import CliRunner
 
 from holdfast.cli._diff import diff
 from holdfast.config import Environment, Slurm, load
 from holdfast.importing import deployed_environment, from_observed, read_cluster, render
 from holdfast.localcloud._localcloud import ACCOUNT
-from holdfast.localcloud.aws import EmbeddedAws, serve
+from holdfast.localcloud.aws import serve
 from holdfast.validation.updates import compare
-from stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ("local", "slurm-p5", "eks-p5", "full", "full-slurm")
-ASSETS = "cdk-hnb659fds-assets"
 AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "images", "observability", "suppress")
 """Settings of Holdfast's own, or of what is beside the cluster."""
-
-
-class Cloud:
-    """Clients of one embedded AWS."""
-
-    def __init__(self, running: EmbeddedAws) -> None:
-        self.endpoint, self._made = running.endpoint, {}
-
-    def client(self, service: str) -> Any:
-        if service not in self._made:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self.endpoint, region_name="us-west-2", **keys)
-        return self._made[service]
-
-    def close(self) -> None:
-        for one in self._made.values():
-            one.close()
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
@@ -85,49 +63,6 @@ def standing_on(cloud: Cloud, written: Environment) -> Environment:
     for name, real in ids.items():
         text = text.replace(name, real)
     return Environment.model_validate_json(text)
-
-
-def deploy(cloud: Cloud, environment: Environment, *, outdir: Path) -> None:
-    """What the CDK CLI does: synthesise, upload what the template refers to, create the stack."""
-    context = json.loads((ROOT / "cdk.json").read_text())["context"]
-    app = cdk.App(context=context, analytics_reporting=False, outdir=str(outdir))
-    HyperPodStack(app, environment.stack_name, environment=environment)
-    app.synth()
-    template = upload(cloud, outdir, environment)
-    cloud.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
-    stacks = cloud.client("cloudformation")
-    stacks.create_stack(
-        StackName=environment.stack_name,
-        TemplateURL=f"{cloud.endpoint}/{template}",
-        Capabilities=["CAPABILITY_NAMED_IAM"],
-    )
-    waiter = stacks.get_waiter("stack_create_complete")
-    waiter.wait(StackName=environment.stack_name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
-
-
-def upload(cloud: Cloud, outdir: Path, environment: Environment) -> str:
-    """Put the assets where the template looks for them; the place of the template itself comes back."""
-    s3 = cloud.client("s3")
-    bucket = f"{ASSETS}-{environment.account}-{environment.region}"
-    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
-    manifest = json.loads((outdir / f"{environment.stack_name}.assets.json").read_text())
-    for asset in manifest["files"].values():
-        source = outdir / asset["source"]["path"]
-        body = zipped(source) if asset["source"]["packaging"] == "zip" else source.read_bytes()
-        for destination in asset["destinations"].values():
-            s3.put_object(Bucket=bucket, Key=destination["objectKey"], Body=body)
-    s3.put_object(
-        Bucket=bucket, Key="template.json", Body=(outdir / f"{environment.stack_name}.template.json").read_bytes()
-    )
-    return f"{bucket}/template.json"
-
-
-def zipped(folder: Path) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-            archive.write(path, path.relative_to(folder))
-    return buffer.getvalue()
 
 
 def known_to_aws(environment: Environment) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import aws_cdk as cdk
 import boto3
 import yaml
+from existing_things import ExistingThings
 
 from holdfast.config import load
 from stacks import HyperPodStack
@@ -149,7 +150,11 @@ def document(name: str, cloud: Cloud, *, stack: str) -> dict[str, Any]:
     found["cluster"]["name"] = stack
     found["storage"]["on_delete"] = "Delete"
     if "existing" in found["network"]:
-        found["network"]["existing"] = cloud.network()
+        there = cloud.network()
+        if name.startswith("existing"):
+            ExistingThings(cloud.of, there).make(found)
+        else:
+            found["network"]["existing"] = there
     for group in found["cluster"]["instance_groups"]:
         if "override_vpc" in group:
             there = cloud.network()

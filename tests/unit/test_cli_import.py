@@ -1,15 +1,18 @@
 """What ``holdfast import`` writes and says."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 from holdfast.cli._errors import CommandError
 from holdfast.cli._import import import_cluster
 from holdfast.config import load
+from holdfast.validation.environment import check
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
 SAMPLES = (
@@ -17,6 +20,12 @@ SAMPLES = (
     str(CASES / "cluster-config.json"),
     "--provisioning",
     str(CASES / "provisioning_parameters.json"),
+)
+COMMAND = (
+    "aws sagemaker create-cluster --cluster-name mine --region eu-west-1 --node-recovery None "
+    "--vpc-config Subnets=subnet-0123456789abcdef0,subnet-0123456789abcdef1,SecurityGroupIds=sg-0123456789abcdef0 "
+    "--instance-groups InstanceGroupName=a,InstanceType=ml.m5.large,InstanceCount=2,"
+    "ExecutionRole=arn:aws:iam::111122223333:role/nodes,SlurmConfig={NodeType=Controller} --output json --no-cli-pager"
 )
 APP = typer.Typer()
 APP.command()(import_cluster)
@@ -38,13 +47,13 @@ def test_a_new_file_is_written_that_can_be_loaded(tmp_path: Path) -> None:
 
 def test_the_file_is_printed_and_what_is_missing_is_told_apart_from_it(capsys: pytest.CaptureFixture[str]) -> None:
     import_cluster(
-        config=CASES / "cluster-config.json", provisioning=CASES / "provisioning_parameters.json", cloud="aws"
+        config=[CASES / "cluster-config.json"], provisioning=CASES / "provisioning_parameters.json", cloud="aws"
     )
     printed = capsys.readouterr()
 
     assert printed.out.startswith("# yaml-language-server")
-    assert "storage.lustre: DECIDE: size and throughput" in printed.err
-    assert printed.err.endswith("to decide: 4; not carried over: 14; next: holdfast check FILE\n")
+    assert "lifecycle.existing.source_s3_uri: DECIDE: HyperPod refuses" in printed.err
+    assert printed.err.endswith("to decide: 6; remarks: 10; next: holdfast check FILE\n")
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
@@ -61,8 +70,8 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("{", "cluster.json:1: no JSON"),
-        ("[]", "holds no object of settings"),
-        ('{"InstanceGroups": []}', "has no ClusterName: it is no request of CreateCluster"),
+        ("[]", "cluster.json holds a list of something else; allowed: a request of CreateCluster"),
+        ('{"InstanceGroups": []}', "cluster.json: it is no request of CreateCluster"),
     ],
 )
 def test_rejects_what_is_no_configuration(content: str, words: str, tmp_path: Path) -> None:
@@ -78,6 +87,43 @@ def test_rejects_what_is_no_configuration(content: str, words: str, tmp_path: Pa
 def test_rejects_a_command_that_does_not_say_what_to_import() -> None:
     for arguments in ((), ("--cluster", "a", "--config", "b")):
         assert "either --cluster NAME, or --config" in str(run(*arguments).exception)
+
+
+def test_rejects_a_part_that_nothing_is_made_of() -> None:
+    answer = run(*SAMPLES, "--anew", "nodes")
+
+    assert str(answer.exception) == "got --anew nodes; allowed: eks, network, roles, scripts, storage"
+
+
+def test_files_without_a_name_get_the_one_that_is_given(tmp_path: Path) -> None:
+    groups = tmp_path / "instance-groups.json"
+    role = "arn:aws:iam::111122223333:role/nodes"
+    groups.write_text(json.dumps([{"InstanceGroupName": "a", "InstanceCount": 1, "ExecutionRole": role}]))
+
+    nameless = run("--config", str(groups))
+    named = run("--config", str(groups), "--name", "my-cluster", "--region", "us-west-2")
+
+    assert str(nameless.exception).endswith("no ClusterName; say it with --name, such as --name my-cluster")
+    assert yaml.safe_load(named.stdout)["name"] == "my-cluster"
+
+
+def test_a_command_is_read_as_the_aws_cli_reads_it() -> None:
+    answer = run("--", *COMMAND.split())
+    document = yaml.safe_load(answer.stdout)
+
+    assert document["region"] == "eu-west-1"
+    assert document["network"]["existing"]["additional_subnet_ids"] == ["subnet-0123456789abcdef1"]
+    assert document["cluster"]["instance_groups"][0]["instance_count"] == 2
+
+
+def test_what_is_printed_is_refused_by_check_until_it_is_decided(tmp_path: Path) -> None:
+    path = tmp_path / "imported.yaml"
+    run(*SAMPLES, "--output", str(path))
+    open_questions = {each.code for each in check(path).findings if each.severity == "error"}
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "DECIDE" not in line))
+
+    assert "HF013" in open_questions
+    assert "HF013" not in {each.code for each in check(path).findings}
 
 
 def test_rejects_a_cluster_without_a_region() -> None:

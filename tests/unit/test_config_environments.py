@@ -18,8 +18,11 @@ ELSEWHERE = {
     "slurm.accounting.database",
     "slurm.accounting.secret_arn",
     "eks.chart_archives",  # a closed network; the archives are no part of this repository
+    "cluster.instance_groups.life_cycle_config.on_init_complete",  # one script for a group: on_create there
+    "lifecycle.existing.on_create",  # and on_init_complete here
     "cluster.restricted_instance_groups",  # not together with Continuous provisioning
     "cluster.restricted_environment",
+    "network.control_plane_availability_zone_id",  # by names of zones in full.yaml
     "stand_ins.gpu",  # local.yaml: the embedded AWS only
     "stand_ins.efa",
     "stand_ins.lustre",
@@ -52,7 +55,7 @@ def written(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_the_full_environments_leave_no_setting_out(repository: Path) -> None:
     found = set()
-    for name in ("full", "full-slurm"):
+    for name in ("full", "full-slurm", "existing-slurm", "existing-eks"):
         found |= set(written(yaml.safe_load((repository / "environments" / f"{name}.yaml").read_text())))
 
     missing = [

@@ -24,6 +24,12 @@ HOOKS = {
     "extension": {"SourceS3Uri": BUNDLE, "OnInitComplete": "on_init_complete.sh"},
     "none": None,
 }
+S3_ENDPOINT = {
+    "VpcEndpointId": "vpce-1",
+    "VpcEndpointType": "Gateway",
+    "ServiceName": "com.amazonaws.us-west-2.s3",
+    "RouteTableIds": [TABLE],
+}
 SELF = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": SECURITY_GROUP}]}]
 
 
@@ -123,7 +129,7 @@ def answers(environment: Environment) -> Observed:
         assert environment.slurm is not None
         accounting = {"Endpoint": "db.example.com", "SecretArn": SECRET}
         orchestrator = {"Slurm": present(AccountingDatabase=environment.slurm.accounting and accounting)}
-    owned = {LUSTRE, HOME, BUCKET, SECRET, KEY}
+    owned = {LUSTRE, HOME, BUCKET, SECRET, KEY, "nodes", "x", "sagemaker-x", "vpce-1"}
     own_network = network.existing is None
     stack = frozenset(owned | ({VPC, SUBNET, CONTROL_PLANE} if own_network else set()))
     return Observed(
@@ -157,6 +163,7 @@ def answers(environment: Environment) -> Observed:
                 "Routes": [{"DestinationCidrBlock": "0.0.0.0/0"}] if network.egress == "nat" else [],
             },
         ),
+        endpoints=(S3_ENDPOINT,) if network.existing is not None and network.existing.route_table_id else (),
         flow_logs=network.flow_logs,
         file_systems=file_systems(environment),
         associations=associations(environment),
@@ -169,6 +176,8 @@ def answers(environment: Environment) -> Observed:
 def lifecycle_settings(environment: Environment) -> dict[str, Any]:
     lustre = environment.storage.lustre
     return {
+        "cluster_name": environment.cluster_name,
+        "events_path": "/fsx/events",
         "users": [user.model_dump() for user in environment.lifecycle.users],
         "preload": [lustre.mount_path + folder for folder in lustre.preload] if lustre is not None else [],
         "scripts": [Path(script).name for script in environment.lifecycle.scripts],
@@ -217,6 +226,7 @@ def quota_of(team: Team) -> dict[str, Any]:
 
 def file_systems(environment: Environment) -> tuple[dict[str, Any], ...]:
     lustre, home = environment.storage.lustre, environment.storage.home
+    key = {"KmsKeyId": KEY} if environment.encryption.kms_key == "create" else {}
     found: list[dict[str, Any]] = []
     if lustre is not None:
         iops = lustre.metadata_iops
@@ -229,7 +239,7 @@ def file_systems(environment: Environment) -> tuple[dict[str, Any], ...]:
             "MetadataConfiguration": metadata,
         }
         found.append({"FileSystemId": LUSTRE, "FileSystemType": "LUSTRE", "StorageCapacity": lustre.capacity_gib,
-                      "StorageType": "SSD", "LustreConfiguration": configuration})  # fmt: skip
+                      "StorageType": "SSD", "LustreConfiguration": configuration, **key})  # fmt: skip
     if home is not None:
         found.append({"FileSystemId": HOME, "FileSystemType": "OPENZFS", "StorageCapacity": home.capacity_gib,
                       "OpenZFSConfiguration": {"ThroughputCapacity": home.throughput_mbps}})  # fmt: skip
@@ -329,15 +339,9 @@ def notes(imported: Imported) -> list[str]:
 
 def test_a_network_of_somebody_else_is_used_and_not_made(observed: Observed) -> None:
     no_rules = {"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": []}
-    endpoint = {
-        "VpcEndpointId": "vpce-1",
-        "VpcEndpointType": "Gateway",
-        "ServiceName": "com.amazonaws.us-west-2.s3",
-        "RouteTableIds": [TABLE],
-    }
 
     imported = from_observed(
-        changed(observed, stack=frozenset(), security_groups=(no_rules,), endpoints=(endpoint,), tags={})
+        changed(observed, stack=frozenset(), security_groups=(no_rules,), endpoints=(S3_ENDPOINT,), tags={})
     )
 
     assert imported.document["network"] == {
@@ -385,7 +389,7 @@ def test_what_aws_did_not_answer_is_said(observed: Observed) -> None:
 def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: Observed) -> None:
     files = {"shared_users.txt": "alice,2001,/fsx/alice\nroot,0,/root\n"}
 
-    imported = from_observed(changed(observed, files=files))
+    imported = from_observed(changed(observed, files=files), anew={"scripts"})
 
     assert [user.model_dump() for user in read_back(imported).lifecycle.users] == [{"name": "alice", "uid": 2001}]
     assert "lifecycle: DECIDE: user root with id 0 is left out; allowed: 1001 to 59999" in notes(imported)
@@ -415,8 +419,152 @@ def test_a_setting_without_a_place_in_the_file_is_never_dropped_silently(observe
 
     told = notes(from_observed(changed(observed, cluster=cluster)))
 
-    assert "cluster: FutureSetting is left out, the file has no setting for it: 1" in told
+    assert "cluster: DECIDE: FutureSetting is left out, the file has no setting for it: 1" in told
     assert (
-        "cluster.instance_groups.controller: FutureConfig is left out, the file has no setting for it: {'Mode': 'On'}"
-        in told
+        "cluster.instance_groups.controller: DECIDE: FutureConfig is left out, the file has no setting for it: "
+        "{'Mode': 'On'}" in told
+    )
+
+
+def of_a_team(name: str, **changes: Any) -> Observed:
+    """A cluster like that of an environment, which somebody made otherwise."""
+    known = answers(load(ENVIRONMENTS / f"{name}.yaml"))
+    return changed(known, stack=frozenset(), tags={"team": "a"}, files={}, **changes)
+
+
+def test_what_a_team_has_is_used_and_not_made(observed: Observed) -> None:
+    document = from_observed(of_a_team("slurm-p5")).document
+
+    assert document["cluster"]["execution_role_arn"] == "arn:aws:iam::111122223333:role/nodes"
+    assert document["storage"]["lustre"] == {"existing": {"file_system_id": LUSTRE, "mount_name": "abcdefgh"}}
+    assert document["lifecycle"] == {"existing": {"source_s3_uri": BUNDLE, "on_init_complete": "on_init_complete.sh"}}
+    assert set(document["network"]["existing"]) >= {"vpc_id", "subnet_id", "security_group_id"}
+    assert "encryption" not in document
+
+
+def test_an_eks_cluster_of_a_team_is_used_and_not_made() -> None:
+    imported = from_observed(of_a_team("eks-p5"))
+
+    assert imported.document["eks"]["existing"] == {"cluster": "arn:aws:eks:us-west-2:111122223333:cluster/x"}
+    assert "kubernetes_version" not in imported.document["eks"]
+    assert "control_plane_subnet_ids" not in imported.document["network"]["existing"]
+    assert imported.document["observability"] == {"container_insights": False}
+    assert any("one HyperPod cluster at a time" in note for note in notes(imported))
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "kept"),
+    [
+        ("roles", ("cluster", "execution_role_arn"), None),
+        ("storage", ("storage", "lustre", "existing"), None),
+        ("scripts", ("lifecycle",), None),
+        ("network", ("network", "existing"), None),
+    ],
+)
+def test_what_is_asked_for_anew_is_made(part: Any, path: tuple[str, ...], kept: None) -> None:
+    value: Any = from_observed(of_a_team("slurm-p5"), anew={part}).document
+    for key in path:
+        value = (value or {}).get(key)
+
+    assert value is kept
+
+
+def test_groups_say_only_the_role_and_the_scripts_that_others_do_not_have(observed: Observed) -> None:
+    cluster = dict(observed.cluster)
+    controller, *workers = cluster["InstanceGroups"]
+    other = {"SourceS3Uri": "s3://sagemaker-y/base", "OnCreate": "on_create.sh"}
+    own = {**controller, "ExecutionRole": "arn:aws:iam::111122223333:role/head", "LifeCycleConfig": other}
+    bare = {**controller, "InstanceGroupName": "login", "LifeCycleConfig": None}
+    cluster |= {"InstanceGroups": [own, bare, *workers, {**workers[0], "InstanceGroupName": "more"}]}
+
+    groups = from_observed(of_a_team("slurm-p5", cluster=cluster)).document["cluster"]["instance_groups"]
+
+    assert groups[0]["execution_role_arn"] == "arn:aws:iam::111122223333:role/head"
+    assert groups[0]["life_cycle_config"] == {"source_s3_uri": "s3://sagemaker-y/base", "on_create": "on_create.sh"}
+    assert groups[1]["lifecycle_mode"] == "none"
+    assert not {"execution_role_arn", "life_cycle_config", "lifecycle_mode"} & set(groups[2])
+
+
+def test_further_subnets_and_groups_of_a_network_are_kept(observed: Observed) -> None:
+    second = {**observed.subnets[0], "SubnetId": "subnet-0123456789abcdef9", "AvailabilityZone": "us-west-2b"}
+    group = {**observed.security_groups[0], "GroupId": "sg-0123456789abcdef9"}
+
+    network = from_observed(
+        of_a_team(
+            "slurm-p5",
+            subnets=(*observed.subnets, second),
+            security_groups=(*observed.security_groups, group),
+        )
+    ).document["network"]["existing"]
+
+    assert network["additional_subnet_ids"] == ["subnet-0123456789abcdef9"]
+    assert network["additional_security_group_ids"] == ["sg-0123456789abcdef9"]
+
+
+def test_the_route_table_of_a_team_gets_no_endpoint_by_itself(observed: Observed) -> None:
+    imported = from_observed(of_a_team("slurm-p5", endpoints=()))
+
+    assert "route_table_id" not in imported.document["network"]["existing"]
+    assert any(f"no gateway endpoint to S3 is made for {TABLE}" in note for note in notes(imported))
+
+
+def test_a_link_that_the_stack_did_not_make_stays_and_is_not_made_again() -> None:
+    known = answers(load(ENVIRONMENTS / "full.yaml"))
+    links = tuple({**each, "AssociationId": f"dra-{number}"} for number, each in enumerate(known.associations))
+    made = changed(known, associations=links, stack=known.stack - {LUSTRE} | {"dra-0"})
+
+    lustre = from_observed(made).document["storage"]["lustre"]
+
+    assert "existing" in lustre
+    assert [dataset["file_system_path"] for dataset in lustre["datasets"]] == [links[0]["FileSystemPath"]]
+
+
+def test_a_link_with_a_bucket_of_somebody_else_names_it(observed: Observed) -> None:
+    link = {"FileSystemId": LUSTRE, "FileSystemPath": "/data", "DataRepositoryPath": "s3://theirs/a/"}
+
+    lustre = from_observed(changed(observed, associations=(link,))).document["storage"]["lustre"]
+
+    assert lustre["datasets"] == [{"name": "data", "file_system_path": "/data", "s3_uri": "s3://theirs/a"}]
+
+
+@pytest.mark.parametrize("config", [{}, {"SourceS3Uri": BUNDLE}, {**HOOKS["custom"], "OnInitComplete": "b.sh"}])  # type: ignore[dict-item]
+def test_a_lifecycle_configuration_that_hyperpod_refuses_is_a_question(
+    config: dict[str, str], observed: Observed
+) -> None:
+    cluster = dict(observed.cluster)
+    cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "LifeCycleConfig": config}]
+
+    told = notes(from_observed(of_a_team("slurm-p5", cluster=cluster)))
+
+    assert any("DECIDE" in note and "which HyperPod refuses; say what it runs" in note for note in told)
+
+
+def test_a_config_of_somebody_elses_scripts_is_not_taken_for_our_own(observed: Observed) -> None:
+    for text in ("no json", "[1]", '{"ENABLE": true}'):
+        document = from_observed(of_a_team("slurm-p5", cluster=observed.cluster)).document
+        again = from_observed(changed(of_a_team("slurm-p5"), files={"config.json": text})).document
+        assert again["lifecycle"] == document["lifecycle"]
+
+
+def test_the_legacy_file_beside_kept_scripts_is_a_question(observed: Observed) -> None:
+    cluster = {key: value for key, value in observed.cluster.items() if key != "Orchestrator"}
+    legacy = {"controller_group": "controller", "worker_groups": [{"instance_group_name": "workers"}]}
+    files = {"provisioning_parameters.json": json.dumps(legacy)}
+
+    imported = from_observed(changed(of_a_team("slurm-p5", cluster=cluster), files=files))
+
+    assert imported.document["slurm"] == {"config_strategy": "Merge"}
+    assert any(
+        note.startswith("lifecycle.existing.source_s3_uri: DECIDE: HyperPod refuses") for note in notes(imported)
+    )
+
+
+def test_a_value_that_no_file_may_say_is_a_question_at_its_setting(observed: Observed) -> None:
+    cluster = dict(observed.cluster)
+    cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "InstanceType": "ml.p99.large"}]
+
+    told = notes(from_observed(changed(observed, cluster=cluster)))
+
+    assert any(
+        note.startswith('cluster.instance_groups.controller.instance_type: DECIDE: got "ml.p99.large"') for note in told
     )

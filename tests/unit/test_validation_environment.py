@@ -239,3 +239,25 @@ def test_every_code_of_a_refused_value_is_that_of_a_rule(repository: Path) -> No
 )
 def test_a_refused_value_is_told_once_under_its_rules_code(changes: dict[str, Any], code: str, tmp_path: Path) -> None:
     assert codes(found(tmp_path, changes)) == [code]
+
+
+def test_an_open_question_of_an_import_is_an_error_at_its_setting(tmp_path: Path) -> None:
+    path = tmp_path / "imported.yaml"
+    good = yaml.safe_dump(yaml.safe_load((EXAMPLES / "slurm.yaml").read_text()), sort_keys=False)
+    note = "# DECIDE: not known from the configuration;\n#   say it\nregion:"
+    path.write_text(good.replace("region:", note, 1))
+
+    [finding] = [each for each in check(path).findings if each.code == "HF013"]
+
+    assert (finding.severity, finding.path) == ("error", "region")
+    assert finding.line == good[: good.index("region:")].count("\n") + 1
+    assert "not known from the configuration; say it" in finding.message
+    assert check(path, errors_only=True).findings == [finding]
+
+
+@pytest.mark.parametrize("text", ["# we DECIDE: later\n", "# 'DECIDE: x' is what an import writes\n"])
+def test_a_comment_of_a_person_is_no_open_question(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "slurm.yaml"
+    path.write_text(text + (EXAMPLES / "slurm.yaml").read_text())
+
+    assert "HF013" not in codes(check(path).findings)

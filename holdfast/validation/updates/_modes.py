@@ -9,8 +9,10 @@ from holdfast.validation.updates._policy import Edit
 
 def mode(environment: Mapping[str, Any], group: Mapping[str, Any]) -> LifecycleMode:
     """Who makes the nodes of a group ready."""
+    scripts = group.get("life_cycle_config") or environment["lifecycle"].get("existing")
     return mode_of(
         group=group["lifecycle_mode"],
+        scripts=None if scripts is None else "custom" if scripts["on_create"] else "extension",
         environment=environment["lifecycle"]["mode"],
         on_eks=environment["eks"] is not None,
         continuous=environment["cluster"]["node_provisioning_mode"] == "Continuous",

@@ -1,0 +1,61 @@
+"""
+From what DescribeCluster answers to the request that would make the cluster.
+
+It answers in words of its own: target counts, current and desired values.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+RENAMED = {
+    "TargetCount": "InstanceCount",
+    "MinCount": "MinInstanceCount",
+    "DesiredImageId": "ImageId",
+    "DesiredImageReleaseVersion": "ImageReleaseVersion",
+}
+STATE = frozenset(
+    {
+        "ActiveOperations",
+        "ActiveSoftwareUpdateConfig",
+        "CurrentCount",
+        "CurrentImageId",
+        "CurrentImageReleaseVersion",
+        "ImageVersionStatus",
+        "InstanceTypeDetails",
+        "SoftwareUpdateStatus",
+        "Status",
+        "TargetStateCount",
+        "TrainingPlanStatus",
+    }
+)
+"""What DescribeCluster tells of a group's state, which nobody asks for."""
+CLUSTER_STATE = frozenset({"ClusterArn", "ClusterStatus", "CreationTime", "FailureMessage"})
+
+
+def request_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that would make the cluster that DescribeCluster describes."""
+    request = {key: value for key, value in described.items() if key not in CLUSTER_STATE}
+    for key in ("InstanceGroups", "RestrictedInstanceGroups"):
+        if key in request:
+            request[key] = [_group(group) for group in request[key]]
+    shared = request.get("RestrictedInstanceGroupsConfig", {}).get("SharedEnvironmentConfig")
+    if shared:
+        request["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": _desired(shared)}
+    if "AutoScaling" in request:
+        scaling = request["AutoScaling"]
+        request["AutoScaling"] = {key: value for key, value in scaling.items() if key in ("Mode", "AutoScalerType")}
+    return request
+
+
+def _group(details: Mapping[str, Any]) -> dict[str, Any]:
+    group = {RENAMED.get(key, key): value for key, value in details.items() if key not in STATE}
+    for key in ("InstanceRequirements", "KubernetesConfig", "AutoPatchConfig"):
+        if key in group:
+            group[key] = _desired(group[key])
+    return group
+
+
+def _desired(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Of each current and desired value the desired one, under the name that a request has for it."""
+    kept = {key: value for key, value in details.items() if not key.startswith("Current")}
+    return {key.removeprefix("Desired"): value for key, value in kept.items()}
