@@ -37,7 +37,7 @@ _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::Lambda::Function", "Role"): "lambda.amazonaws.com",
     ("AWS::EC2::FlowLog", "DeliverLogsPermissionArn"): "vpc-flow-logs.amazonaws.com",
     ("AWS::Grafana::Workspace", "RoleArn"): "grafana.amazonaws.com",
-    ("AWS::SageMaker::Cluster", "ClusterRole"): "sagemaker.amazonaws.com",
+    ("AWS::SageMaker::Cluster", "ClusterRole"): "hyperpod.sagemaker.amazonaws.com",
     ("AWS::RDS::DBInstance", "MonitoringRoleArn"): "monitoring.rds.amazonaws.com",
     ("AWS::StepFunctions::StateMachine", "RoleArn"): "states.amazonaws.com",
     ("AWS::CodeBuild::Project", "ServiceRole"): "codebuild.amazonaws.com",
