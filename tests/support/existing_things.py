@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from footing import RIGHTS
+
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [
@@ -70,6 +72,7 @@ class ExistingThings:
         names = [role["RoleName"] for role in iam.list_roles()["Roles"]]
         if name not in names:
             iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))
+            iam.put_role_policy(RoleName=name, PolicyName="nodes", PolicyDocument=json.dumps(RIGHTS))
         return str(iam.get_role(RoleName=name)["Role"]["Arn"])
 
     def _policy(self, name: str) -> None:

@@ -49,9 +49,7 @@ def documents_of(app: App, role: Resource) -> list[Node]:
     """The policy documents that the app gives a role: inline, separate, and managed ones of its own."""
     properties = app.node(role)
     found = [entry.get("PolicyDocument") for entry in properties.get("Policies").items() or ()]
-    for policy in policies_of(app, role):
-        found.append(app.node(policy).get("PolicyDocument"))
-    return found
+    return [*found, *(app.node(policy).get("PolicyDocument") for policy in policies_of(app, role))]
 
 
 def policies_of(app: App, role: Resource) -> list[Resource]:

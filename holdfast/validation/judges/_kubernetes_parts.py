@@ -23,6 +23,7 @@ _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
 _NODE_TYPES = ("EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYPERPOD_LINUX", "EC2")
 _ENTRY_TYPES = ("STANDARD", *_NODE_TYPES, "HYBRID_LINUX")
 _OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+_USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")
 _SERVICE_BLOCKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
@@ -37,9 +38,11 @@ def version_exists(item: EnvironmentFile | App, deployment: Deployment) -> Itera
         known = kubernetes_support()
         if version in known and known[version].extended_until < today:
             yield refused(
-                path, f"{version}, whose extended support ended on {known[version].extended_until}",
-                allowed=f"{', '.join(_supported(deployment))}", fix=f'write "{_newest_standard(deployment)}"',
-            )  # fmt: skip
+                path,
+                f"{version}, whose extended support ended on {known[version].extended_until}",
+                allowed=f"{', '.join(_supported(deployment))}",
+                fix=f'write "{_newest_standard(deployment)}"',
+            )
         elif version not in known and re.fullmatch(r"1\.\d+", version):
             older = tuple(map(int, version.split("."))) < min(tuple(map(int, each.split("."))) for each in known)
             what = "which EKS makes no more" if older else "which EKS does not have yet"
@@ -69,8 +72,8 @@ def version_is_supported(item: EnvironmentFile | App, deployment: Deployment) ->
         if known is not None and known.standard_until < today <= known.extended_until:
             yield Broken(
                 path=path,
-                message=f"standard support of {version} ended on {known.standard_until}; it costs more until {known.extended_until}, "
-                "and EKS then updates it by itself",
+                message=f"standard support of {version} ended on {known.standard_until}; "
+                f"it costs more until {known.extended_until}, and EKS then updates it by itself",
                 fix=f'write "{_newest_standard(deployment)}", as far as what runs there takes it',
             )
 
@@ -95,8 +98,8 @@ def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A version is written vMAJOR.MINOR.PATCH-eksbuild.N. That of kube-proxy is the Kubernetes version: never newer than the
-    control plane, and at most three minors older.
+    A version is written vMAJOR.MINOR.PATCH-eksbuild.N. That of kube-proxy is the Kubernetes version: never newer than
+    the control plane, and at most three minors older.
     """
     for _addon, node in app.each(ADDON):
         version = node.get("AddonVersion")
@@ -224,17 +227,17 @@ def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
     "HF337",
     title="The cluster of the training operator is tagged",
     each=App,
-    source="SageMaker developer guide, 'Installing the training operator': tag SageMaker:true, otherwise the installation fails",
+    source="SageMaker developer guide, 'Installing the training operator': tag SageMaker:true",
 )
 def operator_tag(app: App, _: Deployment) -> Iterator[Broken]:
     """
     "Make sure that you've tagged your HyperPod cluster with the key-value pair SageMaker:true. Otherwise, the
     installation will fail."
     """
-    for addon, node in app.each(ADDON):
+    for _addon, node in app.each(ADDON):
         if node.get("AddonName").value != _OPERATOR:
             continue
-        tagged = [cluster for cluster in _both_clusters(app, addon, node)]
+        tagged = list(_both_clusters(app, node))
         tags = [_tags(app, cluster) for cluster in tagged]
         if (
             tagged
@@ -293,10 +296,10 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access, and
-    those of private networks never come from the internet.
+    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
+    and those of private networks never come from the internet.
     """
-    for cluster, node in app.each(CLUSTER):
+    for _cluster, node in app.each(CLUSTER):
         vpc = node.get("ResourcesVpcConfig")
         public, private = (
             vpc.get("EndpointPublicAccess").boolean(default=True),
@@ -321,17 +324,17 @@ def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF340",
+    "HF344",
     title="Service addresses are apart from the VPC's",
     each=App,
     source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr",
 )
 def service_block(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Services of Kubernetes have a block of their own, /24 to /12 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, that
-    overlaps no block of the VPC. It cannot be changed later.
+    Services of Kubernetes have a block of their own, /24 to /12 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16,
+    that overlaps no block of the VPC. It cannot be changed later.
     """
-    for cluster, node in app.each(CLUSTER):
+    for _cluster, node in app.each(CLUSTER):
         block = node.get("KubernetesNetworkConfig", "ServiceIpv4Cidr")
         network = _network(block.value)
         if not isinstance(block.value, str):
@@ -355,7 +358,7 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
                         block.path,
                         f"{network}, which overlaps {other} of {vpc.logical_id}",
                         allowed="a block that the VPC does not have",
-                        fix=f"write {'172.20.0.0/16' if not other.overlaps(ipaddress.IPv4Network('172.20.0.0/16')) else '10.100.0.0/16'}",
+                        fix=f"write {'10.100.0.0/16' if other.overlaps(_USUAL_SERVICES) else _USUAL_SERVICES}",
                     )
 
 
@@ -390,14 +393,13 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
             and kind.startswith("AL2_")
             and isinstance(version, str)
             and re.fullmatch(r"1\.\d+", version)
-        ):
-            if int(version.partition(".")[2]) > last:
-                yield refused(
-                    f"{group.path}.AmiType",
-                    f"{kind} with Kubernetes {version}",
-                    allowed=f"Amazon Linux 2 up to 1.{last}",
-                    fix=f"write {kind.replace('AL2_', 'AL2023_').replace('x86_64', 'x86_64_STANDARD').replace('ARM_64', 'ARM_64_STANDARD')}",
-                )
+        ) and int(version.partition(".")[2]) > last:
+            yield refused(
+                f"{group.path}.AmiType",
+                f"{kind} with Kubernetes {version}",
+                allowed=f"Amazon Linux 2 up to 1.{last}",
+                fix=f"write AL2023_{kind.removeprefix('AL2_').replace('_GPU', '')}_STANDARD",
+            )
         for each in node.get("InstanceTypes").items() or ():
             if isinstance(each.value, str) and isinstance(kind, str):
                 arm = bool(re.match(r"^[a-z]+\d+g[a-z]*\.", each.value))
@@ -454,7 +456,7 @@ def _cluster_of(app: App, node: Node) -> Resource | None:
     return found
 
 
-def _both_clusters(app: App, addon: Resource, node: Node) -> Iterator[Resource]:
+def _both_clusters(app: App, node: Node) -> Iterator[Resource]:
     """The HyperPod cluster, and the EKS cluster, that an add-on is for."""
     eks = _cluster_of(app, node)
     for hyperpod, own in app.each("AWS::SageMaker::Cluster"):

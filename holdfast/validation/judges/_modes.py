@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from holdfast.catalog import instance_types
-from holdfast.catalog.facts import lambda_runtimes, facts_date
+from holdfast.catalog.facts import facts_date, lambda_runtimes
 from holdfast.validation._app import App
 from holdfast.validation._deployment import Cluster, Deployment, EnvironmentFile
 from holdfast.validation._groups import Group, InstanceGroup
@@ -144,8 +144,8 @@ def release_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 )
 def users_on_eks(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
-    On EKS nobody logs in to a node: people and jobs come through the Kubernetes API, with access entries and namespaces.
-    POSIX accounts on the nodes have no use there.
+    On EKS nobody logs in to a node: people and jobs come through the Kubernetes API, with access entries and
+    namespaces. POSIX accounts on the nodes have no use there.
     """
     if file.users and deployment.cluster.eks is not None:
         yield Broken(
@@ -193,8 +193,8 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     training = images.get("training") if isinstance(images, Mapping) else None
     name = training.get("repository") if isinstance(training, Mapping) else None
     if isinstance(name, str):
-        first, _, rest = name.partition("/")
-        if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and rest):
+        first, slash, rest = name.partition("/")
+        if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and slash):
             yield refused(
                 "images.training.repository",
                 said(name),
@@ -219,9 +219,11 @@ def runtimes(app: App, deployment: Deployment) -> Iterator[Broken]:
         facts = lambda_runtimes().get(name) if isinstance(name, str) else None
         if facts is not None and facts.create_block is not None and facts.create_block <= today:
             yield refused(
-                f"{function.path}.Runtime", f"{name}, with which no function can be made since {facts.create_block}",
-                allowed="runtimes that are supported", fix=f"write {facts.successor}" if facts.successor else "take a newer one",
-            )  # fmt: skip
+                f"{function.path}.Runtime",
+                f"{name}, with which no function can be made since {facts.create_block}",
+                allowed="runtimes that are supported",
+                fix=f"write {facts.successor}" if facts.successor else "take a newer one",
+            )
 
 
 @rule(

@@ -41,9 +41,11 @@ def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         if not any(_lets(each, 443) for each in rules if each is not None):
             yield refused(
-                f"{endpoint.path}.SecurityGroupIds", f"groups that do not let port 443 in: {', '.join(g.logical_id for g in known)}",
-                allowed="HTTPS from nodes, their subnets or the VPC", fix=f"let TCP 443 into {known[0].logical_id}",
-            )  # fmt: skip
+                f"{endpoint.path}.SecurityGroupIds",
+                f"groups that do not let port 443 in: {', '.join(g.logical_id for g in known)}",
+                allowed="HTTPS from nodes, their subnets or the VPC",
+                fix=f"let TCP 443 into {known[0].logical_id}",
+            )
             continue
         yield from _from_nodes(app, endpoint, known, [each for each in rules if each is not None and _lets(each, 443)])
 
@@ -60,9 +62,11 @@ def private_dns(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         if node.get("PrivateDnsEnabled").boolean(default=False) is False:
             yield refused(
-                f"{endpoint.path}.PrivateDnsEnabled", "an interface endpoint without private DNS",
-                allowed="PrivateDnsEnabled: true", fix="set PrivateDnsEnabled to true",
-            )  # fmt: skip
+                f"{endpoint.path}.PrivateDnsEnabled",
+                "an interface endpoint without private DNS",
+                allowed="PrivateDnsEnabled: true",
+                fix="set PrivateDnsEnabled to true",
+            )
 
 
 @rule(
@@ -74,8 +78,8 @@ def private_dns(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The service name is com.amazonaws.REGION.SERVICE. A service that is not in the list, or a name of another form, fails
-    with "The Vpc Endpoint Service does not exist". One that has come since can be accepted.
+    The service name is com.amazonaws.REGION.SERVICE. A service that is not in the list, or a name of another form,
+    fails with "The Vpc Endpoint Service does not exist". One that has come since can be accepted.
     """
     known = set(page_fact("endpoint_services"))
     for _endpoint, node in app.each(ENDPOINT):
@@ -180,8 +184,8 @@ def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
 @rule("HF235", title="NAT gateways stand where there is a way out", each=App, source=ROUTES)
 def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A public NAT gateway is in a subnet whose route table leads to an internet gateway, and has an elastic IP address. In
-    the private subnet that it is for, it leads back to itself.
+    A public NAT gateway is in a subnet whose route table leads to an internet gateway, and has an elastic IP address.
+    In the private subnet that it is for, it leads back to itself.
     """
     for nat, node in app.each("AWS::EC2::NatGateway"):
         private = node.get("ConnectivityType").value == "private"
@@ -212,8 +216,8 @@ def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
 @rule("HF236", title="Routes lead somewhere, once each", each=App, source=ROUTES)
 def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A route has one target, of the VPC of its table; a destination stands once in a table. A gateway of another VPC, or a
-    target property for another kind of gateway, is refused.
+    A route has one target, of the VPC of its table; a destination stands once in a table. A gateway of another VPC, or
+    a target property for another kind of gateway, is refused.
     """
     seen: dict[tuple[Resource, str], Resource] = {}
     for route, node in app.each(ROUTE):
@@ -378,7 +382,11 @@ def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
 _TARGETS = {
     "GatewayId": ("AWS::EC2::InternetGateway", "AWS::EC2::VPNGateway", "AWS::EC2::VPCGatewayAttachment"),
     "NatGatewayId": ("AWS::EC2::NatGateway",),
-    "TransitGatewayId": ("AWS::EC2::TransitGateway", "AWS::EC2::TransitGatewayAttachment", "AWS::EC2::TransitGatewayVpcAttachment"),
+    "TransitGatewayId": (
+        "AWS::EC2::TransitGateway",
+        "AWS::EC2::TransitGatewayAttachment",
+        "AWS::EC2::TransitGatewayVpcAttachment",
+    ),
     "VpcPeeringConnectionId": ("AWS::EC2::VPCPeeringConnection",),
     "InstanceId": ("AWS::EC2::Instance",),
     "NetworkInterfaceId": ("AWS::EC2::NetworkInterface",),
@@ -387,7 +395,7 @@ _TARGETS = {
     "CarrierGatewayId": ("AWS::EC2::CarrierGateway",),
     "LocalGatewayId": ("AWS::EC2::LocalGateway",),
     "CoreNetworkArn": ("AWS::NetworkManager::CoreNetwork",),
-}  # fmt: skip
+}
 _WANTED = {
     False: (("answers to nodes (TCP 1024-65535)", 32768, 60999, "6", True), ("Lustre (TCP 988)", 988, 988, "6", False)),
     True: (("HTTPS (TCP 443)", 443, 443, "6", True), ("answers (TCP 1024-65535)", 32768, 60999, "6", False)),
@@ -507,9 +515,11 @@ def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: lis
     if shared and any(entry.get("SourceSecurityGroupId").resource(GROUP) in shared for entry in rules):
         return
     yield refused(
-        f"{endpoint.path}.SecurityGroupIds", f"groups that let port 443 in, but not from the nodes ({', '.join(each.logical_id for each in nodes)})",
-        allowed="HTTPS from the nodes' group or subnets", fix=f"let TCP 443 from {nodes[0].logical_id} into {groups[0].logical_id}",
-    )  # fmt: skip
+        f"{endpoint.path}.SecurityGroupIds",
+        f"groups that let port 443 in, but not from the nodes ({', '.join(each.logical_id for each in nodes)})",
+        allowed="HTTPS from the nodes' group or subnets",
+        fix=f"let TCP 443 from {nodes[0].logical_id} into {groups[0].logical_id}",
+    )
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:
@@ -597,8 +607,17 @@ def _acl_rules(app: App, entries: tuple[Resource, ...], *, egress: bool) -> list
         if not known or (node.get("PortRange").present and not (isinstance(low, int) and isinstance(high, int))):
             return None
         anything = protocol == -1 or not node.get("PortRange").present
-        found.append(_Entry(resource=resource, number=number, allow=action.lower() == "allow", protocol=str(protocol),
-                            low=0 if anything else low, high=65535 if anything else high, block=str(block)))  # fmt: skip
+        found.append(
+            _Entry(
+                resource=resource,
+                number=number,
+                allow=action.lower() == "allow",
+                protocol=str(protocol),
+                low=0 if anything else low,
+                high=65535 if anything else high,
+                block=str(block),
+            )
+        )
     return sorted(found, key=lambda each: each.number)
 
 

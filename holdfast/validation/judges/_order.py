@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.validation._app import App, body_path, references_in
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
+from holdfast.validation._resources_order import named
 from holdfast.validation._rule import Broken, refused, rule
 from holdfast.validation.judges._grants import POLICIES, policies_of, role_of, roles_of_groups
 
@@ -14,11 +15,20 @@ CLUSTER = "AWS::SageMaker::Cluster"
 _DELIVERIES = ("Custom::CDKBucketDeployment",)
 _USES_ROLE = {"AWS::EKS::Cluster": "RoleArn", "AWS::EKS::Nodegroup": "NodeRole"}
 _WITH_PODS = {
-    "coredns", "cert-manager", "amazon-cloudwatch-observability", "aws-fsx-csi-driver", "aws-ebs-csi-driver", "metrics-server",
-    "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability",
-    "amazon-sagemaker-hyperpod-taskgovernance", "amazon-sagemaker-hyperpod-inference", "aws-efs-csi-driver",
-    "aws-mountpoint-s3-csi-driver", "adot",
-}  # fmt: skip
+    "coredns",
+    "cert-manager",
+    "amazon-cloudwatch-observability",
+    "aws-fsx-csi-driver",
+    "aws-ebs-csi-driver",
+    "metrics-server",
+    "amazon-sagemaker-hyperpod-training-operator",
+    "amazon-sagemaker-hyperpod-observability",
+    "amazon-sagemaker-hyperpod-taskgovernance",
+    "amazon-sagemaker-hyperpod-inference",
+    "aws-efs-csi-driver",
+    "aws-mountpoint-s3-csi-driver",
+    "adot",
+}
 """Add-ons with a Deployment, whose pods need a node before the add-on is active."""
 
 
@@ -30,8 +40,8 @@ _WITH_PODS = {
 )
 def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A role is there as soon as it is made; a policy that is a resource of its own comes later. HyperPod takes the role at
-    once, and fails with "Unable to retrieve subnets" when the policy is not attached yet. The cluster depends on the
+    A role is there as soon as it is made; a policy that is a resource of its own comes later. HyperPod takes the role
+    at once, and fails with "Unable to retrieve subnets" when the policy is not attached yet. The cluster depends on the
     policies, then.
     """
     for cluster, role in dict.fromkeys((cluster, role) for cluster, _group, role in roles_of_groups(app)):
@@ -58,7 +68,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
     Nodes reach S3 through routes and endpoints of their subnets as soon as they are made. A cluster names its subnets
     only, so it has to depend on the routes and on the gateway endpoint.
     """
-    for cluster, properties in app.each(CLUSTER):
+    for cluster, _properties in app.each(CLUSTER):
         for subnet in _subnets(app, cluster):
             for association in app.values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet).found:
                 if association.template is not cluster.template:
@@ -72,6 +82,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
                     if app.node(route).get("DestinationCidrBlock").value == "0.0.0.0/0"
                 ]
                 ways += app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                ways.append(association)
                 late = [way for way in ways if not _before(app, way, cluster)]
                 if late:
                     yield _late(cluster, late, f"the way out of {subnet.logical_id}")
@@ -90,10 +101,10 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for cluster, properties in app.each(CLUSTER):
         wanted = {
-            reference.resource
+            found
             for group in properties.get("InstanceGroups").items() or ()
-            for reference in references_in(group.get("LifeCycleConfig", "SourceS3Uri").value)
-            if reference.resource.type == "AWS::S3::Bucket"
+            for name in named(group.get("LifeCycleConfig", "SourceS3Uri").written)
+            if (found := app.values.graph.find(cluster.template, name)) is not None and found.type == "AWS::S3::Bucket"
         }
         names = {app.node(bucket).get("BucketName").value: bucket for bucket, _node in app.each("AWS::S3::Bucket")}
         for group in properties.get("InstanceGroups").items() or ():
@@ -101,7 +112,7 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
                 wanted.add(bucket)
         for delivery in _deliveries(app, cluster):
-            held = {each.resource for each in references_in(app.node(delivery).value)}
+            held = {app.values.graph.find(delivery.template, name) for name in named(app.node(delivery).written)}
             if wanted & held and not _before(app, delivery, cluster):
                 yield _late(cluster, delivery, "what uploads the lifecycle scripts")
 
@@ -125,12 +136,13 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
         ]
         if own and not any(_before(app, each, route) for each in own):
             yield _late(route, own[0], f"the attachment of {gateway.logical_id}")
-        if not own and app.complete and not any(each.template is not route.template for each in attachments):
-            if not attachments and gateway.template is route.template:
-                yield refused(
-                    f"{route.path}.GatewayId", f"{gateway.logical_id}, which is attached to no VPC", allowed="an attached gateway",
-                    fix="add an AWS::EC2::VPCGatewayAttachment",
-                )  # fmt: skip
+        if not own and app.complete and not attachments and gateway.template is route.template:
+            yield refused(
+                f"{route.path}.GatewayId",
+                f"{gateway.logical_id}, which is attached to no VPC",
+                allowed="an attached gateway",
+                fix="add an AWS::EC2::VPCGatewayAttachment",
+            )
 
 
 @rule(
@@ -141,8 +153,8 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    FSx refuses a Lustre file system whose groups "do not permit Lustre LNET network traffic on port 988". Rules that are
-    resources of their own come after the group, and the file system names the group only.
+    FSx refuses a Lustre file system whose groups "do not permit Lustre LNET network traffic on port 988". Rules that
+    are resources of their own come after the group, and the file system names the group only.
     """
     for file_system, node in app.each("AWS::FSx::FileSystem"):
         if node.get("FileSystemType").value not in ("LUSTRE", None):
@@ -170,8 +182,8 @@ def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    An add-on with pods of its own is active when they run, and CloudFormation waits for that. Without a node they do not
-    run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
+    An add-on with pods of its own is active when they run, and CloudFormation waits for that. Without a node they do
+    not run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
     """
     for addon, node in app.each("AWS::EKS::Addon"):
         if node.get("AddonName").value not in _WITH_PODS:
@@ -181,9 +193,9 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
             for each, _node in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
             if each.template is addon.template and not each.conditional
         ]
-        if nodes and not any(_before(app, each, addon) for each in nodes):
-            if not any(_before(app, addon, each) for each in nodes):
-                yield _late(addon, nodes[0], "what brings nodes")
+        ordered = any(_before(app, each, addon) or _before(app, addon, each) for each in nodes)
+        if nodes and not ordered:
+            yield _late(addon, nodes[0], "what brings nodes")
 
 
 @rule(
@@ -202,9 +214,16 @@ def notifications_after_permissions(app: App, _: Deployment) -> Iterator[Broken]
         for resource, properties in app.each(
             "AWS::Lambda::Permission", "AWS::SQS::QueuePolicy", "AWS::SNS::TopicPolicy"
         ):
-            about = {each.resource for each in references_in([
-                properties.get("FunctionName").value, properties.get("Queues").value, properties.get("Topics").value,
-            ])}  # fmt: skip
+            about = {
+                each.resource
+                for each in references_in(
+                    [
+                        properties.get("FunctionName").value,
+                        properties.get("Queues").value,
+                        properties.get("Topics").value,
+                    ]
+                )
+            }
             if about & notified and not _before(app, resource, bucket) and bucket not in app.order.before(resource):
                 yield _late(bucket, resource, "the permission to call what it notifies")
 

@@ -28,6 +28,7 @@ HYPERPOD_IAM = "SageMaker developer guide, 'AWS Identity and Access Management f
 IAM = "IAM user guide"
 MISSPELT = 2
 """Letters by which a misspelt name differs from the one that was meant."""
+LONG_NAME = 24
 
 _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::EKS::Cluster", "RoleArn"): "eks.amazonaws.com",
@@ -78,10 +79,10 @@ def trust_policies(app: App, _: Deployment) -> Iterator[Broken]:
     A trust policy has a principal and an action of STS: sts:AssumeRole, for a service; sts:TagSession beside it for pod
     identity. Service principals are written service.amazonaws.com.
     """
-    for role, properties in app.each(ROLE):
+    for _role, properties in app.each(ROLE):
         trust = properties.get("AssumeRolePolicyDocument")
         for grant in grants_in(trust):
-            yield from _trust(grant, role)
+            yield from _trust(grant)
 
 
 @rule(
@@ -113,18 +114,21 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
     statement whose only resources are of the other kind allows nothing.
     """
     for grant in _all_grants(app):
-        if grant.all_but or not grant.resources or grant.node.get("Principal").present and False:
+        if grant.all_but or not grant.resources or (grant.node.get("Principal").present and False):
             continue
+        yield from _of_another_service(grant)
         objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
         buckets = [each for each in grant.actions if each in ("s3:listbucket", "s3:getbucketlocation")]
-        arns = [_bucket_part(app, entry) for entry in _entries(grant.node.get("Resource"))]
+        arns = [_bucket_part(entry) for entry in _entries(grant.node.get("Resource"))]
         if None in arns:
             continue
         if objects and not any(arn == "*" or "/" in str(arn) or str(arn).endswith("*") for arn in arns):
             yield refused(
-                f"{grant.path}.Resource", f"{objects[0]} on a bucket as a whole", allowed="objects: the bucket's ARN and /*",
+                f"{grant.path}.Resource",
+                f"{objects[0]} on a bucket as a whole",
+                allowed="objects: the bucket's ARN and /*",
                 fix="add a resource that ends with /*",
-            )  # fmt: skip
+            )
         if buckets and all("/" in str(arn) for arn in arns):
             yield refused(
                 f"{grant.path}.Resource",
@@ -153,9 +157,11 @@ def denied(app: App, _: Deployment) -> Iterator[Broken]:
             hit = [action for action in needed if grant.names(action) and _about(grant, action)]
             if hit:
                 yield refused(
-                    grant.path, f"a Deny of {', '.join(hit[:5])}", allowed=f"what nodes need, for {role.logical_id}",
+                    grant.path,
+                    f"a Deny of {', '.join(hit[:5])}",
+                    allowed=f"what nodes need, for {role.logical_id}",
                     fix="narrow the Deny to what nodes do not need, by its actions, resources or a condition",
-                )  # fmt: skip
+                )
 
 
 @rule(
@@ -190,9 +196,11 @@ def boundary(app: App, _: Deployment) -> Iterator[Broken]:
             missing = [] if known is None else [action for action in needed if action not in known.allows]
         if missing:
             yield refused(
-                node.path, f"a boundary that does not allow {', '.join(missing[:6])}",
-                allowed="one that allows what nodes need", fix=f"allow them in the boundary of {role.logical_id}",
-            )  # fmt: skip
+                node.path,
+                f"a boundary that does not allow {', '.join(missing[:6])}",
+                allowed="one that allows what nodes need",
+                fix=f"allow them in the boundary of {role.logical_id}",
+            )
 
 
 @rule("HF536", title="Nodes on EKS may do what EKS's nodes do", each=App, source=HYPERPOD_IAM)
@@ -213,9 +221,11 @@ def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
         ]
         if missing:
             yield refused(
-                f"{role.path}.Policies", f"a role without {', '.join(missing[:8])}{' and more' * (len(missing) > 8)}",
-                allowed="them for nodes on EKS", fix="allow them, as the page's policy for Amazon EKS does",
-            )  # fmt: skip
+                f"{role.path}.Policies",
+                f"a role without {', '.join(missing[:8])}{' and more' * (len(missing) > 8)}",
+                allowed="them for nodes on EKS",
+                fix="allow them, as the page's policy for Amazon EKS does",
+            )
 
 
 @rule("HF537", title="AWS managed policies are named as they are", each=App, source="AWS managed policy reference")
@@ -231,16 +241,21 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
             policy = known.get(short)
             if policy is None:
                 meant = closest(short, known)
-                if meant is not None and distance(meant, short) <= MISSPELT:
+                far = MISSPELT if len(short) < LONG_NAME else 2 * MISSPELT
+                if meant is not None and distance(meant, short) <= far:
                     yield refused(
-                        path, f"policy/{name}", allowed="AWS managed policies that exist",
+                        path,
+                        f"policy/{name}",
+                        allowed="AWS managed policies that exist",
                         fix=f"did you mean {known[meant].name}?",
-                    )  # fmt: skip
+                    )
             elif policy.service_linked:
                 yield refused(
-                    path, f"{short}, the policy of a service-linked role", allowed="policies that can be attached",
+                    path,
+                    f"{short}, the policy of a service-linked role",
+                    allowed="policies that can be attached",
                     fix=f"attach {MANAGED_POLICY}" if "SageMaker" in short else "attach one for roles of your own",
-                )  # fmt: skip
+                )
             elif policy.name != name:
                 yield refused(
                     path, f"policy/{name}", allowed=f"policy/{policy.name}", fix=f"write policy/{policy.name}"
@@ -366,10 +381,10 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
 
 def _same_service(text: str, service: str) -> bool:
     name = service.removesuffix(".amazonaws.com")
-    return text in (service, f"{name}.${{...}}", f"{service}.cn") or text == "*"
+    return text in (service, f"{name}.${{...}}") or text == "*"
 
 
-def _trust(grant: Grant, role: Resource) -> Iterator[Broken]:
+def _trust(grant: Grant) -> Iterator[Broken]:
     if grant.effect != "Allow" or not grant.sure:
         return
     if not grant.node.get("Principal").present and not grant.node.get("NotPrincipal").present:
@@ -389,14 +404,20 @@ def _trust(grant: Grant, role: Resource) -> Iterator[Broken]:
         )
     if "pods.eks.amazonaws.com" in services and not grant.names("sts:TagSession"):
         yield refused(
-            f"{grant.path}.Action", "pod identity without sts:TagSession", allowed="sts:AssumeRole and sts:TagSession",
+            f"{grant.path}.Action",
+            "pod identity without sts:TagSession",
+            allowed="sts:AssumeRole and sts:TagSession",
             fix="add sts:TagSession",
-        )  # fmt: skip
+        )
     for node in principals(grant, "Service"):
-        text = node.value
-        if isinstance(text, str) and not re.fullmatch(
-            r"[a-z0-9.-]+\.(amazonaws\.com(\.cn)?|amazonaws\.eu|aws\.internal|aws\.com|amazon\.com|c2s\.ic\.gov|sc2s\.sgov\.gov)|\*",
-            text,
+        text = text_of(node.value)
+        if (
+            isinstance(node.value, str)
+            and isinstance(text, str)
+            and not re.fullmatch(
+                r"[a-z0-9.-]+\.(amazonaws\.com(\.cn)?|amazonaws\.eu|aws\.internal|aws\.com|amazon\.com|c2s\.ic\.gov|sc2s\.sgov\.gov)|\*",
+                text,
+            )
         ):
             yield refused(
                 node.path,
@@ -409,11 +430,47 @@ def _trust(grant: Grant, role: Resource) -> Iterator[Broken]:
 
 
 _SERVICES = {
-    "sagemaker", "eks", "ec2", "lambda", "fsx", "s3", "logs", "events", "states", "codebuild", "codepipeline", "ssm",
-    "cloudformation", "rds", "ecs-tasks", "ecs", "backup", "grafana", "aps", "scheduler", "delivery.logs", "sns", "sqs",
-    "cloudwatch", "monitoring.rds", "vpc-flow-logs", "eks-fargate-pods", "pods.eks", "guardduty", "kms", "config",
-    "glue", "bedrock", "batch", "firehose", "apigateway", "autoscaling", "cloudtrail", "secretsmanager", "datasync",
-}  # fmt: skip
+    "sagemaker",
+    "eks",
+    "ec2",
+    "lambda",
+    "fsx",
+    "s3",
+    "logs",
+    "events",
+    "states",
+    "codebuild",
+    "codepipeline",
+    "ssm",
+    "cloudformation",
+    "rds",
+    "ecs-tasks",
+    "ecs",
+    "backup",
+    "grafana",
+    "aps",
+    "scheduler",
+    "delivery.logs",
+    "sns",
+    "sqs",
+    "cloudwatch",
+    "monitoring.rds",
+    "vpc-flow-logs",
+    "eks-fargate-pods",
+    "pods.eks",
+    "guardduty",
+    "kms",
+    "config",
+    "glue",
+    "bedrock",
+    "batch",
+    "firehose",
+    "apigateway",
+    "autoscaling",
+    "cloudtrail",
+    "secretsmanager",
+    "datasync",
+}
 
 
 def _misspelt_service(text: str) -> str | None:
@@ -427,11 +484,12 @@ def _misspelt_service(text: str) -> str | None:
 def _all_grants(app: App) -> Iterator[Grant]:
     """The statements of every policy document in the app, trust policies left out."""
     if "grants" not in app.memo:
-        app.memo["grants"] = [grant for node in _documents(app) for grant in grants_in(node)]
+        app.memo["grants"] = [grant for node in documents(app) for grant in grants_in(node)]
     yield from app.memo["grants"]
 
 
-def _documents(app: App) -> Iterator[Node]:
+def documents(app: App) -> Iterator[Node]:
+    """Every policy document in the app, trust policies left out."""
     for _resource, node in app.each(ROLE, "AWS::IAM::User", "AWS::IAM::Group"):
         yield from (entry.get("PolicyDocument") for entry in node.get("Policies").items() or ())
     for _resource, node in app.each(
@@ -456,8 +514,30 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
     known = iam_actions(service)
     if not known:
         if re.fullmatch(r"[a-z0-9-]+", service):
-            meant = closest(service, ("s3", "ec2", "ecr", "eks", "eks-auth", "fsx", "kms", "iam", "logs", "sts", "ssm", "ssmmessages",
-                                      "sagemaker", "cloudwatch", "secretsmanager", "sns", "sqs", "lambda", "aps"))  # fmt: skip
+            meant = closest(
+                service,
+                (
+                    "s3",
+                    "ec2",
+                    "ecr",
+                    "eks",
+                    "eks-auth",
+                    "fsx",
+                    "kms",
+                    "iam",
+                    "logs",
+                    "sts",
+                    "ssm",
+                    "ssmmessages",
+                    "sagemaker",
+                    "cloudwatch",
+                    "secretsmanager",
+                    "sns",
+                    "sqs",
+                    "lambda",
+                    "aps",
+                ),
+            )
             yield refused(
                 place,
                 f"{action}, of an unknown service",
@@ -475,9 +555,11 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
         meant = closest(name, known)
         written = _as_written(grant, action)
         yield refused(
-            place, f"{written}, which {service} does not have", allowed=f"actions of {service}",
+            place,
+            f"{written}, which {service} does not have",
+            allowed=f"actions of {service}",
             fix=f"did you mean {service}:{meant}?" if meant else "look it up in the service authorization reference",
-        )  # fmt: skip
+        )
 
 
 def _as_written(grant: Grant, action: str) -> str:
@@ -485,11 +567,36 @@ def _as_written(grant: Grant, action: str) -> str:
     return next((each for each in texts if each.lower() == action), action)
 
 
+_WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "sns", "sqs", "lambda", "ecr", "iam"}
+
+
+def _of_another_service(grant: Grant) -> Iterator[Broken]:
+    """Actions of a service on resources of others alone."""
+    services = set()
+    for text in grant.resources:
+        parts = text.split(":")
+        if parts[0] != "arn" or len(parts) < 6 or "$" in parts[2] or "*" in parts[2]:
+            return
+        services.add(parts[2])
+    wrong = [
+        each
+        for each in grant.actions
+        if (own := each.partition(":")[0]) in _WITH_ARNS and services and own not in services
+    ]
+    if wrong and services <= _WITH_ARNS and len(wrong) == len(grant.actions):
+        yield refused(
+            f"{grant.path}.Resource",
+            f"{wrong[0]} on resources of {', '.join(sorted(services))}",
+            allowed=f"resources of {wrong[0].partition(':')[0]}",
+            fix='write the resources that the actions are about, or "*"',
+        )
+
+
 def _entries(node: Node) -> list[Node]:
     return (node.items() or []) if isinstance(node.value, list) else [node] if node.present else []
 
 
-def _bucket_part(app: App, entry: Node) -> str | None:
+def _bucket_part(entry: Node) -> str | None:
     """What a resource says of S3: the bucket, with /... for objects; None where it is not known."""
     bucket = entry.resource("AWS::S3::Bucket")
     if bucket is not None:

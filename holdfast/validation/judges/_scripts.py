@@ -59,12 +59,12 @@ def syntax(script: Script, deployment: Deployment) -> Iterator[Broken]:
     "HF541",
     title="Scripts are under the file's folder",
     each=EnvironmentFile,
-    source="Holdfast: scripts are copied into one bundle; SageMaker developer guide, OnCreate is a file under SourceS3Uri",
+    source="Holdfast: scripts are copied into one bundle; SageMaker API reference, OnCreate: a file under SourceS3Uri",
 )
 def inside_the_folder(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    A script is named by its path from the folder of the environment file. An absolute path, or one that leads out of the
-    folder, is another file on each machine that deploys, and may be one that was never meant for nodes.
+    A script is named by its path from the folder of the environment file. An absolute path, or one that leads out of
+    the folder, is another file on each machine that deploys, and may be one that was never meant for nodes.
     """
     for index, name in enumerate(file.scripts):
         if name.startswith("/") or ".." in name.split("/"):
@@ -112,8 +112,8 @@ def operating_system(script: Script, deployment: Deployment) -> Iterator[Broken]
 )
 def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     """
-    Nodes run Linux. Batch files, PowerShell and archives are not run there, and an interpreter that the AMI does not have
-    is not found.
+    Nodes run Linux. Batch files, PowerShell and archives are not run there, and an interpreter that the AMI does not
+    have is not found.
     """
     if script.text is None:
         return

@@ -12,9 +12,13 @@ from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation.judges._network_paths import service_of
 
 _LISTS = (
-    ("eks", "admin_role_arns"), ("eks", "public_access_cidrs"), ("network", "existing", "control_plane_subnet_ids"),
-    ("observability", "alarm_emails"), ("lifecycle", "scripts"), ("storage", "lustre", "preload"),
-)  # fmt: skip
+    ("eks", "admin_role_arns"),
+    ("eks", "public_access_cidrs"),
+    ("network", "existing", "control_plane_subnet_ids"),
+    ("observability", "alarm_emails"),
+    ("lifecycle", "scripts"),
+    ("storage", "lustre", "preload"),
+)
 _GROUP_LISTS = (("override_vpc", "subnet_ids"), ("override_vpc", "security_group_ids"))
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "AWS::EKS::AccessEntry": ("ClusterName", "PrincipalArn"),
@@ -50,7 +54,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "AWS::EC2::VPCCidrBlock": ("VpcId", "CidrBlock"),
     "AWS::SageMaker::ClusterSchedulerConfig": ("ClusterArn",),
     "AWS::EFS::MountTarget": ("FileSystemId", "SubnetId"),
-}  # fmt: skip
+}
 """Properties that together tell a resource from all others of its type."""
 
 
@@ -62,8 +66,8 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 )
 def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    A role that administers twice, a subnet or an address that stands twice: either one of them is a slip for another, or
-    the deployment fails with "already exists".
+    A role that administers twice, a subnet or an address that stands twice: either one of them is a slip for another,
+    or the deployment fails with "already exists".
     """
     for path in _LISTS:
         yield from _twice(_at(file.data, path), ".".join(path))
@@ -74,33 +78,13 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             for path in _GROUP_LISTS:
                 yield from _twice(_at(group, path), f"cluster.{kind}.{index}.{'.'.join(path)}")
     existing = _at(file.data, ("network", "existing"))
-    if isinstance(existing, Mapping):
-        ids = existing.get("control_plane_subnet_ids")
-        if existing.get("subnet_cidr") and existing.get("subnet_cidr") == existing.get("vpc_cidr"):
-            yield refused(
-                "network.existing.subnet_cidr",
-                said(existing["subnet_cidr"]),
-                allowed="a part of vpc_cidr, beside the other subnets",
-                fix="write the subnet's own block",
-            )
-        if isinstance(ids, list) and len(ids) == 1:
-            yield refused(
-                "network.existing.control_plane_subnet_ids",
-                "one subnet",
-                allowed="subnets in two zones",
-                fix="name a second one, in another zone",
-            )
-    zones = _at(file.data, ("network",))
-    if (
-        isinstance(zones, Mapping)
-        and zones.get("availability_zone")
-        and zones.get("availability_zone") == zones.get("control_plane_availability_zone")
-    ):
+    own_block = existing.get("subnet_cidr") if isinstance(existing, Mapping) else None
+    if own_block and own_block == existing.get("vpc_cidr"):
         yield refused(
-            "network.control_plane_availability_zone",
-            said(zones["availability_zone"]),
-            allowed="another zone than availability_zone",
-            fix="write another zone of the region",
+            "network.existing.subnet_cidr",
+            said(existing["subnet_cidr"]),
+            allowed="a part of vpc_cidr, beside the other subnets",
+            fix="write the subnet's own block",
         )
     links = _at(file.data, ("storage", "lustre", "datasets"))
     for index, link in enumerate(links if isinstance(links, list) else ()):
@@ -205,8 +189,8 @@ def subnet_blocks(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoints_once(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Two interface endpoints to a service with private DNS in one VPC conflict: "private-dns-enabled cannot be set because
-    there is already a conflicting DNS domain".
+    Two interface endpoints to a service with private DNS in one VPC conflict: "private-dns-enabled cannot be set
+    because there is already a conflicting DNS domain".
     """
     seen: dict[tuple[str, str], Resource] = {}
     for endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
