@@ -24,6 +24,7 @@ from holdfast_constructs import (
     LustreMount,
     OpenZfsFileSystem,
     OpenZfsMount,
+    key_by_name,
 )
 from stacks._retention import retention
 
@@ -75,7 +76,7 @@ def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKe
         return None
     if wanted == "create":
         return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
-    return kms.Key.from_key_arn(scope, "Key", wanted)
+    return key_by_name(scope, "Key", wanted)
 
 
 def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:

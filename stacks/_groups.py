@@ -24,6 +24,7 @@ from holdfast_constructs import (
     RestrictedLustre,
     ScheduledUpdate,
     Taint,
+    key_by_name,
 )
 
 
@@ -33,6 +34,7 @@ class Groups(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, environment: config.Environment) -> None:
         super().__init__(scope, construct_id)
         self._environment = environment
+        self._keys: dict[str, kms.IKey] = {}
 
     def instance_groups(self) -> list[InstanceGroup]:
         """All groups, without the file systems that they mount."""
@@ -102,9 +104,9 @@ class Groups(Construct):
         return [EbsVolume(size_gib=group.volume_gib, key=found)]
 
     def _key(self, construct_id: str, name: str) -> kms.IKey:
-        environment = self._environment
-        arn = name if name.startswith("arn:") else f"arn:aws:kms:{environment.region}:{environment.account}:key/{name}"
-        return kms.Key.from_key_arn(self, construct_id, arn)
+        if name not in self._keys:
+            self._keys[name] = key_by_name(self, construct_id, name)
+        return self._keys[name]
 
     def role(self) -> iam.IRole | None:
         """The role of all nodes, where it is there already."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
+from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from holdfast.config import Environment
@@ -45,7 +46,7 @@ class TrainingImage:
     def _name(self, scope: Construct, image: ContainerImage) -> None:
         CfnOutput(scope, "TrainingImageUri", value=image.uri)
         stack = Stack.of(scope)
-        suffix = "amazonaws.com.cn" if stack.region.startswith("cn-") else "amazonaws.com"
+        suffix = RegionInfo.get(stack.region).domain_suffix or "amazonaws.com"
         resolved = stack.resolve(image.uri)
         text = resolved["Fn::Sub"] if isinstance(resolved, dict) and "Fn::Sub" in resolved else _joined(resolved)
         self.uri = text.replace("${AWS::URLSuffix}", suffix)

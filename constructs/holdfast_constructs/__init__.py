@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._eks_access import IHyperPodEks
     from holdfast_constructs._eks_addon import EksAddon, PodIdentity
     from holdfast_constructs._eks_observability import ContainerInsights, ObservabilityAddon
-    from holdfast_constructs._eks_operators import PriorityClass, TaskGovernance, TrainingOperator
+    from holdfast_constructs._eks_operators import InstanceQuota, PriorityClass, TaskGovernance, Team, TrainingOperator
     from holdfast_constructs._eks_storage import FsxCsiDriver, LustreVolume
     from holdfast_constructs._encryption_key import EncryptionKey
     from holdfast_constructs._event_log_group import EventLogGroup
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._helm import HelmInstaller, HelmRelease
     from holdfast_constructs._images import ContainerImage, ImageRepository
     from holdfast_constructs._instance_group import InstanceGroup
+    from holdfast_constructs._key_reference import key_by_name
     from holdfast_constructs._lifecycle_bundle import LifecycleBundle
     from holdfast_constructs._lifecycle_scripts import ILifecycleScripts
     from holdfast_constructs._lustre import DataRepository, ILustreFileSystem, LustreFileSystem
@@ -91,6 +92,7 @@ _MODULES = {
     "IOpenZfsFileSystem": "_open_zfs",
     "ImageRepository": "_images",
     "InstanceGroup": "_instance_group",
+    "InstanceQuota": "_eks_operators",
     "LifecycleBundle": "_lifecycle_bundle",
     "LustreFileSystem": "_lustre",
     "LustreMount": "_mounts",
@@ -112,10 +114,12 @@ _MODULES = {
     "SlurmOrchestrator": "_orchestrator",
     "Taint": "_group_options",
     "TaskGovernance": "_eks_operators",
+    "Team": "_eks_operators",
     "TensorBoardLogs": "_tensorboard",
     "TieredStorage": "_cluster",
     "TrainingOperator": "_eks_operators",
     "WatchedFileSystem": "_alarms",
+    "key_by_name": "_key_reference",
     "log_group": "_observability_logs",
     "register_rules": "_rules_plugin",
 }
@@ -169,6 +173,7 @@ __all__ = [
     "IOpenZfsFileSystem",
     "ImageRepository",
     "InstanceGroup",
+    "InstanceQuota",
     "LifecycleBundle",
     "LustreFileSystem",
     "LustreMount",
@@ -190,10 +195,12 @@ __all__ = [
     "SlurmOrchestrator",
     "Taint",
     "TaskGovernance",
+    "Team",
     "TensorBoardLogs",
     "TieredStorage",
     "TrainingOperator",
     "WatchedFileSystem",
+    "key_by_name",
     "log_group",
     "register_rules",
 ]

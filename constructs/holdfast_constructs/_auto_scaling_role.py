@@ -6,6 +6,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from holdfast_constructs._partitions import url_suffix
+
 GRANT_OPERATIONS = (
     "CreateGrant",
     "Decrypt",
@@ -59,7 +61,7 @@ class AutoScalingRole(Construct):
                     actions=["kms:CreateGrant", "kms:DescribeKey"],
                     resources=[key.key_arn for key in keys],
                     conditions={
-                        "StringLike": {"kms:ViaService": "sagemaker.*.amazonaws.com"},
+                        "StringLike": {"kms:ViaService": f"sagemaker.*.{url_suffix(self)}"},
                         "Bool": {"kms:GrantIsForAWSResource": "true"},
                         "ForAllValues:StringEquals": {"kms:GrantOperations": list(GRANT_OPERATIONS)},
                     },

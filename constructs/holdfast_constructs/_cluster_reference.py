@@ -125,6 +125,11 @@ class ClusterBase(Resource):
         self._eks_cluster_name = eks_cluster_name
 
     @property
+    def physical_name(self) -> str:
+        """The name that the app gave it; a token of nothing where the app gave none."""
+        return str(self._physical_name)
+
+    @property
     def cluster_name(self) -> str:
         """ValueError when the cluster was imported by its ARN, which does not have it."""
         if self._cluster_name is None:

@@ -18,8 +18,9 @@ from holdfast_constructs._eks_access import EksBase, IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon
 from holdfast_constructs._eks_charts import releases
 from holdfast_constructs._helm import HelmInstaller
-from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._network import HyperPodNetwork, IHyperPodNetwork
 from holdfast_constructs._tokens import has_token
+from holdfast_constructs.guard_duty import GuardDutyLeftovers
 
 if TYPE_CHECKING:
     from aws_cdk import aws_eks_v2 as eks_v2
@@ -88,6 +89,16 @@ class HyperPodEks(EksBase):
         resource = self._cluster(network, kubernetes_version, public_access_cidrs, encryption_key)
         resource.node.add_dependency(log)  # or EKS makes one that keeps everything for ever
         resource.apply_removal_policy(removal_policy)
+        if isinstance(network, HyperPodNetwork):
+            leftovers = GuardDutyLeftovers(
+                self,
+                "GuardDuty",
+                vpc=network.vpc,
+                log_retention=log_retention,
+                encryption_key=encryption_key,
+                removal_policy=removal_policy,
+            )
+            resource.node.add_dependency(leftovers.resource)
         self.cluster_name = resource.ref
         self.cluster_arn = resource.attr_arn
         self._installer = HelmInstaller(
@@ -163,13 +174,17 @@ class HyperPodEks(EksBase):
 
     def install_after(self, nodes: IDependable) -> None:
         """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
+        place = self._place(nodes) if isinstance(nodes, Construct) else self
+        if place is not self and self.node.try_remove_child(DNS_ADDON):
+            self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         self._dns.resource.node.add_dependency(nodes)
 
     def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
         """Charts and add-ons. What is returned needs no node to be there."""
         charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
-        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=versions.get(DNS_ADDON))
+        self._dns_version = versions.get(DNS_ADDON)
+        self._dns = EksAddon(self, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         return DependencyGroup(*(chart.resource for chart in charts), *(addon.resource for addon in addons))
 
     def _cluster(

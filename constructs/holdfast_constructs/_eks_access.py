@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
-from constructs import Construct, DependencyGroup, IDependable
+from constructs import Construct, DependencyGroup, IConstruct, IDependable
 
 if TYPE_CHECKING:
     from holdfast_constructs._helm import HelmInstaller
@@ -92,7 +92,7 @@ class EksBase(Construct):
             What the HyperPod cluster has to wait for.
         """
         return eks.CfnAccessEntry(
-            self._place(role),
+            self._place(role) if iam.Role.is_role(role) else self,
             f"Nodes{role.node.addr[-8:]}",
             cluster_name=self.cluster_name,
             principal_arn=role.role_arn,
@@ -124,17 +124,21 @@ class EksBase(Construct):
             arn_format=ArnFormat.SLASH_RESOURCE_NAME,
         )
         return eks.CfnAccessEntry(
-            self._place(role),
+            self._place(role) if iam.Role.is_role(role) else self,
             f"Access{role.node.addr[-8:]}",
             cluster_name=self.cluster_name,
             principal_arn=role.role_arn,
             access_policies=[eks.CfnAccessEntry.AccessPolicyProperty(policy_arn=arn, access_scope=scope)],
         )
 
-    def _place(self, role: iam.IRole) -> Construct:
-        """Where the entry of a role is defined: in the role's stack, which refers to this one anyway."""
-        stack = Stack.of(role)
-        if not iam.Role.is_role(role) or stack.node.path == Stack.of(self).node.path:
+    def _place(self, beside: IConstruct) -> Construct:
+        """
+        Where something of this cluster is defined that refers to a construct: in that one's stack.
+
+        It refers to this one's stack anyway, and two stacks cannot wait for each other.
+        """
+        stack = Stack.of(beside)
+        if stack.node.path == Stack.of(self).node.path:
             return self
         found = stack.node.try_find_child(f"Eks{self.node.addr[-8:]}")
         return found if isinstance(found, Construct) else Construct(stack, f"Eks{self.node.addr[-8:]}")

@@ -13,6 +13,7 @@ from holdfast.catalog._kubernetes import (
     nvidia_device_plugin_mirror,
 )
 from holdfast_constructs._helm import HelmInstaller, HelmRelease
+from holdfast_constructs._partitions import is_commercial
 from holdfast_constructs._tokens import has_token
 
 MAKES_NAMESPACE = "deep-health-check"
@@ -128,7 +129,8 @@ def _efa_values(types: list[str], region: str) -> dict[str, object]:
             dict(TOLERATE_UNHEALTHY),
         ],
     }
-    if not has_token(region):  # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    if not has_token(region) and is_commercial(region):
         registry = f"{eks_image_account(region)}.dkr.ecr.{region}.amazonaws.com"
         values["image"] = {"repository": f"{registry}/eks/aws-efa-k8s-device-plugin"}
     return values

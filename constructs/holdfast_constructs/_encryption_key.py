@@ -5,6 +5,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from holdfast_constructs._partitions import url_suffix
+
 
 class EncryptionKey(Construct):
     """
@@ -37,7 +39,7 @@ class EncryptionKey(Construct):
             # CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"
             iam.PolicyStatement(
                 sid="CloudWatchLogs",
-                principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+                principals=[iam.ServicePrincipal(f"logs.{stack.region}.{url_suffix(self)}")],
                 actions=["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
                 resources=["*"],  # in a key's policy: this key
                 conditions={

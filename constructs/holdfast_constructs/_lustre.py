@@ -14,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from holdfast_constructs._file_system_rules import usual_dns_name, wait_for_rules
+from holdfast_constructs._partitions import url_suffix
 
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
@@ -223,7 +224,7 @@ def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
             conditions={
                 "StringEquals": {
                     "kms:CallerAccount": stack.account,
-                    "kms:ViaService": f"s3.{stack.region}.amazonaws.com",
+                    "kms:ViaService": f"s3.{stack.region}.{url_suffix(stack)}",
                 },
                 "ArnLike": {"aws:PrincipalArn": role},
             },

@@ -10,6 +10,7 @@ from aws_cdk import custom_resources as cr
 from constructs import Construct, IConstruct
 
 from holdfast_constructs._metric_filters import NAMESPACE
+from holdfast_constructs._partitions import url_suffix
 from holdfast_constructs._tokens import has_token
 
 RETENTION_DAYS = 90
@@ -30,7 +31,7 @@ def let_logs_use(key: kms.IKey, scope: IConstruct, name: str) -> None:
     key.add_to_resource_policy(
         iam.PolicyStatement(
             actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
-            principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+            principals=[iam.ServicePrincipal(f"logs.{stack.region}.{url_suffix(scope)}")],
             resources=["*"],
             conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": log_group_arn(scope, name)}},
         )

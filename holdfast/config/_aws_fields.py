@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from holdfast.catalog import instance_types
 from holdfast.config._allowed import Allowed, closest_word, refused
 
-REGION = r"^[a-z]{2}(-[a-z]+)+-\d$"
+REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
 NAME_IN_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
 
@@ -47,7 +47,7 @@ Account = Annotated[
 Region = Annotated[str, Field(pattern=REGION), Allowed("the name of an AWS region", "us-west-2")]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$"),
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d[a-z]$"),
     Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
 ]
 AvailabilityZoneId = Annotated[
@@ -93,13 +93,18 @@ VolumeKey = Annotated[
     str,
     Field(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048),
     Allowed(
-        "the id or ARN of a KMS key", "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        "the id, alias or ARN of a KMS key",
+        "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
     ),
 ]
 KmsKey = Annotated[
     str,
-    Field(pattern=r"^(aws-managed|create|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[a-zA-Z0-9-]+)$"),
-    Allowed("aws-managed, create, or the ARN of a KMS key", "create"),
+    # KMS developer guide, "Key identifiers (KeyId)"
+    Field(
+        pattern=r"^(aws-managed|create|(mrk-)?[0-9a-f-]{32,36}|alias/[a-zA-Z0-9/_-]+"
+        r"|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:(key/[a-zA-Z0-9-]+|alias/[a-zA-Z0-9/_-]+))$"
+    ),
+    Allowed("aws-managed, create, or the id, alias or ARN of a KMS key", "create"),
 ]
 KmsKeyArn = Annotated[
     str,
@@ -275,6 +280,12 @@ ScheduleExpression = Annotated[
     str,
     Field(pattern=r"^cron\(.+\)$", max_length=256),
     Allowed("a schedule of six cron fields in UTC", "cron(0 3 ? * SUN *)", code="HF714"),
+]
+TeamName = Annotated[
+    str,
+    # Resource schema of AWS::SageMaker::ComputeQuota, TeamName
+    Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"),
+    Allowed("1 to 40 lower-case letters, digits and hyphens, beginning and ending with a letter or digit", "research"),
 ]
 PriorityClassName = Annotated[
     str,

@@ -25,8 +25,10 @@ class Encryption(Model):
     """The key that data at rest is encrypted with: file systems, buckets, logs, topics, Kubernetes secrets."""
 
     kms_key: aws.KmsKey = "aws-managed"
-    """aws-managed: each service's own key. create: one customer managed key for this environment. Or the ARN of a
-    key of yours, whose policy lets the services use it. Default: aws-managed"""
+    """aws-managed: each service's own key. create: one customer managed key for this environment. Or the id,
+    alias or ARN of a key of yours, whose policy lets the services use it: CloudWatch Logs, and the role
+    AWSServiceRoleForFSxS3Access_fs-* of linked file systems. An alias is resolved when the stack is deployed. Default:
+    aws-managed"""
 
 
 class Goodput(Model):

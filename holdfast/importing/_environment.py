@@ -21,6 +21,7 @@ from holdfast.validation.imports import origin_of, request_of
 STAND_IN = "holdfast:stand-in:"
 ENVIRONMENT_TAG = "holdfast:environment"
 LONGEST_NAME = 24
+INSIGHTS_LOGS = "/aws/containerinsights/"
 
 
 def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Imported:
@@ -67,6 +68,7 @@ def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Impor
         ),
         **scripts.section(legacy=legacy is not None, imported=imported),
         **_stand_ins(observed.tags),
+        **_observability(request, keeping, imported),
     }
     if _is_eks(request) and "lustre" in imported.document["storage"]:
         imported.note("storage.lustre", "pods mount it; on which groups they may is not known (mount_lustre)")
@@ -126,6 +128,7 @@ def from_samples(
             imported=imported,
         ),
         **scripts.section(legacy=provisioning is not None, imported=imported),
+        **_observability(request, keeping, imported),
     }
     return _finished(imported, keeping, is_ours=False)
 
@@ -175,6 +178,17 @@ def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported
         "eks", "the configuration does not say the Kubernetes version; a new control plane is made", decide=True
     )
     return {"eks": {"kubernetes_version": "1.34"}}
+
+
+def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
+    if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
+        return {}
+    if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
+        return {}
+    text = "Container Insights is for the owner of the EKS cluster to install; its log groups may be there already"
+    imported.note("observability.container_insights", text)
+    return {"observability": {"container_insights": False}}
 
 
 def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import boto3
+from botocore.exceptions import WaiterError
 
 from holdfast.config import Environment
 from holdfast.localcloud.aws import EmbeddedAws
@@ -51,7 +52,21 @@ def deploy(cloud: Cloud, environment: Environment, *, outdir: Path) -> None:
         Capabilities=["CAPABILITY_NAMED_IAM"],
     )
     waiter = stacks.get_waiter("stack_create_complete")
-    waiter.wait(StackName=environment.stack_name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    try:
+        waiter.wait(StackName=environment.stack_name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    except WaiterError as error:
+        raise AssertionError(failures(stacks, environment.stack_name)) from error
+
+
+def failures(stacks: Any, name: str) -> str:
+    """Why resources of a stack were not made."""
+    pages = stacks.get_paginator("describe_stack_events").paginate(StackName=name)
+    events = [event for page in pages for event in page["StackEvents"]]
+    return "; ".join(
+        f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason')}"
+        for event in events
+        if event["ResourceStatus"] == "CREATE_FAILED"
+    )
 
 
 def upload(cloud: Cloud, outdir: Path, environment: Environment) -> str:

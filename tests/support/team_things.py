@@ -7,6 +7,13 @@ from embedded_stack import Cloud
 
 ROLES = ("HyperPodNodes", "HyperPodHead", "HyperPodClusterRole")
 BUCKET = "sagemaker-team-scripts"
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"},
+        {"Effect": "Allow", "Principal": {"Service": "hyperpod.sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"},
+    ],
+}
 NODES_POLICY = "arn:aws:iam::aws:policy/AmazonSageMakerClusterInstanceRolePolicy"
 
 
@@ -56,9 +63,7 @@ class TeamThings:
 
     def _role(self, name: str) -> str:
         iam = self._cloud.client("iam")
-        trust = {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"}
-        document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]["Arn"]
+        arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
         iam.attach_role_policy(RoleName=name, PolicyArn=NODES_POLICY)
         return arn
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.config import Environment, load
+from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
 from holdfast.importing import Observed, from_observed, render
 from holdfast.importing._imported import Imported
@@ -207,6 +207,20 @@ def kubernetes(environment: Environment) -> dict[str, Any]:
         ),
         "admin_roles": eks.admin_role_arns,
         "scheduler": {"FairShare": "Enabled", "PriorityClasses": classes} if governance else None,
+        "quotas": tuple(quota_of(team) for team in governance.teams) if governance else (),
+    }
+
+
+def quota_of(team: Team) -> dict[str, Any]:
+    limit = {} if team.borrow_limit_percent is None else {"BorrowLimit": team.borrow_limit_percent}
+    resources = [{"InstanceType": each.instance_type, "Count": each.instance_count} for each in team.quota]
+    return {
+        "ComputeQuotaTarget": {"TeamName": team.name, "FairShareWeight": team.weight},
+        "ComputeQuotaConfig": {
+            "ComputeQuotaResources": resources,
+            "ResourceSharingConfig": {"Strategy": team.sharing, **limit},
+            "PreemptTeamTasks": team.preemption,
+        },
     }
 
 
@@ -434,6 +448,7 @@ def test_an_eks_cluster_of_a_team_is_used_and_not_made() -> None:
     assert imported.document["eks"]["existing"] == {"cluster": "arn:aws:eks:us-west-2:111122223333:cluster/x"}
     assert "kubernetes_version" not in imported.document["eks"]
     assert "control_plane_subnet_ids" not in imported.document["network"]["existing"]
+    assert imported.document["observability"] == {"container_insights": False}
     assert any("one HyperPod cluster at a time" in note for note in notes(imported))
 
 

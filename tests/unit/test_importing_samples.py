@@ -149,7 +149,7 @@ def test_without_roles_and_file_systems_account_and_region_are_decided_by_a_pers
     assert imported.document["cluster"]["name"] == "2nd Cluster"
 
 
-ARNS = {
+ARNS: dict[str, Any] = {
     "Orchestrator": {"Eks": {"ClusterArn": "arn:aws:eks:eu-west-1:111122223333:cluster/x"}},
     "TrainingPlanArn": "arn:aws:sagemaker:eu-west-1:111122223333:training-plan/x",
     "VolumeKmsKeyId": "arn:aws:kms:eu-west-1:111122223333:key/x",

@@ -3,10 +3,12 @@
 from typing import Any
 
 from aws_cdk import ContextProvider, Stack, Token
-from aws_cdk.cloud_assembly_schema import ContextProvider as ContextProviders
 from constructs import Construct
 
 TYPE_NAME = "AWS::SageMaker::Cluster"
+OF_ONE = ("VpcConfig", "Orchestrator")
+PROVIDER = "cc-api-provider"
+"""As the CDK CLI knows it (cloud-assembly-schema, ContextProvider); jsii gives Python the name of the member alone."""
 
 
 def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | None) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | 
             "give it env, or use from_cluster_attributes"
         )
     dummy_arn = f"arn:aws:sagemaker:{stack.region}:{stack.account}:cluster/0123456789ab"
-    dummy = {"ClusterName": cluster_name or "dummy", "ClusterArn": cluster_arn or dummy_arn}
+    dummy: dict[str, object] = {"ClusterName": cluster_name or "dummy", "ClusterArn": cluster_arn or dummy_arn}
     # The properties that both ListResources and GetResource give; the others are asked for by their ARN alone.
     query: dict[str, object] = {
         "typeName": TYPE_NAME,
@@ -38,14 +40,9 @@ def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | 
     }
     if cluster_arn is not None:
         query["exactIdentifier"] = cluster_arn
-        dummy |= {"VpcConfig": {"SecurityGroupIds": ["sg-12345678"], "Subnets": ["subnet-12345678"]}}  # type: ignore[dict-item]
+        dummy |= {"VpcConfig": {"SecurityGroupIds": ["sg-12345678"], "Subnets": ["subnet-12345678"]}}
     else:
         query |= {"propertyMatch": {"ClusterName": cluster_name}, "expectedMatchCount": "exactly-one"}
-    found = ContextProvider.get_value(
-        scope, provider=ContextProviders.CC_API_PROVIDER.value, props=query, dummy_value=[dummy]
-    ).value
+    found = ContextProvider.get_value(scope, provider=PROVIDER, props=query, dummy_value=[dummy]).value
     properties: dict[str, Any] = found[0]
     return properties
-
-
-OF_ONE = ("VpcConfig", "Orchestrator")
