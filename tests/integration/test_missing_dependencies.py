@@ -22,7 +22,7 @@ from holdfast.localcloud.aws._mishaps import Mishaps
 SNAPSHOTS = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
 JOINED = sorted({pair for path in SNAPSHOTS.glob("*.json") for pair, _ in pairs(json.loads(path.read_text()))})
 ROWS = {
-    (row["of"], row["on"]): row
+    (row["of"], row["after"]): row
     for row in yaml.safe_load((ROOT / "tests" / "cases" / "orders" / "does-not-matter.yaml").read_text())
 }
 TRIES = 2
