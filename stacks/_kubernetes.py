@@ -15,11 +15,13 @@ from holdfast_constructs import (
     HyperPodCluster,
     HyperPodEks,
     IHyperPodEks,
+    InstanceQuota,
     LustreVolume,
     ObservabilityAddon,
     PriorityClass,
     PrometheusWorkspace,
     TaskGovernance,
+    Team,
     TrainingOperator,
 )
 from stacks._foundations import Foundations, removal_policy
@@ -115,6 +117,17 @@ def node_settings(environment: config.Environment) -> dict[str, object]:
     return {"volume_instance_groups": volumes, "lustre_efa": lustre is not None and lustre.efa}
 
 
+def _team(team: config.Team) -> Team:
+    return Team(
+        name=team.name,
+        weight=team.weight,
+        quota=[InstanceQuota(instance_type=q.instance_type, instance_count=q.instance_count) for q in team.quota],
+        sharing=team.sharing,
+        borrow_limit_percent=team.borrow_limit_percent,
+        preemption=team.preemption,
+    )
+
+
 def _archives(folder: Path) -> dict[str, Path]:
     """By repository: the archives in a folder."""
     suffix = ".tar.gz"
@@ -162,8 +175,10 @@ def addons(
             eks_cluster=control_plane,
             cluster=cluster,
             name=environment.cluster_name,
+            policy=governance.policy,
             fair_share=governance.fair_share,
             priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
+            teams=[_team(team) for team in governance.teams],
         )
     if settings.observability_addon and prometheus is not None:
         ground.network.add_interface_endpoint("aps-workspaces")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast_constructs._eks_access import IHyperPodEks
     from holdfast_constructs._eks_addon import EksAddon, PodIdentity
     from holdfast_constructs._eks_observability import ContainerInsights, ObservabilityAddon
-    from holdfast_constructs._eks_operators import PriorityClass, TaskGovernance, TrainingOperator
+    from holdfast_constructs._eks_operators import InstanceQuota, PriorityClass, TaskGovernance, Team, TrainingOperator
     from holdfast_constructs._eks_storage import FsxCsiDriver, LustreVolume
     from holdfast_constructs._encryption_key import EncryptionKey
     from holdfast_constructs._event_log_group import EventLogGroup
@@ -92,6 +92,7 @@ _MODULES = {
     "IOpenZfsFileSystem": "_open_zfs",
     "ImageRepository": "_images",
     "InstanceGroup": "_instance_group",
+    "InstanceQuota": "_eks_operators",
     "LifecycleBundle": "_lifecycle_bundle",
     "LustreFileSystem": "_lustre",
     "LustreMount": "_mounts",
@@ -113,6 +114,7 @@ _MODULES = {
     "SlurmOrchestrator": "_orchestrator",
     "Taint": "_group_options",
     "TaskGovernance": "_eks_operators",
+    "Team": "_eks_operators",
     "TensorBoardLogs": "_tensorboard",
     "TieredStorage": "_cluster",
     "TrainingOperator": "_eks_operators",
@@ -171,6 +173,7 @@ __all__ = [
     "IOpenZfsFileSystem",
     "ImageRepository",
     "InstanceGroup",
+    "InstanceQuota",
     "LifecycleBundle",
     "LustreFileSystem",
     "LustreMount",
@@ -192,6 +195,7 @@ __all__ = [
     "SlurmOrchestrator",
     "Taint",
     "TaskGovernance",
+    "Team",
     "TensorBoardLogs",
     "TieredStorage",
     "TrainingOperator",

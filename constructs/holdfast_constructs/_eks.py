@@ -18,8 +18,9 @@ from holdfast_constructs._eks_access import EksBase, IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon
 from holdfast_constructs._eks_charts import releases
 from holdfast_constructs._helm import HelmInstaller
-from holdfast_constructs._network import IHyperPodNetwork
+from holdfast_constructs._network import HyperPodNetwork, IHyperPodNetwork
 from holdfast_constructs._tokens import has_token
+from holdfast_constructs.guard_duty import GuardDutyLeftovers
 
 if TYPE_CHECKING:
     from aws_cdk import aws_eks_v2 as eks_v2
@@ -88,6 +89,16 @@ class HyperPodEks(EksBase):
         resource = self._cluster(network, kubernetes_version, public_access_cidrs, encryption_key)
         resource.node.add_dependency(log)  # or EKS makes one that keeps everything for ever
         resource.apply_removal_policy(removal_policy)
+        if isinstance(network, HyperPodNetwork):
+            leftovers = GuardDutyLeftovers(
+                self,
+                "GuardDuty",
+                vpc=network.vpc,
+                log_retention=log_retention,
+                encryption_key=encryption_key,
+                removal_policy=removal_policy,
+            )
+            resource.node.add_dependency(leftovers.resource)
         self.cluster_name = resource.ref
         self.cluster_arn = resource.attr_arn
         self._installer = HelmInstaller(

@@ -129,14 +129,18 @@ def policies_text() -> str:
 
     policies = json.loads(aws_managed_policies_data)
     return _lines(
-        {"policies": {name: [each["Path"].lstrip("/"), _allowed(each["Document"])] for name, each in sorted(policies.items())}}
+        {
+            "policies": {
+                name: [each["Path"].lstrip("/"), _allowed(each["Document"])] for name, each in sorted(policies.items())
+            }
+        }
     )
 
 
 def _allowed(document: Mapping[str, Any]) -> str:
     """Which of the actions asked about some statement allows; conditions and resources are not looked at."""
     statements = document["Statement"]
-    patterns = []
+    patterns: list[str] = []
     for each in statements if isinstance(statements, list) else [statements]:
         actions = each.get("Action", [])
         if each["Effect"] == "Allow":

@@ -34,7 +34,7 @@ from holdfast.config._models import Encryption, Environment, Goodput, Suppressio
 from holdfast.config._network import ExistingNetwork, Network
 from holdfast.config._nodes import Images, Lifecycle, StandIns, TrainingImage, User
 from holdfast.config._observability import Grafana, Observability
-from holdfast.config._orchestrators import Accounting, Eks, PriorityClass, Slurm, TaskGovernance
+from holdfast.config._orchestrators import Accounting, Eks, InstanceQuota, PriorityClass, Slurm, TaskGovernance, Team
 from holdfast.config._problems import EnvironmentFileError, Problem
 from holdfast.config._storage import Dataset, Home, Lustre, Storage
 
@@ -60,6 +60,7 @@ __all__ = [
     "Home",
     "Images",
     "InstanceGroup",
+    "InstanceQuota",
     "LifeCycleConfig",
     "Lifecycle",
     "LifecycleBucket",
@@ -80,6 +81,7 @@ __all__ = [
     "Suppression",
     "Taint",
     "TaskGovernance",
+    "Team",
     "TieredStorage",
     "TrainingImage",
     "User",

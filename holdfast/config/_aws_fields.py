@@ -281,6 +281,12 @@ ScheduleExpression = Annotated[
     Field(pattern=r"^cron\(.+\)$", max_length=256),
     Allowed("a schedule of six cron fields in UTC", "cron(0 3 ? * SUN *)", code="HF714"),
 ]
+TeamName = Annotated[
+    str,
+    # Resource schema of AWS::SageMaker::ComputeQuota, TeamName
+    Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"),
+    Allowed("1 to 40 lower-case letters, digits and hyphens, beginning and ending with a letter or digit", "research"),
+]
 PriorityClassName = Annotated[
     str,
     Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"),

@@ -49,11 +49,46 @@ class PriorityClass(Model):
     """The higher, the earlier a job is admitted."""
 
 
-class TaskGovernance(Model):
-    """How jobs of several teams share the cluster (API: SchedulerConfig)."""
+class InstanceQuota(Model):
+    """What a team has of one instance type (API: ComputeQuotaResourceConfig)."""
 
+    instance_type: aws.InstanceTypeName
+    """One that the cluster has."""
+    instance_count: Annotated[int, Field(ge=0, le=10_000_000), Allowed("a whole number from 0", 1)]
+    """Whole instances."""
+
+
+class Team(Model):
+    """The share of a team (API: CreateComputeQuota). Its jobs run in the namespace hyperpod-ns- and its name."""
+
+    name: aws.TeamName
+    """Unique among the teams. Another name is another team."""
+    weight: fields.Weight = 0
+    """Among teams that want idle compute, where fair_share is on. Default: 0"""
+    quota: Annotated[
+        tuple[InstanceQuota, ...], Field(max_length=15, strict=False), Allowed("a list of at most 15 quotas", [])
+    ] = ()
+    """What is the team's own. Default: nothing, it borrows"""
+    sharing: Literal["Lend", "DontLend", "LendAndBorrow"] = "LendAndBorrow"
+    """What becomes of compute that the team does not use. Default: LendAndBorrow"""
+    borrow_limit_percent: Annotated[int, Field(ge=1, le=500), Allowed("a whole number from 1 to 500", 50)] | None = None
+    """How much idle compute it may borrow, with LendAndBorrow. Default: 50, the service's own"""
+    preemption: Literal["Never", "LowerPriority"] = "LowerPriority"
+    """Which of the team's own jobs give way to one of higher priority. Default: LowerPriority"""
+
+
+class TaskGovernance(Model):
+    """How jobs of several teams share the cluster (API: SchedulerConfig and ComputeQuota)."""
+
+    policy: bool = True
+    """Whether the cluster has a policy (AWS::SageMaker::ClusterSchedulerConfig), which fewer regions have than quotas:
+    us-west-2, for example, has none. Without one there are neither fair_share nor priority_classes. Default: true"""
     fair_share: bool = True
     """Whether teams that have used less come first. Default: true"""
+    teams: Annotated[
+        tuple[Team, ...], Field(max_length=50, strict=False), Allowed("a list of at most 50 teams", [])
+    ] = ()
+    """Who has which share. Default: nobody has one"""
     priority_classes: Annotated[
         tuple[PriorityClass, ...],
         Field(max_length=10, strict=False),

@@ -41,6 +41,7 @@ class Observed:
     addons: tuple[str, ...] = ()
     admin_roles: tuple[str, ...] = ()
     scheduler: Mapping[str, Any] | None = None
+    quotas: tuple[Mapping[str, Any], ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     """Of the lifecycle scripts' folder."""
     unasked: tuple[tuple[str, str], ...] = ()
@@ -183,6 +184,7 @@ class _Reader:
             "addons": self._ask("eks", lambda: tuple(_pages(eks, "list_addons", "addons", clusterName=name)), ()),
             "admin_roles": self._ask("eks.admin_role_arns", lambda: tuple(_admin_roles(eks, name)), ()),
             "scheduler": self._ask("eks.task_governance", lambda: self._scheduler(cluster["ClusterArn"]), None),
+            "quotas": self._ask("eks.task_governance.teams", lambda: tuple(self._quotas(cluster["ClusterArn"])), ()),
         }
 
     def _scheduler(self, cluster_arn: str) -> Mapping[str, Any] | None:
@@ -194,6 +196,12 @@ class _Reader:
         described = sagemaker.describe_cluster_scheduler_config(ClusterSchedulerConfigId=config_id)
         config: Mapping[str, Any] = described["SchedulerConfig"]
         return config
+
+    def _quotas(self, cluster_arn: str) -> Iterator[Mapping[str, Any]]:
+        sagemaker = self._client("sagemaker")
+        for page in sagemaker.get_paginator("list_compute_quotas").paginate(ClusterArn=cluster_arn):
+            for found in page["ComputeQuotaSummaries"]:
+                yield sagemaker.describe_compute_quota(ComputeQuotaId=found["ComputeQuotaId"])
 
     def _lifecycle_files(self, cluster: Mapping[str, Any]) -> dict[str, str]:
         groups = cluster.get("InstanceGroups", [])

@@ -1,6 +1,6 @@
 """From the orchestrator of a cluster to the ``slurm`` or ``eks`` section of an environment file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.importing._imported import Imported
@@ -84,8 +84,8 @@ def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str
         section["admin_role_arns"] = sorted(admins)
     if TRAINING_OPERATOR in observed.addons:
         section["training_operator"] = True
-    if observed.scheduler is not None or TASK_GOVERNANCE in observed.addons:
-        section["task_governance"] = _task_governance(observed.scheduler or {})
+    if observed.scheduler is not None or observed.quotas or TASK_GOVERNANCE in observed.addons:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
     if OBSERVABILITY in observed.addons:
         section["observability_addon"] = True
         imported.note("eks.observability_addon", "it needs observability.prometheus", decide=True)
@@ -98,14 +98,46 @@ def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str
 
 def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any]:
     section = existing_eks(arn, imported=imported)
-    if observed.scheduler is not None:
-        section["task_governance"] = _task_governance(observed.scheduler)
+    if observed.scheduler is not None or observed.quotas:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
     for addon in sorted(observed.addons):
         imported.note("eks.existing", f"its add-on {addon} stays as it is")
     return section
 
 
-def _task_governance(config: Mapping[str, Any]) -> dict[str, Any]:
-    section: dict[str, Any] = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
-    classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
-    return section | ({"priority_classes": classes} if classes else {})
+def _task_governance(
+    config: Mapping[str, Any] | None, quotas: Sequence[Mapping[str, Any]], imported: Imported
+) -> dict[str, Any]:
+    section: dict[str, Any] = {"policy": False}
+    if config is not None:
+        section = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
+        classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
+        section |= {"priority_classes": classes} if classes else {}
+    teams = [_team(quota, imported) for quota in quotas]
+    return section | ({"teams": teams} if teams else {})
+
+
+def _team(quota: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+    target, config = quota["ComputeQuotaTarget"], quota.get("ComputeQuotaConfig") or {}
+    sharing = config.get("ResourceSharingConfig") or {}
+    resources = config.get("ComputeQuotaResources") or []
+    path = f"eks.task_governance.teams.{target['TeamName']}"
+    for entry in resources:
+        if "Count" not in entry:
+            imported.note(path, f"its part of an {entry['InstanceType']} is left out: the file has whole instances")
+    if sharing.get("AbsoluteBorrowLimits"):
+        imported.note(path, "limits to borrowing by instance type are left out, the file has no setting for them")
+    found = {
+        "name": target["TeamName"],
+        "weight": target.get("FairShareWeight") or None,
+        "quota": [
+            {"instance_type": entry["InstanceType"], "instance_count": entry["Count"]}
+            for entry in resources
+            if "Count" in entry
+        ]
+        or None,
+        "sharing": sharing.get("Strategy"),
+        "borrow_limit_percent": sharing.get("BorrowLimit") if sharing.get("Strategy") == "LendAndBorrow" else None,
+        "preemption": config.get("PreemptTeamTasks"),
+    }
+    return {key: value for key, value in found.items() if value is not None}

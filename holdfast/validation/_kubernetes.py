@@ -196,7 +196,7 @@ def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator
 
 
 @rule(
-    "HF344",
+    "HF340",
     title="A closed network reaches the images of device plugins",
     each=EnvironmentFile,
     source="aws/sagemaker-hyperpod-cli 011ca92, neuron-device-plugin and gpu-operator/regional-values; Amazon ECR user "

@@ -62,8 +62,10 @@ class Rule:
 
 _RULES: dict[str, Rule] = {}
 
-BY_SCHEMA = frozenset({"HF050", "HF051", "HF052"})
-"""Codes of rules that know nothing of a property but its schema."""
+BY_SCHEMA = frozenset({"HF050", "HF051", "HF052", "HF062"})
+"""Codes of rules that know nothing of a property but its schema, or of a subnet but its block."""
+DEEP = 2
+"""Dots in the path of something smaller than a resource: ``Resources.Cluster.Properties.Orchestrator``."""
 
 
 def rules() -> Mapping[str, Rule]:
@@ -156,7 +158,14 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
 def _told_best(found: list[Finding]) -> list[Finding]:
     """Without what the registry schemas say of a value that a rule about it says more of."""
     told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
-    return [finding for finding in found if finding.code not in BY_SCHEMA or finding.path not in told]
+    return [
+        finding
+        for finding in found
+        if finding.code not in BY_SCHEMA
+        or not (
+            finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP)
+        )
+    ]
 
 
 def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> bool:

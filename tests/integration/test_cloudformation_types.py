@@ -38,7 +38,12 @@ NETWORK = {
     "Vpc": resource("AWS::EC2::VPC", CidrBlock="10.1.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True),
     "SubnetA": resource("AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.1.0.0/24", AvailabilityZone=f"{REGION}a"),
     "SubnetB": resource("AWS::EC2::Subnet", VpcId=ref("Vpc"), CidrBlock="10.1.1.0/24", AvailabilityZone=f"{REGION}b"),
-    "Group": resource("AWS::EC2::SecurityGroup", GroupDescription="nodes", VpcId=ref("Vpc")),
+    "Group": resource(
+        "AWS::EC2::SecurityGroup",
+        GroupDescription="nodes",
+        VpcId=ref("Vpc"),
+        SecurityGroupIngress=[{"IpProtocol": "-1", "CidrIp": "10.1.0.0/16"}],
+    ),
 }
 
 

@@ -251,7 +251,8 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
         pytest.param(
             "storage:\n",
             "lifecycle: {users: [{name: root, uid: 0}]}\nstorage:\n",
-            "demo.yaml:17: lifecycle.users.0.uid: got 0; allowed: a whole number from 1001 to 59999; write uid: 1001 or more",
+            "demo.yaml:17: lifecycle.users.0.uid: got 0; allowed: a whole number from 1001 to 59999; "
+            "write uid: 1001 or more",
             id="uid-of-root",
         ),
         pytest.param(

@@ -17,7 +17,7 @@ from constructs import Construct
 from holdfast.catalog._charts import charts
 from holdfast_constructs._eks import HyperPodEks
 from holdfast_constructs._eks_observability import ContainerInsights, ObservabilityAddon
-from holdfast_constructs._eks_operators import PriorityClass, TaskGovernance, TrainingOperator
+from holdfast_constructs._eks_operators import InstanceQuota, PriorityClass, TaskGovernance, Team, TrainingOperator
 from holdfast_constructs._eks_storage import FsxCsiDriver, LustreVolume
 
 Resources = dict[str, dict[str, Any]]
@@ -105,6 +105,15 @@ def resources() -> Resources:
         cluster=cluster,
         name="demo",
         priority_classes=[PriorityClass(name="training", weight=80)],
+        teams=[
+            Team(
+                name="research",
+                weight=60,
+                quota=[InstanceQuota(instance_type="ml.p5.48xlarge", instance_count=10)],
+                borrow_limit_percent=100,
+            ),
+            Team(name="guests", sharing="Lend"),
+        ],
     )
     LustreVolume(
         stack,
@@ -473,3 +482,59 @@ def addon(resources: Resources, name: str) -> str:
 
 def _released(stack: cdk.Stack) -> set[str]:
     return {r["Properties"]["Release"] for _, r in of_type(resources_of(stack), "Custom::HoldfastHelmRelease")}
+
+
+def test_teams_have_their_quotas_once_the_policy_is_there(resources: Resources) -> None:
+    quotas = {r["Properties"]["Name"]: (id_, r) for id_, r in of_type(resources, "AWS::SageMaker::ComputeQuota")}
+    policy = only(resources, "AWS::SageMaker::ClusterSchedulerConfig")
+    name, research = quotas["research"]
+
+    assert research["Properties"] == {
+        "Name": "research",
+        "ClusterArn": {"Fn::GetAtt": [only(resources, "AWS::SageMaker::Cluster"), "ClusterArn"]},
+        "ComputeQuotaTarget": {"TeamName": "research", "FairShareWeight": 60},
+        "ComputeQuotaConfig": {
+            "ComputeQuotaResources": [{"InstanceType": "ml.p5.48xlarge", "Count": 10}],
+            "ResourceSharingConfig": {"Strategy": "LendAndBorrow", "BorrowLimit": 100},
+            "PreemptTeamTasks": "LowerPriority",
+        },
+    }
+    assert quotas["guests"][1]["Properties"]["ComputeQuotaConfig"]["ResourceSharingConfig"] == {"Strategy": "Lend"}
+    assert before(resources, policy, name)
+
+
+def test_quotas_do_without_a_policy_where_a_region_has_none() -> None:
+    stack = new_stack()
+    eks = control_plane(stack)
+    cluster: Any = Cluster(stack, eks)
+    TaskGovernance(
+        stack, "Governance", eks_cluster=eks, cluster=cluster, name="demo", policy=False, teams=[Team(name="research")]
+    )
+    resources = resources_of(stack)
+
+    assert of_type(resources, "AWS::SageMaker::ClusterSchedulerConfig") == []
+    (quota,) = (name for name, _ in of_type(resources, "AWS::SageMaker::ComputeQuota"))
+    assert before(resources, addon(resources, "amazon-sagemaker-hyperpod-taskgovernance"), quota)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"teams": [Team(name="a"), Team(name="a")]}, "teams: got a, a; allowed: unique names"),
+        (
+            {"policy": False, "priority_classes": [PriorityClass(name="x", weight=1)]},
+            "no policy; allowed: with a policy",
+        ),
+    ],
+)
+def test_task_governance_that_contradicts_itself_is_refused(settings: dict[str, Any], words: str) -> None:
+    stack = new_stack()
+    eks = control_plane(stack)
+    cluster: Any = Cluster(stack, eks)
+    with pytest.raises(ValueError, match=words):
+        TaskGovernance(stack, "Governance", eks_cluster=eks, cluster=cluster, name="demo", **settings)
+
+
+def test_a_team_that_borrows_nothing_has_no_limit_to_it() -> None:
+    with pytest.raises(ValueError, match="allowed: LendAndBorrow"):
+        Team(name="a", sharing="DontLend", borrow_limit_percent=10)

@@ -280,6 +280,7 @@ def test_the_eight_defects_below_our_own_constructs_are_named_too(tmp_path: Path
     }
 
     assert errors(failure(constructs_app(tmp_path / "out", scripts, defects=defects))) == {
+        "HF040": "DependsOn",
         "HF104": "InstanceGroups.2.InstanceGroupName",
         "HF107": "InstanceGroups.1.InstanceType",
         "HF110": "InstanceGroups.1.MinInstanceCount",

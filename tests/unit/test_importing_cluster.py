@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.config import Environment, load
+from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
 from holdfast.importing import Observed, from_observed, render
 from holdfast.importing._imported import Imported
@@ -207,6 +207,20 @@ def kubernetes(environment: Environment) -> dict[str, Any]:
         ),
         "admin_roles": eks.admin_role_arns,
         "scheduler": {"FairShare": "Enabled", "PriorityClasses": classes} if governance else None,
+        "quotas": tuple(quota_of(team) for team in governance.teams) if governance else (),
+    }
+
+
+def quota_of(team: Team) -> dict[str, Any]:
+    limit = {} if team.borrow_limit_percent is None else {"BorrowLimit": team.borrow_limit_percent}
+    resources = [{"InstanceType": each.instance_type, "Count": each.instance_count} for each in team.quota]
+    return {
+        "ComputeQuotaTarget": {"TeamName": team.name, "FairShareWeight": team.weight},
+        "ComputeQuotaConfig": {
+            "ComputeQuotaResources": resources,
+            "ResourceSharingConfig": {"Strategy": team.sharing, **limit},
+            "PreemptTeamTasks": team.preemption,
+        },
     }
 
 

@@ -53,3 +53,14 @@ def test_a_text_that_is_not_there_once_is_refused_by_name(tmp_path: Path) -> Non
     )
     with pytest.raises(ValueError, match="twice: 'instance_count' is"):
         apply(twice, folder=tmp_path)
+
+
+def test_a_mistake_is_found_by_what_is_not_said_of_the_clean_file() -> None:
+    twice = next(one.mistake for one in ENTRIES if one.mistake.id == "env-two-groups-of-one-name")
+    assert mistakes.found(twice)
+    assert not mistakes.found(twice.model_copy(update={"about": ("something else entirely",)}))
+
+
+def test_the_name_of_a_file_is_not_what_a_finding_is_about() -> None:
+    base = CLEAN / "templates" / "network.yaml"
+    assert not any("network.yaml" in one.path + one.message for one in mistakes.said_of_clean(base))

@@ -100,6 +100,7 @@ def test_what_a_real_deployment_hit_after_a_clean_synthesis_is_named(tmp_path: P
         "Resources.Role.Properties.Policies": [],
         "Resources.Cluster.Properties.InstanceGroups.0.SlurmConfig.NodeType": "Login",
         "Resources.ToNodes": None,
+        "Resources.FileSystem.DependsOn": ["FromNodes"],
         "Resources.Cluster.DependsOn": ["FromNodes", "NodesRoute", "S3"],
     }
 

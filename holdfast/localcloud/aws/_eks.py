@@ -8,7 +8,7 @@ refuses, and the states that things go through, are as real as its callers need 
 import copy
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -22,6 +22,7 @@ from holdfast.localcloud.aws._eks_nodegroups import Nodegroups
 from holdfast.localcloud.aws._eks_nodes import make_log_group
 from holdfast.localcloud.aws._paging import paged
 from holdfast.localcloud.aws._records import Record, Shelf, now
+from holdfast.localcloud.aws.iam import Rights
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 """What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
@@ -78,6 +79,7 @@ class Eks(Addons, Nodegroups, Access):
         with self._lock:
             self._refuse_taken(name)
         self._check_role(roleArn)
+        self._check_key(roleArn, settings.get("encryptionConfig", ()))
         placed = self._network.place(name, resourcesVpcConfig)
         if "outpostConfig" in settings:
             raise errors.invalid_parameter("outpostConfig is not available in the embedded AWS.")
@@ -277,6 +279,20 @@ class Eks(Addons, Nodegroups, Access):
                 f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not "
                 "correct"
             )
+
+    def _check_key(self, role: str, encryption: Iterable[dict[str, Any]]) -> None:
+        """
+        The role must be able to use the key that encrypts Kubernetes' data.
+
+        Source: what aws-cdk-lib's eks.Cluster grants to its role; that EKS looks at it at once, and the words, are
+        assumed.
+        """
+        for key in (one["provider"]["keyArn"] for one in encryption):
+            rights = Rights(client=self._client, role=role, session="EKS", account=self._account)
+            for action in ("kms:DescribeKey", "kms:Encrypt", "kms:Decrypt", "kms:CreateGrant"):
+                told = rights.to(action, key)
+                if not told.allowed:
+                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {told.reason}")
 
     def _update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
         identity = f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4000-8000-{secrets.token_hex(6)}"

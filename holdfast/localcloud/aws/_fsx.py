@@ -218,13 +218,12 @@ class Fsx(Associations):
         """The interface through which clients reach the file system; also the check of subnet and groups."""
         groups = {"Groups": security_groups} if security_groups else {}
         ec2 = self._client("ec2")
-        try:  # moto makes an interface without looking at its groups
+        try:  # moto makes an interface without looking at its groups, and a default group without AWS's rules for it
             place = ec2.describe_subnets(SubnetIds=[subnet])["Subnets"][0]
-            default = [{"Name": "vpc-id", "Values": [place["VpcId"]]}, {"Name": "group-name", "Values": ["default"]}]
-            asked = {"GroupIds": security_groups} if security_groups else {"Filters": default}
-            found = ec2.describe_security_groups(**asked)["SecurityGroups"]
-            if lustre:
-                check_lnet(found, subnet=place["CidrBlock"])
+            if security_groups:
+                found = ec2.describe_security_groups(GroupIds=security_groups)["SecurityGroups"]
+                if lustre:
+                    check_lnet(found, subnet=place["CidrBlock"])
             answer = ec2.create_network_interface(SubnetId=subnet, Description="Created by Amazon FSx", **groups)
         except ClientError as error:
             message = error.response["Error"].get("Message", str(error))

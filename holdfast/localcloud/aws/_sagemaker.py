@@ -52,6 +52,7 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         self.region = region
         self.on_change: Callable[[], None] = lambda: None
         self._lock = threading.RLock()
+        self._client = client
         Mlflow.__init__(self)
         Governance.__init__(self)
         self._clusters: dict[str, store.Cluster] = {}

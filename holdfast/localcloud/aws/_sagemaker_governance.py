@@ -9,12 +9,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from holdfast.localcloud.aws import _sagemaker_store as store
+from holdfast.localcloud.aws._clients import ClientFactory
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._paging import page, tag_dict
 from holdfast.localcloud.aws._records import Record, Shelf, now
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
+ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
 SETTLED = {"CREATING": "Created", "UPDATING": "Updated"}
 
 
@@ -28,6 +32,7 @@ class Governance:
     account: str
     region: str
     _lock: threading.RLock
+    _client: ClientFactory
 
     def __init__(self) -> None:
         self._scheduler_configs = Shelf(_missing)
@@ -98,13 +103,33 @@ class Governance:
         with self._lock:
             self._compute_quotas.get(ComputeQuotaId).begin("DELETING")
 
+    def _check_governed(self, eks: str) -> None:
+        """
+        Task governance is done by an add-on, which must be there.
+
+        Source: SageMaker developer guide, sagemaker-hyperpod-eks-operate-console-ui-governance-setup; the words are
+        assumed.
+        """
+        try:
+            named = {"clusterName": eks.rsplit("/", 1)[-1], "addonName": ADDON}
+            status = self._client("eks").describe_addon(**named)["addon"]["status"]
+        except ClientError:
+            status = "missing"
+        if status not in ("ACTIVE", "UPDATING"):
+            raise ServiceError(
+                "ValidationException", f"The EKS add-on {ADDON} of {eks} is {status}. It must be ACTIVE."
+            )
+
     def _govern(
         self, shelf: Shelf, kind: str, cluster_arn: str, settings: dict[str, Any], tags: list[dict[str, str]] | None
     ) -> dict[str, Any]:
         with self._lock:
             cluster = self._find(cluster_arn)
-            if "Eks" not in cluster.settings.get("Orchestrator", {}):
-                raise ServiceError("ValidationException", f"Cluster {cluster.name} is not orchestrated by EKS.")
+            eks = cluster.settings.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")
+        if not eks:
+            raise ServiceError("ValidationException", f"Cluster {cluster.name} is not orchestrated by EKS.")
+        self._check_governed(eks)
+        with self._lock:
             name = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
             path = {"ClusterSchedulerConfig": "cluster-scheduler-config", "ComputeQuota": "compute-quota"}[kind]
             named = {

@@ -7,9 +7,11 @@ import secrets
 import threading
 from typing import Any
 
+from holdfast.localcloud.aws._clients import ClientFactory
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._paging import page, tag_dict
 from holdfast.localcloud.aws._records import Record, Shelf, now
+from holdfast.localcloud.aws.iam import Rights
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
 DEFAULT_VERSION = "3.4"
@@ -25,6 +27,7 @@ class Mlflow:
     account: str
     region: str
     _lock: threading.RLock
+    _client: ClientFactory
 
     def __init__(self) -> None:
         self._mlflow_apps = Shelf(_missing)
@@ -33,6 +36,7 @@ class Mlflow:
     def create_mlflow_app(
         self, *, Name: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
+        self._check_artifacts(settings.get("RoleArn", ""), settings.get("ArtifactStoreUri", ""))
         with self._lock:
             if any(record.content["Name"] == Name for _, record in self._mlflow_apps.items()):
                 raise ServiceError("ConflictException", f"MLflow app {Name} already exists.")
@@ -51,6 +55,25 @@ class Mlflow:
             }
             self._mlflow_apps.add(arn, content)
             return {"Arn": arn}
+
+    def _check_artifacts(self, role: str, store: str) -> None:
+        """
+        The role must be able to write where artifacts go.
+
+        Source: SageMaker developer guide, mlflow-create-tracking-server-iam. That it is looked at when the app is made
+        is assumed, and so are the words.
+        """
+        rights = Rights(client=self._client, role=role, session="SageMaker", account=self.account)
+        if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": self.account}):
+            raise ServiceError("ValidationException", f"The role {role} cannot be assumed by SageMaker.")
+        bucket, _, prefix = store.removeprefix("s3://").partition("/")
+        place = f"arn:aws:s3:::{bucket}"
+        inside = f"{place}/{prefix.rstrip('/')}/artifact" if prefix.strip("/") else f"{place}/artifact"
+        same = {"aws:ResourceAccount": self.account, "aws:PrincipalAccount": self.account}
+        for action, resource in (("s3:ListBucket", place), ("s3:PutObject", inside), ("s3:GetObject", inside)):
+            told = rights.to(action, resource, {**same, "s3:prefix": prefix})
+            if not told.allowed:
+                raise ServiceError("ValidationException", f"Unable to use the artifact store {store}. {told.reason}")
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:

@@ -49,15 +49,16 @@ def documents_of(app: App, role: Resource) -> list[Node]:
     """The policy documents that the app gives a role: inline, separate, and managed ones of its own."""
     properties = app.node(role)
     found = [entry.get("PolicyDocument") for entry in properties.get("Policies").items() or ()]
-    for policy in policies_of(app, role):
-        found.append(app.node(policy).get("PolicyDocument"))
-    return found
+    return [*found, *(app.node(policy).get("PolicyDocument") for policy in policies_of(app, role))]
 
 
 def policies_of(app: App, role: Resource) -> list[Resource]:
     """The policy resources of the app that are attached to a role."""
     values = app.values
-    found = [*values.linked(POLICIES, ["Roles"], role).found, *values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role).found]
+    found = [
+        *values.linked(POLICIES, ["Roles"], role).found,
+        *values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role).found,
+    ]
     for entry in app.node(role).get("ManagedPolicyArns").items() or ():
         own = entry.resource("AWS::IAM::ManagedPolicy")
         found += [own] if own is not None and own not in found else []

@@ -31,10 +31,11 @@ def keys_are_continuous(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         for volume in group.volumes:
             if volume.kms_key:
                 yield refused(
-                    volume.at("kms_key"), "a key of yours for volumes, without continuous provisioning",
+                    volume.at("kms_key"),
+                    "a key of yours for volumes, without continuous provisioning",
                     allowed="it in a cluster with node provisioning mode Continuous",
                     fix="set the cluster's node provisioning mode to Continuous, or remove the key",
-                )  # fmt: skip
+                )
 
 
 @rule("HF641", title="Restricted groups have no key of yours", each=RestrictedGroup, source=CMK)
@@ -44,7 +45,12 @@ def restricted_keys(group: RestrictedGroup, _: Deployment) -> Iterator[Broken]:
     """
     for volume in group.volumes:
         if volume.kms_key:
-            yield refused(volume.at("kms_key"), "a key of yours on a restricted group", allowed="the service's own key", fix="remove the key")
+            yield refused(
+                volume.at("kms_key"),
+                "a key of yours on a restricted group",
+                allowed="the service's own key",
+                fix="remove the key",
+            )
 
 
 @rule("HF642", title="The execution role may use the volumes' keys", each=App, source=CMK)
@@ -59,13 +65,17 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
         if not keys or given is None or not reads_all(app, role):
             continue
         allowed = [each for each in grants_of(app, role) if each.effect == "Allow"]
-        missing = [action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)]
+        missing = [
+            action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)
+        ]
         by_policy = [key for node in keys if (key := key_of(app, node)) is not None and _key_allows(app, key, role)]
         if missing and len(by_policy) < len(keys):
             yield refused(
-                f"{role.path}.Policies", f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
-                allowed="both with a customer managed key", fix=f"allow {' and '.join(missing)} on the key",
-            )  # fmt: skip
+                f"{role.path}.Policies",
+                f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
+                allowed="both with a customer managed key",
+                fix=f"allow {' and '.join(missing)} on the key",
+            )
         for grant in allowed:
             if any(grant.names(action) for action in _NEEDED) and grant.actions != ("*",):
                 yield from _context(grant)
@@ -85,19 +95,33 @@ def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
         allows = [each for each in grants if each.effect == "Allow"]
         if not any(_administers(each) for each in allows):
             yield refused(
-                f"{key.path}.KeyPolicy", "a policy under which nobody may change it", allowed="one that lets the account administer the key",
+                f"{key.path}.KeyPolicy",
+                "a policy under which nobody may change it",
+                allowed="one that lets the account administer the key",
                 fix="allow kms:* to the account's root, arn:aws:iam::ACCOUNT:root",
-            )  # fmt: skip
+            )
         if any(key_of(app, node) is key for _c, group, _r in roles_of_groups(app) for node in _keys_of(group)):
             for grant in grants:
-                if any(grant.names(action) for action in (*_NEEDED, "kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")):
+                if any(
+                    grant.names(action) for action in (*_NEEDED, "kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
+                ):
                     yield from _context(grant)
                     yield from _via(app, key, grant)
                 if grant.effect == "Deny" and not grant.conditions and any(grant.names(each) for each in _NEEDED):
-                    yield refused(grant.path, "a Deny of kms:CreateGrant or kms:DescribeKey", allowed="them for the execution role", fix="remove the Deny, or name those whom it is for")
+                    yield refused(
+                        grant.path,
+                        "a Deny of kms:CreateGrant or kms:DescribeKey",
+                        allowed="them for the execution role",
+                        fix="remove the Deny, or name those whom it is for",
+                    )
 
 
-@rule("HF644", title="Keys are of the kind that encrypts", each=App, source=f"{KMS}, 'Key types'; EBS user guide, 'EBS encryption'")
+@rule(
+    "HF644",
+    title="Keys are of the kind that encrypts",
+    each=App,
+    source=f"{KMS}, 'Key types'; EBS user guide, 'EBS encryption'",
+)
 def kinds_of_keys(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Volumes, file systems, buckets and logs take symmetric keys for ENCRYPT_DECRYPT that are enabled. An asymmetric key,
@@ -109,11 +133,18 @@ def kinds_of_keys(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         spec, usage = properties.get("KeySpec"), properties.get("KeyUsage")
         if isinstance(spec.value, str) and spec.value != "SYMMETRIC_DEFAULT":
-            yield refused(spec.path, spec.value, allowed="SYMMETRIC_DEFAULT, for what encrypts data at rest", fix="remove KeySpec")
+            yield refused(
+                spec.path, spec.value, allowed="SYMMETRIC_DEFAULT, for what encrypts data at rest", fix="remove KeySpec"
+            )
         if isinstance(usage.value, str) and usage.value != "ENCRYPT_DECRYPT":
             yield refused(usage.path, usage.value, allowed="ENCRYPT_DECRYPT", fix="remove KeyUsage")
         if properties.get("Enabled").boolean(default=True) is False:
-            yield refused(properties.get("Enabled").path, "a key that is disabled", allowed="an enabled one for what uses it", fix="remove Enabled: false")
+            yield refused(
+                properties.get("Enabled").path,
+                "a key that is disabled",
+                allowed="an enabled one for what uses it",
+                fix="remove Enabled: false",
+            )
 
 
 @rule(
@@ -135,14 +166,20 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
         grants = [each for each in grants_in(app.node(key).get("KeyPolicy")) if each.effect == "Allow"]
         if grants and all(each.sure for each in grants) and not any(_lets_fsx_in(each) for each in grants):
             yield refused(
-                f"{key.path}.KeyPolicy", f"a key policy without FSx's role, for the bucket of {link.logical_id}",
+                f"{key.path}.KeyPolicy",
+                f"a key policy without FSx's role, for the bucket of {link.logical_id}",
                 allowed="one that lets AWSServiceRoleForFSxS3Access_fs-* encrypt and decrypt",
                 fix="allow kms:Encrypt, kms:Decrypt, kms:ReEncrypt*, kms:GenerateDataKey*, kms:DescribeKey to "
                 "arn:aws:iam::ACCOUNT:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*",
-            )  # fmt: skip
+            )
 
 
-@rule("HF646", title="A service that encrypts with a key may use it", each=App, source="CloudWatch Logs user guide, 'Encrypt log data in CloudWatch Logs using AWS KMS'; SNS developer guide, 'Key management'")
+@rule(
+    "HF646",
+    title="A service that encrypts with a key may use it",
+    each=App,
+    source="CloudWatch Logs user guide, 'Encrypt log data'; SNS developer guide, 'Key management'",
+)
 def services_use_keys(app: App, _: Deployment) -> Iterator[Broken]:
     """
     CloudWatch Logs needs its principal, logs.REGION.amazonaws.com, in the policy of the key that encrypts a log group:
@@ -155,12 +192,15 @@ def services_use_keys(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         grants = [each for each in grants_in(app.node(key).get("KeyPolicy")) if each.effect == "Allow"]
         services = [text_of(node.value) for each in grants for node in principals(each, "Service")]
-        if grants and all(each.sure for each in grants) and not any(str(text).startswith("logs.") for text in services):
-            if None not in services and not any(_anybody(each) for each in grants):
-                yield refused(
-                    f"{key.path}.KeyPolicy", f"a key policy without CloudWatch Logs, for {group.logical_id}",
-                    allowed="one that names logs.REGION.amazonaws.com", fix="allow kms:Encrypt*, kms:Decrypt*, kms:ReEncrypt*, kms:GenerateDataKey*, kms:Describe* to logs.REGION.amazonaws.com",
-                )  # fmt: skip
+        sure = bool(grants) and all(each.sure for each in grants) and None not in services
+        open_to_logs = any(str(text).startswith("logs.") for text in services) or any(map(_anybody, grants))
+        if sure and not open_to_logs:
+            yield refused(
+                f"{key.path}.KeyPolicy",
+                f"a key policy without CloudWatch Logs, for {group.logical_id}",
+                allowed="one that names logs.REGION.amazonaws.com",
+                fix="allow kms:Encrypt*, kms:Decrypt*, kms:ReEncrypt*, kms:GenerateDataKey*, kms:Describe* to it",
+            )
     alarmed = {
         topic
         for _alarm, node in app.each("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
@@ -171,13 +211,23 @@ def services_use_keys(app: App, _: Deployment) -> Iterator[Broken]:
     for topic in alarmed:
         node = app.node(topic).get("KmsMasterKeyId")
         if node.value == "alias/aws/sns":
-            yield refused(node.path, "alias/aws/sns on a topic of alarms", allowed="no key, or a customer managed one that lets cloudwatch.amazonaws.com in", fix="make a key, or remove KmsMasterKeyId")
+            yield refused(
+                node.path,
+                "alias/aws/sns on a topic of alarms",
+                allowed="no key, or a customer managed one that lets cloudwatch.amazonaws.com in",
+                fix="make a key, or remove KmsMasterKeyId",
+            )
         key = key_of(app, node)
         if key is not None:
             grants = [each for each in grants_in(app.node(key).get("KeyPolicy")) if each.effect == "Allow"]
             services = [text_of(each.value) for grant in grants for each in principals(grant, "Service")]
             if grants and None not in services and not any(str(text).startswith("cloudwatch.") for text in services):
-                yield refused(f"{key.path}.KeyPolicy", f"a key policy without cloudwatch.amazonaws.com, for the alarms of {topic.logical_id}", allowed="one that lets it use the key", fix="allow kms:Decrypt and kms:GenerateDataKey* to cloudwatch.amazonaws.com")
+                yield refused(
+                    f"{key.path}.KeyPolicy",
+                    f"a key policy without cloudwatch.amazonaws.com, for the alarms of {topic.logical_id}",
+                    allowed="one that lets it use the key",
+                    fix="allow kms:Decrypt and kms:GenerateDataKey* to cloudwatch.amazonaws.com",
+                )
 
 
 def key_of(app: App, node: Node) -> Resource | None:
@@ -257,9 +307,11 @@ def _context(grant: Grant) -> Iterator[Broken]:
         for key in keys if isinstance(keys, Mapping) else ():
             if str(key).lower().startswith(_CONTEXT) and "null" not in operator.lower():
                 yield refused(
-                    f"{grant.path}.Condition.{operator}", f"a condition on {key}",
-                    allowed="none on the encryption context, because HyperPod passes none", fix=f"remove the condition on {key}",
-                )  # fmt: skip
+                    f"{grant.path}.Condition.{operator}",
+                    f"a condition on {key}",
+                    allowed="none on the encryption context, because HyperPod passes none",
+                    fix=f"remove the condition on {key}",
+                )
 
 
 def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
@@ -274,11 +326,21 @@ def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
             fits = [text for text in known if re.match(r"^(sagemaker|ec2)\.|\*", text)]
             role_named = any(node.present for node in principals(grant, "AWS"))
             if not fits and role_named and grant.names("kms:CreateGrant"):
-                yield refused(f"{grant.path}.Condition.{operator}", f"kms:ViaService {', '.join(known)}", allowed="sagemaker.REGION.amazonaws.com for HyperPod's grants", fix="write sagemaker.REGION.amazonaws.com")
+                yield refused(
+                    f"{grant.path}.Condition.{operator}",
+                    f"kms:ViaService {', '.join(known)}",
+                    allowed="sagemaker.REGION.amazonaws.com for HyperPod's grants",
+                    fix="write sagemaker.REGION.amazonaws.com",
+                )
         for text in known:
             match = re.match(r"^[a-z0-9-]+\.([a-z]{2}(?:-[a-z]+)+-\d)\.", text)
             if match and region is not None and match[1] != region:
-                yield refused(f"{grant.path}.Condition.{operator}", f"kms:ViaService {text}", allowed=f"the service in {region}", fix=f"write {text.replace(match[1], region)}")
+                yield refused(
+                    f"{grant.path}.Condition.{operator}",
+                    f"kms:ViaService {text}",
+                    allowed=f"the service in {region}",
+                    fix=f"write {text.replace(match[1], region)}",
+                )
 
 
 def _administers(grant: Grant) -> bool:
@@ -302,4 +364,6 @@ def _lets_fsx_in(grant: Grant) -> bool:
         text = text_of(node.value)
         if text is None or text == "*" or "AWSServiceRoleForFSxS3Access" in text or text.endswith(":root"):
             return True
-    return any("fsx" in str(text_of(node.value)) for node in principals(grant, "Service")) or "aws-service-role" in str(grant.conditions)
+    return any("fsx" in str(text_of(node.value)) for node in principals(grant, "Service")) or "aws-service-role" in str(
+        grant.conditions
+    )

@@ -23,6 +23,7 @@ _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
 _NODE_TYPES = ("EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYPERPOD_LINUX", "EC2")
 _ENTRY_TYPES = ("STANDARD", *_NODE_TYPES, "HYBRID_LINUX")
 _OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+_USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")
 _SERVICE_BLOCKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
@@ -37,16 +38,29 @@ def version_exists(item: EnvironmentFile | App, deployment: Deployment) -> Itera
         known = kubernetes_support()
         if version in known and known[version].extended_until < today:
             yield refused(
-                path, f"{version}, whose extended support ended on {known[version].extended_until}",
-                allowed=f"{', '.join(_supported(deployment))}", fix=f'write "{_newest_standard(deployment)}"',
-            )  # fmt: skip
+                path,
+                f"{version}, whose extended support ended on {known[version].extended_until}",
+                allowed=f"{', '.join(_supported(deployment))}",
+                fix=f'write "{_newest_standard(deployment)}"',
+            )
         elif version not in known and re.fullmatch(r"1\.\d+", version):
             older = tuple(map(int, version.split("."))) < min(tuple(map(int, each.split("."))) for each in known)
             what = "which EKS makes no more" if older else "which EKS does not have yet"
-            yield refused(path, f"{version}, {what}", allowed=", ".join(_supported(deployment)), fix=f'write "{_newest_standard(deployment)}"')
+            yield refused(
+                path,
+                f"{version}, {what}",
+                allowed=", ".join(_supported(deployment)),
+                fix=f'write "{_newest_standard(deployment)}"',
+            )
 
 
-@rule("HF331", severity="warning", title="The Kubernetes version is in standard support", each=(EnvironmentFile, App), source=SUPPORT)
+@rule(
+    "HF331",
+    severity="warning",
+    title="The Kubernetes version is in standard support",
+    each=(EnvironmentFile, App),
+    source=SUPPORT,
+)
 def version_is_supported(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
     """
     After the end of standard support a cluster costs several times as much per hour, and a year later EKS updates it by
@@ -58,8 +72,8 @@ def version_is_supported(item: EnvironmentFile | App, deployment: Deployment) ->
         if known is not None and known.standard_until < today <= known.extended_until:
             yield Broken(
                 path=path,
-                message=f"standard support of {version} ended on {known.standard_until}; it costs more until {known.extended_until}, "
-                "and EKS then updates it by itself",
+                message=f"standard support of {version} ended on {known.standard_until}; "
+                f"it costs more until {known.extended_until}, and EKS then updates it by itself",
                 fix=f'write "{_newest_standard(deployment)}", as far as what runs there takes it',
             )
 
@@ -76,11 +90,16 @@ def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(name.path, said(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
 
 
-@rule("HF333", title="Versions of add-ons fit the cluster", each=App, source=f"{ADDONS}; Kubernetes, 'Version skew policy'")
+@rule(
+    "HF333",
+    title="Versions of add-ons fit the cluster",
+    each=App,
+    source=f"{ADDONS}; Kubernetes, 'Version skew policy'",
+)
 def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A version is written vMAJOR.MINOR.PATCH-eksbuild.N. That of kube-proxy is the Kubernetes version: never newer than the
-    control plane, and at most three minors older.
+    A version is written vMAJOR.MINOR.PATCH-eksbuild.N. That of kube-proxy is the Kubernetes version: never newer than
+    the control plane, and at most three minors older.
     """
     for _addon, node in app.each(ADDON):
         version = node.get("AddonVersion")
@@ -88,17 +107,36 @@ def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         match = _VERSION.fullmatch(version.value)
         if match is None:
-            yield refused(version.path, said(version.value), allowed="vMAJOR.MINOR.PATCH-eksbuild.N", fix=_as_version(version.value))
+            yield refused(
+                version.path,
+                said(version.value),
+                allowed="vMAJOR.MINOR.PATCH-eksbuild.N",
+                fix=_as_version(version.value),
+            )
             continue
         cluster = _cluster_of(app, node)
         kubernetes = app.node(cluster).get("Version").text() if cluster is not None else None
-        if node.get("AddonName").value == "kube-proxy" and isinstance(kubernetes, str) and re.fullmatch(r"1\.\d+", kubernetes):
+        if (
+            node.get("AddonName").value == "kube-proxy"
+            and isinstance(kubernetes, str)
+            and re.fullmatch(r"1\.\d+", kubernetes)
+        ):
             behind = int(kubernetes.partition(".")[2]) - int(match[2])
             if not 0 <= behind <= 3:
-                yield refused(version.path, f"kube-proxy {match[1]}.{match[2]} with Kubernetes {kubernetes}", allowed=f"kube-proxy of {kubernetes}", fix=f"take the version for {kubernetes}, or leave AddonVersion out")
+                yield refused(
+                    version.path,
+                    f"kube-proxy {match[1]}.{match[2]} with Kubernetes {kubernetes}",
+                    allowed=f"kube-proxy of {kubernetes}",
+                    fix=f"take the version for {kubernetes}, or leave AddonVersion out",
+                )
 
 
-@rule("HF334", title="Pod identity has its agent", each=App, source=f"{POD_IDENTITY}, 'Set up the Amazon EKS Pod Identity Agent'")
+@rule(
+    "HF334",
+    title="Pod identity has its agent",
+    each=App,
+    source=f"{POD_IDENTITY}, 'Set up the Amazon EKS Pod Identity Agent'",
+)
 def pod_identity_agent(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A pod identity association does nothing where the add-on eks-pod-identity-agent does not run: pods get no
@@ -112,11 +150,25 @@ def pod_identity_agent(app: App, _: Deployment) -> Iterator[Broken]:
     users += [resource for resource, node in addons if node.get("PodIdentityAssociations").present]
     for resource in users:
         cluster = _cluster_of(app, app.node(resource))
-        if cluster is not None and cluster.template is resource.template and not app.node(cluster).get("ComputeConfig", "Enabled").present:
-            yield refused(resource.path, "pod identity without its agent", allowed="the add-on eks-pod-identity-agent beside it", fix="add the add-on eks-pod-identity-agent")
+        if (
+            cluster is not None
+            and cluster.template is resource.template
+            and not app.node(cluster).get("ComputeConfig", "Enabled").present
+        ):
+            yield refused(
+                resource.path,
+                "pod identity without its agent",
+                allowed="the add-on eks-pod-identity-agent beside it",
+                fix="add the add-on eks-pod-identity-agent",
+            )
 
 
-@rule("HF335", title="Roles of add-ons are given in the way that they trust", each=App, source=f"{POD_IDENTITY}; EKS user guide, 'IAM roles for service accounts'")
+@rule(
+    "HF335",
+    title="Roles of add-ons are given in the way that they trust",
+    each=App,
+    source=f"{POD_IDENTITY}; EKS user guide, 'IAM roles for service accounts'",
+)
 def addon_roles(app: App, _: Deployment) -> Iterator[Broken]:
     """
     ServiceAccountRoleArn is for roles that trust the cluster's OIDC provider; PodIdentityAssociations for those that
@@ -125,15 +177,32 @@ def addon_roles(app: App, _: Deployment) -> Iterator[Broken]:
     for addon, node in app.each(ADDON):
         role = role_of(node.get("ServiceAccountRoleArn"))
         if node.get("ServiceAccountRoleArn").present and node.get("PodIdentityAssociations").present:
-            yield refused(f"{addon.path}.ServiceAccountRoleArn", "a service account role and pod identity", allowed="one of the two", fix="keep one of them")
+            yield refused(
+                f"{addon.path}.ServiceAccountRoleArn",
+                "a service account role and pod identity",
+                allowed="one of the two",
+                fix="keep one of them",
+            )
         if role is None:
             continue
         grants = grants_in(app.node(role).get("AssumeRolePolicyDocument"))
-        if grants and not any(principals(grant, "Federated") or not grant.node.get("Principal").known for grant in grants):
-            yield refused(f"{addon.path}.ServiceAccountRoleArn", f"{role.logical_id}, which trusts no OIDC provider", allowed="a role that trusts that of the cluster", fix=f"give {role.logical_id} through PodIdentityAssociations, or trust the OIDC provider")
+        if grants and not any(
+            principals(grant, "Federated") or not grant.node.get("Principal").known for grant in grants
+        ):
+            yield refused(
+                f"{addon.path}.ServiceAccountRoleArn",
+                f"{role.logical_id}, which trusts no OIDC provider",
+                allowed="a role that trusts that of the cluster",
+                fix=f"give {role.logical_id} through PodIdentityAssociations, or trust the OIDC provider",
+            )
 
 
-@rule("HF336", title="Configuration of add-ons is JSON or YAML", each=App, source="EKS user guide, 'Determine fields you can customize for Amazon EKS add-ons'")
+@rule(
+    "HF336",
+    title="Configuration of add-ons is JSON or YAML",
+    each=App,
+    source="EKS user guide, 'Determine fields you can customize for Amazon EKS add-ons'",
+)
 def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
     """
     ConfigurationValues is one text with a JSON or YAML mapping in it.
@@ -146,22 +215,41 @@ def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
             except ValueError:
                 ok = False
             if not ok:
-                yield refused(values.path, "text that is no JSON object", allowed="a JSON or YAML mapping", fix="correct the JSON: check quotes, commas and braces")
+                yield refused(
+                    values.path,
+                    "text that is no JSON object",
+                    allowed="a JSON or YAML mapping",
+                    fix="correct the JSON: check quotes, commas and braces",
+                )
 
 
-@rule("HF337", title="The cluster of the training operator is tagged", each=App, source="SageMaker developer guide, 'Installing the training operator': tag SageMaker:true, otherwise the installation fails")
+@rule(
+    "HF337",
+    title="The cluster of the training operator is tagged",
+    each=App,
+    source="SageMaker developer guide, 'Installing the training operator': tag SageMaker:true",
+)
 def operator_tag(app: App, _: Deployment) -> Iterator[Broken]:
     """
     "Make sure that you've tagged your HyperPod cluster with the key-value pair SageMaker:true. Otherwise, the
     installation will fail."
     """
-    for addon, node in app.each(ADDON):
+    for _addon, node in app.each(ADDON):
         if node.get("AddonName").value != _OPERATOR:
             continue
-        tagged = [cluster for cluster in _both_clusters(app, addon, node)]
+        tagged = list(_both_clusters(app, node))
         tags = [_tags(app, cluster) for cluster in tagged]
-        if tagged and None not in tags and not any(each is not None and each.get("SageMaker") == "true" for each in tags):
-            yield refused(f"{tagged[0].path}.Tags", "no tag SageMaker: true, beside the training operator", allowed="it on the HyperPod cluster", fix=f"add the tag SageMaker: true to {tagged[0].logical_id}")
+        if (
+            tagged
+            and None not in tags
+            and not any(each is not None and each.get("SageMaker") == "true" for each in tags)
+        ):
+            yield refused(
+                f"{tagged[0].path}.Tags",
+                "no tag SageMaker: true, beside the training operator",
+                allowed="it on the HyperPod cluster",
+                fix=f"add the tag SageMaker: true to {tagged[0].logical_id}",
+            )
 
 
 @rule("HF338", title="Access entries are ones that EKS takes", each=App, source=ACCESS)
@@ -174,54 +262,112 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
     for entry, node in app.each(ENTRY):
         kind = node.get("Type").text()
         if isinstance(kind, str) and kind not in _ENTRY_TYPES:
-            yield refused(f"{entry.path}.Type", said(kind), allowed=", ".join(_ENTRY_TYPES), fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}")
+            yield refused(
+                f"{entry.path}.Type",
+                said(kind),
+                allowed=", ".join(_ENTRY_TYPES),
+                fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
+            )
         for group in node.get("KubernetesGroups").items() or ():
-            if isinstance(group.value, str) and re.match(r"^(system|eks|aws|amazon|iam):", group.value) and (kind or "STANDARD") == "STANDARD":
-                yield refused(group.path, said(group.value), allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:", fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own")
+            if (
+                isinstance(group.value, str)
+                and re.match(r"^(system|eks|aws|amazon|iam):", group.value)
+                and (kind or "STANDARD") == "STANDARD"
+            ):
+                yield refused(
+                    group.path,
+                    said(group.value),
+                    allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:",
+                    fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own",
+                )
         if kind in _NODE_TYPES and kind not in ("HYPERPOD_LINUX", "EC2") and node.get("AccessPolicies").items():
-            yield refused(f"{entry.path}.AccessPolicies", f"policies on an entry of type {kind}", allowed="none", fix="remove them, or write Type: STANDARD")
+            yield refused(
+                f"{entry.path}.AccessPolicies",
+                f"policies on an entry of type {kind}",
+                allowed="none",
+                fix="remove them, or write Type: STANDARD",
+            )
         for policy in node.get("AccessPolicies").items() or ():
             yield from _access_policy(policy, known)
 
 
-@rule("HF339", title="The Kubernetes API can be reached", each=App, source="EKS user guide, 'Cluster API server endpoint'")
+@rule(
+    "HF339", title="The Kubernetes API can be reached", each=App, source="EKS user guide, 'Cluster API server endpoint'"
+)
 def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access, and
-    those of private networks never come from the internet.
+    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
+    and those of private networks never come from the internet.
     """
-    for cluster, node in app.each(CLUSTER):
+    for _cluster, node in app.each(CLUSTER):
         vpc = node.get("ResourcesVpcConfig")
-        public, private = vpc.get("EndpointPublicAccess").boolean(default=True), vpc.get("EndpointPrivateAccess").boolean(default=False)
+        public, private = (
+            vpc.get("EndpointPublicAccess").boolean(default=True),
+            vpc.get("EndpointPrivateAccess").boolean(default=False),
+        )
         if public is False and private is False:
-            yield refused(f"{vpc.path}.EndpointPrivateAccess", "neither public nor private access", allowed="at least one", fix="set EndpointPrivateAccess to true")
+            yield refused(
+                f"{vpc.path}.EndpointPrivateAccess",
+                "neither public nor private access",
+                allowed="at least one",
+                fix="set EndpointPrivateAccess to true",
+            )
         for block in vpc.get("PublicAccessCidrs").items() or ():
             network = _network(block.value)
             if network is not None and any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SERVICE_BLOCKS):
-                yield refused(block.path, f"{block.value}, which no address on the internet is of", allowed="public addresses", fix="write the public addresses that people come from, or turn public access off")
+                yield refused(
+                    block.path,
+                    f"{block.value}, which no address on the internet is of",
+                    allowed="public addresses",
+                    fix="write the public addresses that people come from, or turn public access off",
+                )
 
 
-@rule("HF340", title="Service addresses are apart from the VPC's", each=App, source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr")
+@rule(
+    "HF344",
+    title="Service addresses are apart from the VPC's",
+    each=App,
+    source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr",
+)
 def service_block(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Services of Kubernetes have a block of their own, /24 to /12 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, that
-    overlaps no block of the VPC. It cannot be changed later.
+    Services of Kubernetes have a block of their own, /24 to /12 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16,
+    that overlaps no block of the VPC. It cannot be changed later.
     """
-    for cluster, node in app.each(CLUSTER):
+    for _cluster, node in app.each(CLUSTER):
         block = node.get("KubernetesNetworkConfig", "ServiceIpv4Cidr")
         network = _network(block.value)
         if not isinstance(block.value, str):
             continue
-        if network is None or not 12 <= network.prefixlen <= 24 or not any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SERVICE_BLOCKS):
-            yield refused(block.path, said(block.value), allowed="a private block of /12 to /24 whose host bits are zero", fix="write 172.20.0.0/16")
+        if (
+            network is None
+            or not 12 <= network.prefixlen <= 24
+            or not any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SERVICE_BLOCKS)
+        ):
+            yield refused(
+                block.path,
+                said(block.value),
+                allowed="a private block of /12 to /24 whose host bits are zero",
+                fix="write 172.20.0.0/16",
+            )
             continue
         for vpc in _vpcs(app, node):
             for other in _blocks(app, vpc):
                 if network.overlaps(other):
-                    yield refused(block.path, f"{network}, which overlaps {other} of {vpc.logical_id}", allowed="a block that the VPC does not have", fix=f"write {'172.20.0.0/16' if not other.overlaps(ipaddress.IPv4Network('172.20.0.0/16')) else '10.100.0.0/16'}")
+                    yield refused(
+                        block.path,
+                        f"{network}, which overlaps {other} of {vpc.logical_id}",
+                        allowed="a block that the VPC does not have",
+                        fix=f"write {'10.100.0.0/16' if other.overlaps(_USUAL_SERVICES) else _USUAL_SERVICES}",
+                    )
 
 
-@rule("HF341", title="Node groups can be made", each=App, source="EKS user guide, 'Create a managed node group'; 'AL2 AMIs transition'")
+@rule(
+    "HF341",
+    title="Node groups can be made",
+    each=App,
+    source="EKS user guide, 'Create a managed node group'; 'AL2 AMIs transition'",
+)
 def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The desired size is between the least and the most. Amazon Linux 2 ends with Kubernetes 1.32. An AMI type belongs to
@@ -231,18 +377,39 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
     for group, node in app.each("AWS::EKS::Nodegroup"):
         sizes = [node.get("ScalingConfig", name).integer() for name in ("MinSize", "DesiredSize", "MaxSize")]
         if all(isinstance(each, int) for each in sizes) and sizes != sorted(sizes):
-            yield refused(f"{group.path}.ScalingConfig", f"MinSize {sizes[0]}, DesiredSize {sizes[1]}, MaxSize {sizes[2]}", allowed="least, desired and most in this order", fix="correct the sizes")
+            yield refused(
+                f"{group.path}.ScalingConfig",
+                f"MinSize {sizes[0]}, DesiredSize {sizes[1]}, MaxSize {sizes[2]}",
+                allowed="least, desired and most in this order",
+                fix="correct the sizes",
+            )
         kind = node.get("AmiType").text()
         cluster = _cluster_of(app, node)
-        version = node.get("Version").text() or (app.node(cluster).get("Version").text() if cluster is not None else None)
-        if isinstance(kind, str) and kind.startswith("AL2_") and isinstance(version, str) and re.fullmatch(r"1\.\d+", version):
-            if int(version.partition(".")[2]) > last:
-                yield refused(f"{group.path}.AmiType", f"{kind} with Kubernetes {version}", allowed=f"Amazon Linux 2 up to 1.{last}", fix=f"write {kind.replace('AL2_', 'AL2023_').replace('x86_64', 'x86_64_STANDARD').replace('ARM_64', 'ARM_64_STANDARD')}")
+        version = node.get("Version").text() or (
+            app.node(cluster).get("Version").text() if cluster is not None else None
+        )
+        if (
+            isinstance(kind, str)
+            and kind.startswith("AL2_")
+            and isinstance(version, str)
+            and re.fullmatch(r"1\.\d+", version)
+        ) and int(version.partition(".")[2]) > last:
+            yield refused(
+                f"{group.path}.AmiType",
+                f"{kind} with Kubernetes {version}",
+                allowed=f"Amazon Linux 2 up to 1.{last}",
+                fix=f"write AL2023_{kind.removeprefix('AL2_').replace('_GPU', '')}_STANDARD",
+            )
         for each in node.get("InstanceTypes").items() or ():
             if isinstance(each.value, str) and isinstance(kind, str):
                 arm = bool(re.match(r"^[a-z]+\d+g[a-z]*\.", each.value))
                 if arm != ("ARM" in kind) and kind != "CUSTOM":
-                    yield refused(each.path, f"{each.value} with {kind}", allowed="instance types of the AMI's processor", fix="take an AMI type for ARM" if arm else "take an AMI type for x86")
+                    yield refused(
+                        each.path,
+                        f"{each.value} with {kind}",
+                        allowed="instance types of the AMI's processor",
+                        fix="take an AMI type for ARM" if arm else "take an AMI type for x86",
+                    )
 
 
 def _versions(item: EnvironmentFile | App) -> Iterator[tuple[str, str]]:
@@ -274,7 +441,11 @@ def _newest_standard(deployment: Deployment) -> str:
 
 def _as_version(text: str) -> str:
     numbers = re.match(r"v?(\d+\.\d+(?:\.\d+)?)", text)
-    return f"write v{numbers[1]}{'.0' * (2 - numbers[1].count('.'))}-eksbuild.1, or leave it out" if numbers else "leave it out"
+    return (
+        f"write v{numbers[1]}{'.0' * (2 - numbers[1].count('.'))}-eksbuild.1, or leave it out"
+        if numbers
+        else "leave it out"
+    )
 
 
 def _cluster_of(app: App, node: Node) -> Resource | None:
@@ -285,7 +456,7 @@ def _cluster_of(app: App, node: Node) -> Resource | None:
     return found
 
 
-def _both_clusters(app: App, addon: Resource, node: Node) -> Iterator[Resource]:
+def _both_clusters(app: App, node: Node) -> Iterator[Resource]:
     """The HyperPod cluster, and the EKS cluster, that an add-on is for."""
     eks = _cluster_of(app, node)
     for hyperpod, own in app.each("AWS::SageMaker::Cluster"):
@@ -307,16 +478,36 @@ def _access_policy(policy: Node, known: set[str]) -> Iterator[Broken]:
     if text is not None:
         before, _, name = text.rpartition("/")
         if ":iam::" in text:
-            yield refused(arn.path, said(text), allowed="arn:aws:eks::aws:cluster-access-policy/NAME", fix="name an access policy of EKS, such as AmazonEKSClusterAdminPolicy")
+            yield refused(
+                arn.path,
+                said(text),
+                allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
+                fix="name an access policy of EKS, such as AmazonEKSClusterAdminPolicy",
+            )
         elif "cluster-access-policy" not in before and "${" not in text:
-            yield refused(arn.path, said(text), allowed="arn:aws:eks::aws:cluster-access-policy/NAME", fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}")
+            yield refused(
+                arn.path,
+                said(text),
+                allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
+                fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}",
+            )
         elif name not in known and "${" not in name and (meant := closest(name, known)):
             yield refused(arn.path, name, allowed=", ".join(sorted(known)[:6]), fix=f"did you mean {meant}?")
     kind, spaces = policy.get("AccessScope", "Type").text(), policy.get("AccessScope", "Namespaces")
     if kind == "namespace" and not spaces.present:
-        yield refused(f"{policy.path}.AccessScope", "a scope of type namespace without namespaces", allowed="at least one namespace", fix="add Namespaces, or write Type: cluster")
+        yield refused(
+            f"{policy.path}.AccessScope",
+            "a scope of type namespace without namespaces",
+            allowed="at least one namespace",
+            fix="add Namespaces, or write Type: cluster",
+        )
     if kind == "cluster" and spaces.present:
-        yield refused(f"{policy.path}.AccessScope", "namespaces in a scope of type cluster", allowed="none", fix="write Type: namespace, or remove Namespaces")
+        yield refused(
+            f"{policy.path}.AccessScope",
+            "namespaces in a scope of type cluster",
+            allowed="none",
+            fix="write Type: namespace, or remove Namespaces",
+        )
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:
@@ -327,12 +518,17 @@ def _network(value: object) -> ipaddress.IPv4Network | None:
 
 
 def _vpcs(app: App, node: Node) -> list[Resource]:
-    subnets = [entry.resource("AWS::EC2::Subnet") for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ()]
+    subnets = [
+        entry.resource("AWS::EC2::Subnet") for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ()
+    ]
     found = [app.node(each).get("VpcId").resource("AWS::EC2::VPC") for each in subnets if each is not None]
     return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def _blocks(app: App, vpc: Resource) -> list[ipaddress.IPv4Network]:
     texts = [app.node(vpc).get("CidrBlock").value]
-    texts += [app.node(each).get("CidrBlock").value for each in app.values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc).found]
+    texts += [
+        app.node(each).get("CidrBlock").value
+        for each in app.values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc).found
+    ]
     return [found for text in texts if (found := _network(text)) is not None]

@@ -41,9 +41,11 @@ def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         if not any(_lets(each, 443) for each in rules if each is not None):
             yield refused(
-                f"{endpoint.path}.SecurityGroupIds", f"groups that do not let port 443 in: {', '.join(g.logical_id for g in known)}",
-                allowed="HTTPS from nodes, their subnets or the VPC", fix=f"let TCP 443 into {known[0].logical_id}",
-            )  # fmt: skip
+                f"{endpoint.path}.SecurityGroupIds",
+                f"groups that do not let port 443 in: {', '.join(g.logical_id for g in known)}",
+                allowed="HTTPS from nodes, their subnets or the VPC",
+                fix=f"let TCP 443 into {known[0].logical_id}",
+            )
             continue
         yield from _from_nodes(app, endpoint, known, [each for each in rules if each is not None and _lets(each, 443)])
 
@@ -60,16 +62,24 @@ def private_dns(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         if node.get("PrivateDnsEnabled").boolean(default=False) is False:
             yield refused(
-                f"{endpoint.path}.PrivateDnsEnabled", "an interface endpoint without private DNS",
-                allowed="PrivateDnsEnabled: true", fix="set PrivateDnsEnabled to true",
-            )  # fmt: skip
+                f"{endpoint.path}.PrivateDnsEnabled",
+                "an interface endpoint without private DNS",
+                allowed="PrivateDnsEnabled: true",
+                fix="set PrivateDnsEnabled to true",
+            )
 
 
-@rule("HF232", title="Endpoints are for services that exist", each=App, source="AWS PrivateLink guide, 'AWS services that integrate with AWS PrivateLink'", suppressible=True)
+@rule(
+    "HF232",
+    title="Endpoints are for services that exist",
+    each=App,
+    source="AWS PrivateLink guide, 'AWS services that integrate with AWS PrivateLink'",
+    suppressible=True,
+)
 def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The service name is com.amazonaws.REGION.SERVICE. A service that is not in the list, or a name of another form, fails
-    with "The Vpc Endpoint Service does not exist". One that has come since can be accepted.
+    The service name is com.amazonaws.REGION.SERVICE. A service that is not in the list, or a name of another form,
+    fails with "The Vpc Endpoint Service does not exist". One that has come since can be accepted.
     """
     known = set(page_fact("endpoint_services"))
     for _endpoint, node in app.each(ENDPOINT):
@@ -79,11 +89,21 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
         service = service_of(node)
         if service is None:
             if "${" not in name:
-                yield refused(node.get("ServiceName").path, said(name), allowed="com.amazonaws.REGION.SERVICE", fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}")
+                yield refused(
+                    node.get("ServiceName").path,
+                    said(name),
+                    allowed="com.amazonaws.REGION.SERVICE",
+                    fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}",
+                )
         elif service not in known:
             meant = closest(service, known)
             if meant is not None:
-                yield refused(node.get("ServiceName").path, f"the service {service}", allowed="services with an endpoint", fix=f"did you mean {meant}?")
+                yield refused(
+                    node.get("ServiceName").path,
+                    f"the service {service}",
+                    allowed="services with an endpoint",
+                    fix=f"did you mean {meant}?",
+                )
 
 
 @rule("HF233", title="Endpoints are of the kind that their service has", each=App, source=f"{GATEWAY}; {PRIVATELINK}")
@@ -95,17 +115,46 @@ def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
     for endpoint, node in app.each(ENDPOINT):
         service, kind = service_of(node), _kind(node)
         if kind == "Gateway" and service is not None and service not in _GATEWAYS:
-            yield refused(f"{endpoint.path}.VpcEndpointType", f"a gateway endpoint to {service}", allowed="Interface, for all but S3 and DynamoDB", fix="write VpcEndpointType: Interface")
-        for name, wanted in (("SubnetIds", "Interface"), ("SecurityGroupIds", "Interface"), ("RouteTableIds", "Gateway")):
+            yield refused(
+                f"{endpoint.path}.VpcEndpointType",
+                f"a gateway endpoint to {service}",
+                allowed="Interface, for all but S3 and DynamoDB",
+                fix="write VpcEndpointType: Interface",
+            )
+        for name, wanted in (
+            ("SubnetIds", "Interface"),
+            ("SecurityGroupIds", "Interface"),
+            ("RouteTableIds", "Gateway"),
+        ):
             if kind in ("Gateway", "Interface") and kind != wanted and node.get(name).present:
-                yield refused(f"{endpoint.path}.{name}", f"{name} on an endpoint of type {kind}", allowed=f"it on type {wanted}", fix=f"remove {name}, or write VpcEndpointType: {wanted}")
+                yield refused(
+                    f"{endpoint.path}.{name}",
+                    f"{name} on an endpoint of type {kind}",
+                    allowed=f"it on type {wanted}",
+                    fix=f"remove {name}, or write VpcEndpointType: {wanted}",
+                )
         if kind == "Interface" and not node.get("SubnetIds").present:
-            yield refused(f"{endpoint.path}.SubnetIds", "an interface endpoint in no subnet", allowed="at least one subnet", fix="add SubnetIds with the nodes' subnets")
+            yield refused(
+                f"{endpoint.path}.SubnetIds",
+                "an interface endpoint in no subnet",
+                allowed="at least one subnet",
+                fix="add SubnetIds with the nodes' subnets",
+            )
         if kind == "Gateway" and not node.get("RouteTableIds").present and app.complete:
-            yield refused(f"{endpoint.path}.RouteTableIds", "a gateway endpoint in no route table", allowed="the route tables of those who use it", fix="add RouteTableIds with the nodes' route tables")
+            yield refused(
+                f"{endpoint.path}.RouteTableIds",
+                "a gateway endpoint in no route table",
+                allowed="the route tables of those who use it",
+                fix="add RouteTableIds with the nodes' route tables",
+            )
 
 
-@rule("HF234", title="Names resolve inside the VPC", each=App, source=f"{DNS}; EKS user guide, 'Amazon EKS networking requirements'; FSx for Lustre user guide")
+@rule(
+    "HF234",
+    title="Names resolve inside the VPC",
+    each=App,
+    source=f"{DNS}; EKS user guide, 'Amazon EKS networking requirements'; FSx for Lustre user guide",
+)
 def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
     """
     EKS needs DNS support and DNS hostnames of the VPC, and so do private DNS names of interface endpoints and the DNS
@@ -116,49 +165,88 @@ def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
         if not reasons:
             continue
         if node.get("EnableDnsSupport").boolean(default=True) is False:
-            yield refused(f"{vpc.path}.EnableDnsSupport", f"no DNS support, which {reasons[0]} needs", allowed="true", fix="set EnableDnsSupport to true")
+            yield refused(
+                f"{vpc.path}.EnableDnsSupport",
+                f"no DNS support, which {reasons[0]} needs",
+                allowed="true",
+                fix="set EnableDnsSupport to true",
+            )
         hostnames = [reason for reason in reasons if "file system" not in reason]
         if hostnames and node.get("EnableDnsHostnames").boolean(default=False) is False:
-            yield refused(f"{vpc.path}.EnableDnsHostnames", f"no DNS hostnames, which {hostnames[0]} needs", allowed="true", fix="set EnableDnsHostnames to true")
+            yield refused(
+                f"{vpc.path}.EnableDnsHostnames",
+                f"no DNS hostnames, which {hostnames[0]} needs",
+                allowed="true",
+                fix="set EnableDnsHostnames to true",
+            )
 
 
 @rule("HF235", title="NAT gateways stand where there is a way out", each=App, source=ROUTES)
 def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A public NAT gateway is in a subnet whose route table leads to an internet gateway, and has an elastic IP address. In
-    the private subnet that it is for, it leads back to itself.
+    A public NAT gateway is in a subnet whose route table leads to an internet gateway, and has an elastic IP address.
+    In the private subnet that it is for, it leads back to itself.
     """
     for nat, node in app.each("AWS::EC2::NatGateway"):
         private = node.get("ConnectivityType").value == "private"
         subnet = node.get("SubnetId").resource(SUBNET)
         if not private and not node.get("AllocationId").present and not node.get("AvailabilityMode").present:
-            yield refused(f"{nat.path}.AllocationId", "a public NAT gateway without an address", allowed="AllocationId of an elastic IP", fix="add AllocationId, or ConnectivityType: private")
+            yield refused(
+                f"{nat.path}.AllocationId",
+                "a public NAT gateway without an address",
+                allowed="AllocationId of an elastic IP",
+                fix="add AllocationId, or ConnectivityType: private",
+            )
         if subnet is None or private:
             continue
         routes = routes_of(app, subnet)
-        if routes is not None and not any(_is_default(app.node(each)) and app.node(each).get("GatewayId").present for each in routes):
+        if routes is not None and not any(
+            _is_default(app.node(each)) and app.node(each).get("GatewayId").present for each in routes
+        ):
             own = any(app.node(each).get("NatGatewayId").resource("AWS::EC2::NatGateway") is nat for each in routes)
             what = "whose way out is the NAT gateway itself" if own else "without a route to an internet gateway"
-            yield refused(f"{nat.path}.SubnetId", f"{subnet.logical_id}, {what}", allowed="a public subnet", fix="put it into a subnet with a route to the internet gateway")
+            yield refused(
+                f"{nat.path}.SubnetId",
+                f"{subnet.logical_id}, {what}",
+                allowed="a public subnet",
+                fix="put it into a subnet with a route to the internet gateway",
+            )
 
 
 @rule("HF236", title="Routes lead somewhere, once each", each=App, source=ROUTES)
 def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A route has one target, of the VPC of its table; a destination stands once in a table. A gateway of another VPC, or a
-    target property for another kind of gateway, is refused.
+    A route has one target, of the VPC of its table; a destination stands once in a table. A gateway of another VPC, or
+    a target property for another kind of gateway, is refused.
     """
     seen: dict[tuple[Resource, str], Resource] = {}
     for route, node in app.each(ROUTE):
         table = node.get("RouteTableId").resource(TABLE)
-        block = next((node.get(name).value for name in ("DestinationCidrBlock", "DestinationIpv6CidrBlock") if node.get(name).present), None)
+        block = next(
+            (
+                node.get(name).value
+                for name in ("DestinationCidrBlock", "DestinationIpv6CidrBlock")
+                if node.get(name).present
+            ),
+            None,
+        )
         if table is not None and isinstance(block, str) and not route.conditional:
             if (table, block) in seen:
-                yield refused(f"{route.path}.DestinationCidrBlock", f"{block} again, after {seen[table, block].logical_id}", allowed="each destination once in a route table", fix="remove one of the two routes")
+                yield refused(
+                    f"{route.path}.DestinationCidrBlock",
+                    f"{block} again, after {seen[table, block].logical_id}",
+                    allowed="each destination once in a route table",
+                    fix="remove one of the two routes",
+                )
             seen.setdefault((table, block), route)
         targets = [name for name in _TARGETS if node.get(name).present]
         if not targets:
-            yield refused(route.path, "a route without a target", allowed="one target, such as NatGatewayId", fix="add GatewayId for an internet gateway, or NatGatewayId")
+            yield refused(
+                route.path,
+                "a route without a target",
+                allowed="one target, such as NatGatewayId",
+                fix="add GatewayId for an internet gateway, or NatGatewayId",
+            )
         elif len(targets) > 1:
             yield refused(route.path, " and ".join(targets), allowed="one target", fix="keep one of them")
         for name in targets:
@@ -166,11 +254,21 @@ def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
             wanted = _TARGETS[name]
             if held is not None and held.type.startswith("AWS::") and held.type not in wanted:
                 better = next((each for each, kinds in _TARGETS.items() if held.type in kinds), None)
-                yield refused(f"{route.path}.{name}", f"{held.logical_id}, of type {held.type}", allowed=f"{' or '.join(wanted)}", fix=f"write {better}" if better else "name a gateway")
+                yield refused(
+                    f"{route.path}.{name}",
+                    f"{held.logical_id}, of type {held.type}",
+                    allowed=f"{' or '.join(wanted)}",
+                    fix=f"write {better}" if better else "name a gateway",
+                )
         yield from _other_vpc(app, route, node, table)
 
 
-@rule("HF237", title="Private subnets have routes of their own", each=App, source=f"{ROUTES}: subnet route table associations")
+@rule(
+    "HF237",
+    title="Private subnets have routes of their own",
+    each=App,
+    source=f"{ROUTES}: subnet route table associations",
+)
 def subnets_have_tables(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A subnet without an association uses the VPC's main route table, which leads nowhere but inside. A subnet has one
@@ -181,20 +279,35 @@ def subnets_have_tables(app: App, _: Deployment) -> Iterator[Broken]:
         subnet = node.get("SubnetId").resource(SUBNET)
         table = node.get("RouteTableId").resource(TABLE)
         if subnet is not None and subnet in seen and not association.conditional:
-            yield refused(f"{association.path}.SubnetId", f"{subnet.logical_id} again, after {seen[subnet].logical_id}", allowed="one route table for a subnet", fix="remove one of the two associations")
+            yield refused(
+                f"{association.path}.SubnetId",
+                f"{subnet.logical_id} again, after {seen[subnet].logical_id}",
+                allowed="one route table for a subnet",
+                fix="remove one of the two associations",
+            )
         if subnet is not None and not association.conditional:
             seen.setdefault(subnet, association)
         if subnet is not None and table is not None:
             one, other = _vpc_of(app, subnet), _vpc_of(app, table)
             if one is not None and other is not None and one is not other:
-                yield refused(association.path, f"a subnet of {one.logical_id} and a route table of {other.logical_id}", allowed="both of one VPC", fix="name a route table of the subnet's VPC")
+                yield refused(
+                    association.path,
+                    f"a subnet of {one.logical_id} and a route table of {other.logical_id}",
+                    allowed="both of one VPC",
+                    fix="name a route table of the subnet's VPC",
+                )
     associations = app.values.graph.of_type(ASSOCIATION)
     if not app.complete or any(app.node(each).get("SubnetId").resource(SUBNET) is None for each in associations):
         return
     for subnet in node_subnets(app):
         has_routes = any(_vpc_of(app, table) is _vpc_of(app, subnet) for table, _node in app.each(TABLE))
         if subnet not in seen and has_routes:
-            yield refused(f"{subnet.path}.VpcId", f"{subnet.logical_id}, a subnet of nodes without a route table", allowed="an association with one that leads to S3 and out", fix=f"add an AWS::EC2::SubnetRouteTableAssociation for {subnet.logical_id}")
+            yield refused(
+                f"{subnet.path}.VpcId",
+                f"{subnet.logical_id}, a subnet of nodes without a route table",
+                allowed="an association with one that leads to S3 and out",
+                fix=f"add an AWS::EC2::SubnetRouteTableAssociation for {subnet.logical_id}",
+            )
 
 
 @rule("HF238", title="Access control lists let nodes work", each=App, source=ACLS)
@@ -216,12 +329,26 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
                 continue
             way = "out" if egress else "in"
             place = f"{acl.path}.VpcId" if not rules else f"{rules[0].resource.path}"
-            missing = [label for label, low, high, protocol, wanted in _WANTED[egress] if (about_nodes or wanted) and not _passes(rules, low, high, protocol)]
+            missing = [
+                label
+                for label, low, high, protocol, wanted in _WANTED[egress]
+                if (about_nodes or wanted) and not _passes(rules, low, high, protocol)
+            ]
             if missing:
-                yield refused(place, f"a list, {acl.logical_id}, that lets {' and '.join(missing)} {way} nowhere", allowed="HTTPS out, answers back in, and Lustre and NFS between nodes and file systems", fix=f"add an entry to {acl.logical_id} that allows {missing[0]} {way}")
+                yield refused(
+                    place,
+                    f"a list, {acl.logical_id}, that lets {' and '.join(missing)} {way} nowhere",
+                    allowed="HTTPS out, answers back in, and Lustre and NFS between nodes and file systems",
+                    fix=f"add an entry to {acl.logical_id} that allows {missing[0]} {way}",
+                )
 
 
-@rule("HF239", title="What is put together is of one VPC", each=App, source="VPC user guide, 'Security groups'; API reference of each service: subnets and groups of one VPC")
+@rule(
+    "HF239",
+    title="What is put together is of one VPC",
+    each=App,
+    source="VPC user guide, 'Security groups'; API reference of each service: subnets and groups of one VPC",
+)
 def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Subnets and security groups of a cluster, a file system, a database or an endpoint belong to one VPC.
@@ -229,8 +356,14 @@ def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
     for resource in app.all():
         node = app.node(resource)
         for holder in _holders(resource.type, node):
-            subnets = [entry.resource(SUBNET) for name in ("Subnets", "SubnetIds") for entry in holder.get(name).items() or ()]
-            groups = [entry.resource(GROUP) for name in ("SecurityGroupIds", "VPCSecurityGroups") for entry in holder.get(name).items() or ()]
+            subnets = [
+                entry.resource(SUBNET) for name in ("Subnets", "SubnetIds") for entry in holder.get(name).items() or ()
+            ]
+            groups = [
+                entry.resource(GROUP)
+                for name in ("SecurityGroupIds", "VPCSecurityGroups")
+                for entry in holder.get(name).items() or ()
+            ]
             vpcs: dict[Resource, Resource] = {}
             for each in (*subnets, *groups):
                 vpc = _vpc_of(app, each) if each is not None else None
@@ -241,13 +374,19 @@ def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
                 vpcs.setdefault(own, resource)
             if len(vpcs) > 1:
                 names = ", ".join(f"{each.logical_id} of {vpc.logical_id}" for vpc, each in vpcs.items())
-                yield refused(holder.path, names, allowed="all of one VPC", fix="name subnets and security groups of one VPC")
+                yield refused(
+                    holder.path, names, allowed="all of one VPC", fix="name subnets and security groups of one VPC"
+                )
 
 
 _TARGETS = {
     "GatewayId": ("AWS::EC2::InternetGateway", "AWS::EC2::VPNGateway", "AWS::EC2::VPCGatewayAttachment"),
     "NatGatewayId": ("AWS::EC2::NatGateway",),
-    "TransitGatewayId": ("AWS::EC2::TransitGateway", "AWS::EC2::TransitGatewayAttachment", "AWS::EC2::TransitGatewayVpcAttachment"),
+    "TransitGatewayId": (
+        "AWS::EC2::TransitGateway",
+        "AWS::EC2::TransitGatewayAttachment",
+        "AWS::EC2::TransitGatewayVpcAttachment",
+    ),
     "VpcPeeringConnectionId": ("AWS::EC2::VPCPeeringConnection",),
     "InstanceId": ("AWS::EC2::Instance",),
     "NetworkInterfaceId": ("AWS::EC2::NetworkInterface",),
@@ -256,7 +395,7 @@ _TARGETS = {
     "CarrierGatewayId": ("AWS::EC2::CarrierGateway",),
     "LocalGatewayId": ("AWS::EC2::LocalGateway",),
     "CoreNetworkArn": ("AWS::NetworkManager::CoreNetwork",),
-}  # fmt: skip
+}
 _WANTED = {
     False: (("answers to nodes (TCP 1024-65535)", 32768, 60999, "6", True), ("Lustre (TCP 988)", 988, 988, "6", False)),
     True: (("HTTPS (TCP 443)", 443, 443, "6", True), ("answers (TCP 1024-65535)", 32768, 60999, "6", False)),
@@ -266,7 +405,9 @@ _WANTED = {
 class _Entry:
     """An entry of an access control list."""
 
-    def __init__(self, *, resource: Resource, number: int, allow: bool, protocol: str, low: int, high: int, block: str) -> None:
+    def __init__(
+        self, *, resource: Resource, number: int, allow: bool, protocol: str, low: int, high: int, block: str
+    ) -> None:
         self.resource, self.number, self.allow, self.protocol = resource, number, allow, protocol
         self.low, self.high, self.block = low, high, block
 
@@ -352,7 +493,12 @@ def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: lis
     """Whether what is let in is what nodes come from."""
     nodes, subnets = node_groups(app), node_subnets(app)
     blocks = [_network(app.node(each).get("CidrBlock").value) for each in subnets]
-    if not nodes or not subnets or None in blocks or _vpc_of(app, subnets[0]) is not app.node(endpoint).get("VpcId").resource(VPC):
+    if (
+        not nodes
+        or not subnets
+        or None in blocks
+        or _vpc_of(app, subnets[0]) is not app.node(endpoint).get("VpcId").resource(VPC)
+    ):
         return
     shared = set(nodes) & set(groups)
     for entry in rules:
@@ -360,16 +506,20 @@ def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: lis
         block = _network(entry.get("CidrIp").value) if entry.get("CidrIp").present else None
         if source.present and (source.resource(GROUP) is None or source.resource(GROUP) in nodes):
             return
-        if entry.get("CidrIp").present and (block is None or all(each is not None and each.subnet_of(block) for each in blocks)):
+        if entry.get("CidrIp").present and (
+            block is None or all(each is not None and each.subnet_of(block) for each in blocks)
+        ):
             return
         if any(entry.get(name).present for name in ("SourcePrefixListId", "CidrIpv6")):
             return
     if shared and any(entry.get("SourceSecurityGroupId").resource(GROUP) in shared for entry in rules):
         return
     yield refused(
-        f"{endpoint.path}.SecurityGroupIds", f"groups that let port 443 in, but not from the nodes ({', '.join(each.logical_id for each in nodes)})",
-        allowed="HTTPS from the nodes' group or subnets", fix=f"let TCP 443 from {nodes[0].logical_id} into {groups[0].logical_id}",
-    )  # fmt: skip
+        f"{endpoint.path}.SecurityGroupIds",
+        f"groups that let port 443 in, but not from the nodes ({', '.join(each.logical_id for each in nodes)})",
+        allowed="HTTPS from the nodes' group or subnets",
+        fix=f"let TCP 443 from {nodes[0].logical_id} into {groups[0].logical_id}",
+    )
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:
@@ -381,7 +531,11 @@ def _network(value: object) -> ipaddress.IPv4Network | None:
 
 def _needs_names(app: App, vpc: Resource) -> Iterator[str]:
     for endpoint, node in app.each(ENDPOINT):
-        if node.get("VpcId").resource(VPC) is vpc and _kind(node) == "Interface" and node.get("PrivateDnsEnabled").boolean(default=False) is True:
+        if (
+            node.get("VpcId").resource(VPC) is vpc
+            and _kind(node) == "Interface"
+            and node.get("PrivateDnsEnabled").boolean(default=False) is True
+        ):
             yield f"private DNS of {endpoint.logical_id}"
     for kind, path, what in (
         ("AWS::EKS::Cluster", ("ResourcesVpcConfig", "SubnetIds"), "EKS"),
@@ -415,7 +569,12 @@ def _other_vpc(app: App, route: Resource, node: Node, table: Resource | None) ->
         for each in app.values.linked(["AWS::EC2::VPCGatewayAttachment"], ["InternetGatewayId"], gateway).found:
             there = app.node(each).get("VpcId").resource(VPC)
     if own is not None and there is not None and own is not there:
-        yield refused(f"{route.path}.{'NatGatewayId' if nat else 'GatewayId'}", f"a gateway of {there.logical_id} in a route of {own.logical_id}", allowed="a gateway of the route table's VPC", fix=f"name a gateway of {own.logical_id}")
+        yield refused(
+            f"{route.path}.{'NatGatewayId' if nat else 'GatewayId'}",
+            f"a gateway of {there.logical_id} in a route of {own.logical_id}",
+            allowed="a gateway of the route table's VPC",
+            fix=f"name a gateway of {own.logical_id}",
+        )
 
 
 def _vpc_of(app: App, resource: Resource) -> Resource | None:
@@ -448,8 +607,17 @@ def _acl_rules(app: App, entries: tuple[Resource, ...], *, egress: bool) -> list
         if not known or (node.get("PortRange").present and not (isinstance(low, int) and isinstance(high, int))):
             return None
         anything = protocol == -1 or not node.get("PortRange").present
-        found.append(_Entry(resource=resource, number=number, allow=action.lower() == "allow", protocol=str(protocol),
-                            low=0 if anything else low, high=65535 if anything else high, block=str(block)))  # fmt: skip
+        found.append(
+            _Entry(
+                resource=resource,
+                number=number,
+                allow=action.lower() == "allow",
+                protocol=str(protocol),
+                low=0 if anything else low,
+                high=65535 if anything else high,
+                block=str(block),
+            )
+        )
     return sorted(found, key=lambda each: each.number)
 
 

@@ -14,11 +14,20 @@ CLUSTER = "AWS::SageMaker::Cluster"
 _DELIVERIES = ("Custom::CDKBucketDeployment",)
 _USES_ROLE = {"AWS::EKS::Cluster": "RoleArn", "AWS::EKS::Nodegroup": "NodeRole"}
 _WITH_PODS = {
-    "coredns", "cert-manager", "amazon-cloudwatch-observability", "aws-fsx-csi-driver", "aws-ebs-csi-driver", "metrics-server",
-    "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability",
-    "amazon-sagemaker-hyperpod-taskgovernance", "amazon-sagemaker-hyperpod-inference", "aws-efs-csi-driver",
-    "aws-mountpoint-s3-csi-driver", "adot",
-}  # fmt: skip
+    "coredns",
+    "cert-manager",
+    "amazon-cloudwatch-observability",
+    "aws-fsx-csi-driver",
+    "aws-ebs-csi-driver",
+    "metrics-server",
+    "amazon-sagemaker-hyperpod-training-operator",
+    "amazon-sagemaker-hyperpod-observability",
+    "amazon-sagemaker-hyperpod-taskgovernance",
+    "amazon-sagemaker-hyperpod-inference",
+    "aws-efs-csi-driver",
+    "aws-mountpoint-s3-csi-driver",
+    "adot",
+}
 """Add-ons with a Deployment, whose pods need a node before the add-on is active."""
 
 
@@ -30,8 +39,8 @@ _WITH_PODS = {
 )
 def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A role is there as soon as it is made; a policy that is a resource of its own comes later. HyperPod takes the role at
-    once, and fails with "Unable to retrieve subnets" when the policy is not attached yet. The cluster depends on the
+    A role is there as soon as it is made; a policy that is a resource of its own comes later. HyperPod takes the role
+    at once, and fails with "Unable to retrieve subnets" when the policy is not attached yet. The cluster depends on the
     policies, then.
     """
     for cluster, role in dict.fromkeys((cluster, role) for cluster, _group, role in roles_of_groups(app)):
@@ -58,7 +67,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
     Nodes reach S3 through routes and endpoints of their subnets as soon as they are made. A cluster names its subnets
     only, so it has to depend on the routes and on the gateway endpoint.
     """
-    for cluster, properties in app.each(CLUSTER):
+    for cluster, _properties in app.each(CLUSTER):
         for subnet in _subnets(app, cluster):
             for association in app.values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet).found:
                 if association.template is not cluster.template:
@@ -95,9 +104,7 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
             for reference in references_in(group.get("LifeCycleConfig", "SourceS3Uri").value)
             if reference.resource.type == "AWS::S3::Bucket"
         }
-        names = {
-            app.node(bucket).get("BucketName").value: bucket for bucket, _node in app.each("AWS::S3::Bucket")
-        }
+        names = {app.node(bucket).get("BucketName").value: bucket for bucket, _node in app.each("AWS::S3::Bucket")}
         for group in properties.get("InstanceGroups").items() or ():
             uri = group.get("LifeCycleConfig", "SourceS3Uri").value
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
@@ -127,12 +134,13 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
         ]
         if own and not any(_before(app, each, route) for each in own):
             yield _late(route, own[0], f"the attachment of {gateway.logical_id}")
-        if not own and app.complete and not any(each.template is not route.template for each in attachments):
-            if not attachments and gateway.template is route.template:
-                yield refused(
-                    f"{route.path}.GatewayId", f"{gateway.logical_id}, which is attached to no VPC", allowed="an attached gateway",
-                    fix="add an AWS::EC2::VPCGatewayAttachment",
-                )  # fmt: skip
+        if not own and app.complete and not attachments and gateway.template is route.template:
+            yield refused(
+                f"{route.path}.GatewayId",
+                f"{gateway.logical_id}, which is attached to no VPC",
+                allowed="an attached gateway",
+                fix="add an AWS::EC2::VPCGatewayAttachment",
+            )
 
 
 @rule(
@@ -143,8 +151,8 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    FSx refuses a Lustre file system whose groups "do not permit Lustre LNET network traffic on port 988". Rules that are
-    resources of their own come after the group, and the file system names the group only.
+    FSx refuses a Lustre file system whose groups "do not permit Lustre LNET network traffic on port 988". Rules that
+    are resources of their own come after the group, and the file system names the group only.
     """
     for file_system, node in app.each("AWS::FSx::FileSystem"):
         if node.get("FileSystemType").value not in ("LUSTRE", None):
@@ -172,8 +180,8 @@ def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    An add-on with pods of its own is active when they run, and CloudFormation waits for that. Without a node they do not
-    run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
+    An add-on with pods of its own is active when they run, and CloudFormation waits for that. Without a node they do
+    not run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
     """
     for addon, node in app.each("AWS::EKS::Addon"):
         if node.get("AddonName").value not in _WITH_PODS:
@@ -183,9 +191,9 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
             for each, _node in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
             if each.template is addon.template and not each.conditional
         ]
-        if nodes and not any(_before(app, each, addon) for each in nodes):
-            if not any(_before(app, addon, each) for each in nodes):
-                yield _late(addon, nodes[0], "what brings nodes")
+        ordered = any(_before(app, each, addon) or _before(app, addon, each) for each in nodes)
+        if nodes and not ordered:
+            yield _late(addon, nodes[0], "what brings nodes")
 
 
 @rule(
@@ -201,10 +209,19 @@ def notifications_after_permissions(app: App, _: Deployment) -> Iterator[Broken]
     """
     for bucket, node in app.each("AWS::S3::Bucket"):
         notified = {each.resource for each in references_in(node.get("NotificationConfiguration").value)}
-        for resource, properties in app.each("AWS::Lambda::Permission", "AWS::SQS::QueuePolicy", "AWS::SNS::TopicPolicy"):
-            about = {each.resource for each in references_in([
-                properties.get("FunctionName").value, properties.get("Queues").value, properties.get("Topics").value,
-            ])}  # fmt: skip
+        for resource, properties in app.each(
+            "AWS::Lambda::Permission", "AWS::SQS::QueuePolicy", "AWS::SNS::TopicPolicy"
+        ):
+            about = {
+                each.resource
+                for each in references_in(
+                    [
+                        properties.get("FunctionName").value,
+                        properties.get("Queues").value,
+                        properties.get("Topics").value,
+                    ]
+                )
+            }
             if about & notified and not _before(app, resource, bucket) and bucket not in app.order.before(resource):
                 yield _late(bucket, resource, "the permission to call what it notifies")
 
@@ -272,5 +289,3 @@ def _lets_988(node: object) -> bool:
         return str(protocol) in ("tcp", "6") and int(low) <= 988 <= int(high)
     except (TypeError, ValueError):
         return False
-
-

@@ -37,7 +37,7 @@ _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::Lambda::Function", "Role"): "lambda.amazonaws.com",
     ("AWS::EC2::FlowLog", "DeliverLogsPermissionArn"): "vpc-flow-logs.amazonaws.com",
     ("AWS::Grafana::Workspace", "RoleArn"): "grafana.amazonaws.com",
-    ("AWS::SageMaker::Cluster", "ClusterRole"): "sagemaker.amazonaws.com",
+    ("AWS::SageMaker::Cluster", "ClusterRole"): "hyperpod.sagemaker.amazonaws.com",
     ("AWS::RDS::DBInstance", "MonitoringRoleArn"): "monitoring.rds.amazonaws.com",
     ("AWS::StepFunctions::StateMachine", "RoleArn"): "states.amazonaws.com",
     ("AWS::CodeBuild::Project", "ServiceRole"): "codebuild.amazonaws.com",
@@ -78,13 +78,19 @@ def trust_policies(app: App, _: Deployment) -> Iterator[Broken]:
     A trust policy has a principal and an action of STS: sts:AssumeRole, for a service; sts:TagSession beside it for pod
     identity. Service principals are written service.amazonaws.com.
     """
-    for role, properties in app.each(ROLE):
+    for _role, properties in app.each(ROLE):
         trust = properties.get("AssumeRolePolicyDocument")
         for grant in grants_in(trust):
-            yield from _trust(grant, role)
+            yield from _trust(grant)
 
 
-@rule("HF532", severity="warning", title="Actions of policies exist", each=App, source="Service authorization reference, as cfn-lint carries it")
+@rule(
+    "HF532",
+    severity="warning",
+    title="Actions of policies exist",
+    each=App,
+    source="Service authorization reference, as cfn-lint carries it",
+)
 def actions_exist(app: App, _: Deployment) -> Iterator[Broken]:
     """
     IAM takes a misspelt action and allows nothing with it. Actions are service:Action; wildcards have to match one. An
@@ -95,32 +101,47 @@ def actions_exist(app: App, _: Deployment) -> Iterator[Broken]:
             yield from _action(grant, action)
 
 
-@rule("HF533", title="Policies name resources that their actions are about", each=App, source="S3 user guide, 'Policies and permissions: resources'")
+@rule(
+    "HF533",
+    title="Policies name resources that their actions are about",
+    each=App,
+    source="S3 user guide, 'Policies and permissions: resources'",
+)
 def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
     """
     s3:GetObject is about objects, arn:aws:s3:::bucket/*, and s3:ListBucket about the bucket, arn:aws:s3:::bucket. A
     statement whose only resources are of the other kind allows nothing.
     """
     for grant in _all_grants(app):
-        if grant.all_but or not grant.resources or grant.node.get("Principal").present and False:
+        if grant.all_but or not grant.resources or (grant.node.get("Principal").present and False):
             continue
         objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
         buckets = [each for each in grant.actions if each in ("s3:listbucket", "s3:getbucketlocation")]
-        arns = [_bucket_part(app, entry) for entry in _entries(grant.node.get("Resource"))]
+        arns = [_bucket_part(entry) for entry in _entries(grant.node.get("Resource"))]
         if None in arns:
             continue
         if objects and not any(arn == "*" or "/" in str(arn) or str(arn).endswith("*") for arn in arns):
             yield refused(
-                f"{grant.path}.Resource", f"{objects[0]} on a bucket as a whole", allowed="objects: the bucket's ARN and /*",
+                f"{grant.path}.Resource",
+                f"{objects[0]} on a bucket as a whole",
+                allowed="objects: the bucket's ARN and /*",
                 fix="add a resource that ends with /*",
-            )  # fmt: skip
+            )
         if buckets and all("/" in str(arn) for arn in arns):
             yield refused(
-                f"{grant.path}.Resource", f"{buckets[0]} on objects", allowed="the bucket's ARN", fix="add the bucket's ARN without /*"
+                f"{grant.path}.Resource",
+                f"{buckets[0]} on objects",
+                allowed="the bucket's ARN",
+                fix="add the bucket's ARN without /*",
             )
 
 
-@rule("HF534", title="Nothing denies what nodes need", each=App, source=f"{HYPERPOD_IAM}; {IAM}, 'Policy evaluation logic'")
+@rule(
+    "HF534",
+    title="Nothing denies what nodes need",
+    each=App,
+    source=f"{HYPERPOD_IAM}; {IAM}, 'Policy evaluation logic'",
+)
 def denied(app: App, _: Deployment) -> Iterator[Broken]:
     """
     An explicit Deny wins over every Allow, that of the managed policy included. On the execution role one for what
@@ -134,12 +155,19 @@ def denied(app: App, _: Deployment) -> Iterator[Broken]:
             hit = [action for action in needed if grant.names(action) and _about(grant, action)]
             if hit:
                 yield refused(
-                    grant.path, f"a Deny of {', '.join(hit[:5])}", allowed=f"what nodes need, for {role.logical_id}",
+                    grant.path,
+                    f"a Deny of {', '.join(hit[:5])}",
+                    allowed=f"what nodes need, for {role.logical_id}",
                     fix="narrow the Deny to what nodes do not need, by its actions, resources or a condition",
-                )  # fmt: skip
+                )
 
 
-@rule("HF535", title="A permissions boundary leaves what nodes need", each=App, source=f"{IAM}, 'Permissions boundaries for IAM entities'")
+@rule(
+    "HF535",
+    title="A permissions boundary leaves what nodes need",
+    each=App,
+    source=f"{IAM}, 'Permissions boundaries for IAM entities'",
+)
 def boundary(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A role may do what its policies and its boundary both allow. A boundary that leaves out network interfaces, logs or
@@ -166,9 +194,11 @@ def boundary(app: App, _: Deployment) -> Iterator[Broken]:
             missing = [] if known is None else [action for action in needed if action not in known.allows]
         if missing:
             yield refused(
-                node.path, f"a boundary that does not allow {', '.join(missing[:6])}",
-                allowed="one that allows what nodes need", fix=f"allow them in the boundary of {role.logical_id}",
-            )  # fmt: skip
+                node.path,
+                f"a boundary that does not allow {', '.join(missing[:6])}",
+                allowed="one that allows what nodes need",
+                fix=f"allow them in the boundary of {role.logical_id}",
+            )
 
 
 @rule("HF536", title="Nodes on EKS may do what EKS's nodes do", each=App, source=HYPERPOD_IAM)
@@ -189,9 +219,11 @@ def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
         ]
         if missing:
             yield refused(
-                f"{role.path}.Policies", f"a role without {', '.join(missing[:8])}{' and more' * (len(missing) > 8)}",
-                allowed="them for nodes on EKS", fix="allow them, as the page's policy for Amazon EKS does",
-            )  # fmt: skip
+                f"{role.path}.Policies",
+                f"a role without {', '.join(missing[:8])}{' and more' * (len(missing) > 8)}",
+                allowed="them for nodes on EKS",
+                fix="allow them, as the page's policy for Amazon EKS does",
+            )
 
 
 @rule("HF537", title="AWS managed policies are named as they are", each=App, source="AWS managed policy reference")
@@ -209,16 +241,22 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
                 meant = closest(short, known)
                 if meant is not None and distance(meant, short) <= MISSPELT:
                     yield refused(
-                        path, f"policy/{name}", allowed="AWS managed policies that exist",
+                        path,
+                        f"policy/{name}",
+                        allowed="AWS managed policies that exist",
                         fix=f"did you mean {known[meant].name}?",
-                    )  # fmt: skip
+                    )
             elif policy.service_linked:
                 yield refused(
-                    path, f"{short}, the policy of a service-linked role", allowed="policies that can be attached",
+                    path,
+                    f"{short}, the policy of a service-linked role",
+                    allowed="policies that can be attached",
                     fix=f"attach {MANAGED_POLICY}" if "SageMaker" in short else "attach one for roles of your own",
-                )  # fmt: skip
+                )
             elif policy.name != name:
-                yield refused(path, f"policy/{name}", allowed=f"policy/{policy.name}", fix=f"write policy/{policy.name}")
+                yield refused(
+                    path, f"policy/{name}", allowed=f"policy/{policy.name}", fix=f"write policy/{policy.name}"
+                )
 
 
 @rule("HF538", title="Who makes clusters may pass their roles", each=App, source=HYPERPOD_IAM)
@@ -229,14 +267,26 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for role, _properties in app.each(ROLE):
         grants = [each for each in grants_of(app, role) if each.effect == "Allow"]
-        makes = next((each for each in grants if any(a in ("sagemaker:createcluster", "sagemaker:updatecluster") for a in each.actions)), None)
+        makes = next(
+            (
+                each
+                for each in grants
+                if any(a in ("sagemaker:createcluster", "sagemaker:updatecluster") for a in each.actions)
+            ),
+            None,
+        )
         if makes is None or not reads_all(app, role):
             continue
         if (managed_names(app, role) or [("", "?")])[0][1] not in ("?",) and managed_names(app, role):
             continue
         passing = [each for each in grants if each.names("iam:PassRole")]
         if not passing:
-            yield refused(makes.path, "sagemaker:CreateCluster without iam:PassRole", allowed="both", fix="allow iam:PassRole on the execution role")
+            yield refused(
+                makes.path,
+                "sagemaker:CreateCluster without iam:PassRole",
+                allowed="both",
+                fix="allow iam:PassRole on the execution role",
+            )
     for grant in _all_grants(app):
         if grant.effect == "Allow" and any(action == "iam:passrole" for action in grant.actions):
             for operator, keys in grant.conditions.items():
@@ -244,7 +294,12 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
                 texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
                 for text in texts:
                     if isinstance(text, str) and "." not in text.replace("*", "."):
-                        yield refused(f"{grant.path}.Condition.{operator}", said(text), allowed="a service principal such as sagemaker.amazonaws.com", fix=f"write {text}.amazonaws.com")
+                        yield refused(
+                            f"{grant.path}.Condition.{operator}",
+                            said(text),
+                            allowed="a service principal such as sagemaker.amazonaws.com",
+                            fix=f"write {text}.amazonaws.com",
+                        )
 
 
 @rule("HF539", title="The execution role has the policy of nodes, not that of people", each=App, source=HYPERPOD_IAM)
@@ -258,7 +313,12 @@ def full_access(app: App, _: Deployment) -> Iterator[Broken]:
         names = {name for _, name in named}
         wrong = next((path for path, name in named if name == "AmazonSageMakerFullAccess"), None)
         if wrong is not None and MANAGED_POLICY not in names:
-            yield refused(wrong, "AmazonSageMakerFullAccess on nodes", allowed=f"{MANAGED_POLICY}", fix=f"attach {MANAGED_POLICY} in its place")
+            yield refused(
+                wrong,
+                "AmazonSageMakerFullAccess on nodes",
+                allowed=f"{MANAGED_POLICY}",
+                fix=f"attach {MANAGED_POLICY} in its place",
+            )
 
 
 def given_by_managed(app: App, role: Resource) -> frozenset[str] | None:
@@ -279,14 +339,22 @@ def _each_role(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
 
 def _needed(app: App, cluster: Resource) -> tuple[str, ...]:
     node = app.node(cluster)
-    return EKS_ACTIONS if node.get("Orchestrator", "Eks").present else VPC_ACTIONS if node.get("VpcConfig").present else ()
+    return (
+        EKS_ACTIONS if node.get("Orchestrator", "Eks").present else VPC_ACTIONS if node.get("VpcConfig").present else ()
+    )
 
 
 def _about(grant: Grant, action: str) -> bool:
     """Whether a Deny is about any resource that nodes use, as far as its resources tell."""
     if action.startswith("s3:"):
-        return any(each in ("*", "arn:aws:s3:::*") or "sagemaker-" in each or "lifecycle" in each.lower() for each in grant.resources)
-    return any(each == "*" or each.endswith(":*") or "network-interface" in each for each in grant.resources) or not grant.resources
+        return any(
+            each in ("*", "arn:aws:s3:::*") or "sagemaker-" in each or "lifecycle" in each.lower()
+            for each in grant.resources
+        )
+    return (
+        any(each == "*" or each.endswith(":*") or "network-interface" in each for each in grant.resources)
+        or not grant.resources
+    )
 
 
 def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Broken]:
@@ -313,36 +381,93 @@ def _same_service(text: str, service: str) -> bool:
     return text in (service, f"{name}.${{...}}", f"{service}.cn") or text == "*"
 
 
-def _trust(grant: Grant, role: Resource) -> Iterator[Broken]:
+def _trust(grant: Grant) -> Iterator[Broken]:
     if grant.effect != "Allow" or not grant.sure:
         return
     if not grant.node.get("Principal").present and not grant.node.get("NotPrincipal").present:
         yield refused(grant.path, "a statement without a principal", allowed="one that says who", fix="add Principal")
     wrong = [action for action in grant.actions if not action.startswith(("sts:", "eks-auth:")) and action != "*"]
     if wrong:
-        yield refused(f"{grant.path}.Action", wrong[0], allowed="actions of sts in a trust policy", fix="write sts:AssumeRole")
+        yield refused(
+            f"{grant.path}.Action", wrong[0], allowed="actions of sts in a trust policy", fix="write sts:AssumeRole"
+        )
     services = [text for node in principals(grant, "Service") if (text := text_of(node.value))]
     if services and not any(grant.names(action) for action in ("sts:AssumeRole",)):
-        yield refused(f"{grant.path}.Action", ", ".join(grant.actions) or "no action", allowed="sts:AssumeRole for a service", fix="write sts:AssumeRole")
+        yield refused(
+            f"{grant.path}.Action",
+            ", ".join(grant.actions) or "no action",
+            allowed="sts:AssumeRole for a service",
+            fix="write sts:AssumeRole",
+        )
     if "pods.eks.amazonaws.com" in services and not grant.names("sts:TagSession"):
         yield refused(
-            f"{grant.path}.Action", "pod identity without sts:TagSession", allowed="sts:AssumeRole and sts:TagSession",
+            f"{grant.path}.Action",
+            "pod identity without sts:TagSession",
+            allowed="sts:AssumeRole and sts:TagSession",
             fix="add sts:TagSession",
-        )  # fmt: skip
+        )
     for node in principals(grant, "Service"):
-        text = node.value
-        if isinstance(text, str) and not re.fullmatch(r"[a-z0-9.-]+\.(amazonaws\.com(\.cn)?|amazonaws\.eu|aws\.internal|aws\.com|amazon\.com|c2s\.ic\.gov|sc2s\.sgov\.gov)|\*", text):
-            yield refused(node.path, said(text), allowed="a service such as sagemaker.amazonaws.com", fix=f"write {text.split('.')[0].lower()}.amazonaws.com")
+        text = text_of(node.value)
+        if (
+            isinstance(node.value, str)
+            and isinstance(text, str)
+            and not re.fullmatch(
+                r"[a-z0-9.-]+\.(amazonaws\.com(\.cn)?|amazonaws\.eu|aws\.internal|aws\.com|amazon\.com|c2s\.ic\.gov|sc2s\.sgov\.gov)|\*",
+                text,
+            )
+        ):
+            yield refused(
+                node.path,
+                said(text),
+                allowed="a service such as sagemaker.amazonaws.com",
+                fix=f"write {text.split('.')[0].lower()}.amazonaws.com",
+            )
         elif isinstance(text, str) and (meant := _misspelt_service(text)):
             yield refused(node.path, said(text), allowed="service principals that exist", fix=f"did you mean {meant}?")
 
 
 _SERVICES = {
-    "sagemaker", "eks", "ec2", "lambda", "fsx", "s3", "logs", "events", "states", "codebuild", "codepipeline", "ssm",
-    "cloudformation", "rds", "ecs-tasks", "ecs", "backup", "grafana", "aps", "scheduler", "delivery.logs", "sns", "sqs",
-    "cloudwatch", "monitoring.rds", "vpc-flow-logs", "eks-fargate-pods", "pods.eks", "guardduty", "kms", "config",
-    "glue", "bedrock", "batch", "firehose", "apigateway", "autoscaling", "cloudtrail", "secretsmanager", "datasync",
-}  # fmt: skip
+    "sagemaker",
+    "eks",
+    "ec2",
+    "lambda",
+    "fsx",
+    "s3",
+    "logs",
+    "events",
+    "states",
+    "codebuild",
+    "codepipeline",
+    "ssm",
+    "cloudformation",
+    "rds",
+    "ecs-tasks",
+    "ecs",
+    "backup",
+    "grafana",
+    "aps",
+    "scheduler",
+    "delivery.logs",
+    "sns",
+    "sqs",
+    "cloudwatch",
+    "monitoring.rds",
+    "vpc-flow-logs",
+    "eks-fargate-pods",
+    "pods.eks",
+    "guardduty",
+    "kms",
+    "config",
+    "glue",
+    "bedrock",
+    "batch",
+    "firehose",
+    "apigateway",
+    "autoscaling",
+    "cloudtrail",
+    "secretsmanager",
+    "datasync",
+}
 
 
 def _misspelt_service(text: str) -> str | None:
@@ -378,26 +503,59 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
         return
     service, colon, name = action.partition(":")
     if not colon:
-        yield refused(place, said(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}")
+        yield refused(
+            place, said(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
+        )
         return
     known = iam_actions(service)
     if not known:
         if re.fullmatch(r"[a-z0-9-]+", service):
-            meant = closest(service, ("s3", "ec2", "ecr", "eks", "eks-auth", "fsx", "kms", "iam", "logs", "sts", "ssm", "ssmmessages",
-                                      "sagemaker", "cloudwatch", "secretsmanager", "sns", "sqs", "lambda", "aps"))  # fmt: skip
-            yield refused(place, f"{action}, of an unknown service", allowed="services of IAM", fix=f"did you mean {meant}:?" if meant else "write the service's prefix")
+            meant = closest(
+                service,
+                (
+                    "s3",
+                    "ec2",
+                    "ecr",
+                    "eks",
+                    "eks-auth",
+                    "fsx",
+                    "kms",
+                    "iam",
+                    "logs",
+                    "sts",
+                    "ssm",
+                    "ssmmessages",
+                    "sagemaker",
+                    "cloudwatch",
+                    "secretsmanager",
+                    "sns",
+                    "sqs",
+                    "lambda",
+                    "aps",
+                ),
+            )
+            yield refused(
+                place,
+                f"{action}, of an unknown service",
+                allowed="services of IAM",
+                fix=f"did you mean {meant}:?" if meant else "write the service's prefix",
+            )
         return
     if any(sign in name for sign in "*?"):
         pattern = re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."))
         if not any(pattern.fullmatch(each) for each in known):
-            yield refused(place, f"{action}, which matches no action", allowed=f"actions of {service}", fix="correct the pattern")
+            yield refused(
+                place, f"{action}, which matches no action", allowed=f"actions of {service}", fix="correct the pattern"
+            )
     elif name not in known:
         meant = closest(name, known)
         written = _as_written(grant, action)
         yield refused(
-            place, f"{written}, which {service} does not have", allowed=f"actions of {service}",
+            place,
+            f"{written}, which {service} does not have",
+            allowed=f"actions of {service}",
             fix=f"did you mean {service}:{meant}?" if meant else "look it up in the service authorization reference",
-        )  # fmt: skip
+        )
 
 
 def _as_written(grant: Grant, action: str) -> str:
@@ -409,7 +567,7 @@ def _entries(node: Node) -> list[Node]:
     return (node.items() or []) if isinstance(node.value, list) else [node] if node.present else []
 
 
-def _bucket_part(app: App, entry: Node) -> str | None:
+def _bucket_part(entry: Node) -> str | None:
     """What a resource says of S3: the bucket, with /... for objects; None where it is not known."""
     bucket = entry.resource("AWS::S3::Bucket")
     if bucket is not None:

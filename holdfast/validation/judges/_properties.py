@@ -12,9 +12,17 @@ from holdfast.validation.judges._registry import Violation, closest, violations
 SCHEMAS = "CloudFormation registry schemas, as cfn-lint carries them"
 _OPEN = ("AWS::CloudFormation::CustomResource", "AWS::CloudFormation::Macro", "AWS::CDK::Metadata")
 _ATTRIBUTES = (
-    "Type", "Properties", "DependsOn", "Condition", "Metadata", "DeletionPolicy", "UpdateReplacePolicy",
-    "CreationPolicy", "UpdatePolicy", "Description",
-)  # fmt: skip
+    "Type",
+    "Properties",
+    "DependsOn",
+    "Condition",
+    "Metadata",
+    "DeletionPolicy",
+    "UpdateReplacePolicy",
+    "CreationPolicy",
+    "UpdatePolicy",
+    "Description",
+)
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
 
 

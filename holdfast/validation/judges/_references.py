@@ -16,36 +16,71 @@ INTRINSICS = "CloudFormation reference, 'Intrinsic functions'"
 RETURN_VALUES = "CloudFormation reference, 'Return values' on the page of each resource type"
 
 _PSEUDO = {
-    "AWS::AccountId", "AWS::NotificationARNs", "AWS::NoValue", "AWS::Partition", "AWS::Region", "AWS::StackId",
-    "AWS::StackName", "AWS::URLSuffix",
-}  # fmt: skip
+    "AWS::AccountId",
+    "AWS::NotificationARNs",
+    "AWS::NoValue",
+    "AWS::Partition",
+    "AWS::Region",
+    "AWS::StackId",
+    "AWS::StackName",
+    "AWS::URLSuffix",
+}
 _SUBSTITUTION = re.compile(r"\$\{([^!{}][^{}]*)\}")
 _ANY_ATTRIBUTE = {
-    "AWS::CloudFormation::CustomResource", "AWS::CloudFormation::Stack", "AWS::ServiceCatalog::CloudFormationProvisionedProduct",
-}  # fmt: skip
+    "AWS::CloudFormation::CustomResource",
+    "AWS::CloudFormation::Stack",
+    "AWS::ServiceCatalog::CloudFormationProvisionedProduct",
+}
 _ALL_PROPERTIES = {
-    "AWS::EC2::Instance", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EKS::Nodegroup",
-    "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::Grafana::Workspace", "AWS::RDS::DBInstance",
-    "AWS::RDS::DBParameterGroup", "AWS::S3::AccessPoint", "AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::SSM::Parameter",
-    "AWS::Events::EventBus", "AWS::AutoScaling::AutoScalingGroup",
-}  # fmt: skip
+    "AWS::EC2::Instance",
+    "AWS::EC2::SecurityGroup",
+    "AWS::EC2::Subnet",
+    "AWS::EC2::VPC",
+    "AWS::EKS::Nodegroup",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::Grafana::Workspace",
+    "AWS::RDS::DBInstance",
+    "AWS::RDS::DBParameterGroup",
+    "AWS::S3::AccessPoint",
+    "AWS::SNS::Topic",
+    "AWS::SQS::Queue",
+    "AWS::SSM::Parameter",
+    "AWS::Events::EventBus",
+    "AWS::AutoScaling::AutoScalingGroup",
+}
 """Types of which Fn::GetAtt gives every property, not only those that are read-only (cfn-lint, schema/_getatts)."""
 _ARN_BY_REF = {
-    "AWS::SNS::Topic", "AWS::IAM::ManagedPolicy", "AWS::SecretsManager::Secret", "AWS::StepFunctions::StateMachine",
-    "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup",
-    "AWS::ElasticLoadBalancingV2::Listener", "AWS::CertificateManager::Certificate", "AWS::ECS::TaskDefinition",
-    "AWS::SageMaker::Cluster", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::LayerVersion",
-    "AWS::IAM::SAMLProvider", "AWS::IAM::OIDCProvider", "AWS::CloudFormation::Stack", "AWS::Batch::JobQueue",
-    "AWS::Batch::JobDefinition", "AWS::Batch::ComputeEnvironment", "AWS::ECS::Service", "AWS::APS::Workspace",
-    "AWS::APS::RuleGroupsNamespace", "AWS::CodeStarConnections::Connection",
-}  # fmt: skip
+    "AWS::SNS::Topic",
+    "AWS::IAM::ManagedPolicy",
+    "AWS::SecretsManager::Secret",
+    "AWS::StepFunctions::StateMachine",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::ElasticLoadBalancingV2::TargetGroup",
+    "AWS::ElasticLoadBalancingV2::Listener",
+    "AWS::CertificateManager::Certificate",
+    "AWS::ECS::TaskDefinition",
+    "AWS::SageMaker::Cluster",
+    "AWS::Lambda::Version",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::LayerVersion",
+    "AWS::IAM::SAMLProvider",
+    "AWS::IAM::OIDCProvider",
+    "AWS::CloudFormation::Stack",
+    "AWS::Batch::JobQueue",
+    "AWS::Batch::JobDefinition",
+    "AWS::Batch::ComputeEnvironment",
+    "AWS::ECS::Service",
+    "AWS::APS::Workspace",
+    "AWS::APS::RuleGroupsNamespace",
+    "AWS::CodeStarConnections::Connection",
+}
 
 
 @rule("HF055", title="References name what is in the template", each=App, source=INTRINSICS)
 def known_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref, Fn::GetAtt, Fn::Sub and DependsOn name resources, and Ref and Fn::Sub parameters and pseudo parameters, of the
-    same template; Condition and Fn::If name its conditions. Anything else fails with "Unresolved resource dependencies".
+    same template. Anything else fails with "Unresolved resource dependencies".
     """
     for template in app.values.graph.templates:
         yield from _unknown_names(app, template)
@@ -121,7 +156,6 @@ def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
 
 def _unknown_names(app: App, template: Template) -> Iterator[Broken]:
     resources, parameters = template.section("Resources"), template.section("Parameters")
-    conditions = template.section("Conditions")
     resources = {**resources, **dict.fromkeys(template.left_out)}
     everything = {*resources, *parameters, *_PSEUDO}
     if any(str(name).startswith("Fn::") for name in resources) or not app.complete:
@@ -138,18 +172,12 @@ def _unknown_names(app: App, template: Template) -> Iterator[Broken]:
                     yield _no_such(path, f"{function} {name}", name, everything)
             if function == "Fn::GetAtt" and (logical := _owner(argument)) and logical not in resources:
                 yield _no_such(path, f"Fn::GetAtt {logical}", logical, resources)
-            if function == "Fn::If" and isinstance(argument, list) and argument and isinstance(argument[0], str):
-                if argument[0] not in conditions:
-                    yield _no_such(path, f"the condition {argument[0]}", argument[0], conditions)
     for resource in app.all():
         if resource.template is not template:
             continue
         for name in resource.depends_on:
             if name not in resources:
                 yield _no_such(f"{body_path(resource)}.DependsOn", f"DependsOn {name}", name, resources)
-        condition = resource.body.get("Condition")
-        if isinstance(condition, str) and condition not in conditions:
-            yield _no_such(f"{body_path(resource)}.Condition", f"the condition {condition}", condition, conditions)
 
 
 def _no_such(path: str, given: str, name: str, known: Any) -> Broken:
@@ -157,7 +185,7 @@ def _no_such(path: str, given: str, name: str, known: Any) -> Broken:
     return refused(
         path,
         f"{given}, which the template does not have",
-        allowed="logical ids, parameters and conditions of the same template",
+        allowed="logical ids and parameters of the same template",
         fix=f"did you mean {meant}?" if meant else f"add {name}, or name another",
     )
 
@@ -246,16 +274,25 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
         is_arn = _is_arn(source, given.attribute, names)
         if is_arn != wanted.arn:
             attribute = next((each for each in sorted(source_schema.attributes) if each.lower().endswith("arn")), None)
-            fix = f"use Fn::GetAtt {source.logical_id}.{attribute}" if wanted.arn and attribute else (
-                "use what gives an ARN" if wanted.arn else f"use Ref {source.logical_id}, or the attribute that is no ARN"
-            )  # fmt: skip
+            fix = (
+                f"use Fn::GetAtt {source.logical_id}.{attribute}"
+                if wanted.arn and attribute
+                else (
+                    "use what gives an ARN"
+                    if wanted.arn
+                    else f"use Ref {source.logical_id}, or the attribute that is no ARN"
+                )
+            )
             yield refused(node.path, shown, allowed="an ARN" if wanted.arn else "a name or id, no ARN", fix=fix)
             return
     if wanted.types and source.type not in wanted.types and source.type.startswith("AWS::"):
         if wanted.arn and _is_arn(source, given.attribute, names) and not wanted.only:
             return
         yield refused(
-            node.path, shown, allowed=f"what {' or '.join(sorted(wanted.types))} gives", fix="name a resource of that type"
+            node.path,
+            shown,
+            allowed=f"what {' or '.join(sorted(wanted.types))} gives",
+            fix="name a resource of that type",
         )
 
 
@@ -284,18 +321,45 @@ def _wanted(part: Mapping[str, Any], node: Node) -> _Wanted:
         arn = False
     if name in _NAMES and not forms:
         arn = False
-    return _Wanted(arn=arn, types=by_format if only and by_format else types if only else _STRICT_FORMATS & by_format, only=only)
+    return _Wanted(
+        arn=arn, types=by_format if only and by_format else types if only else _STRICT_FORMATS & by_format, only=only
+    )
 
 
 _WITH_ARN: frozenset[str] = frozenset()
 _NAMES = {
-    "ClusterName", "RoleName", "BucketName", "LogGroupName", "FileSystemId", "InstanceProfileName", "DNSName",
-    "DnsName", "MountName", "DestinationBucketName", "NodegroupName", "VpcId", "SubnetId", "RouteTableId",
-    "InternetGatewayId", "NatGatewayId", "SecurityGroupId", "GroupId",
-}  # fmt: skip
+    "ClusterName",
+    "RoleName",
+    "BucketName",
+    "LogGroupName",
+    "FileSystemId",
+    "InstanceProfileName",
+    "DNSName",
+    "DnsName",
+    "MountName",
+    "DestinationBucketName",
+    "NodegroupName",
+    "VpcId",
+    "SubnetId",
+    "RouteTableId",
+    "InternetGatewayId",
+    "NatGatewayId",
+    "SecurityGroupId",
+    "GroupId",
+}
 """Properties that take a name or an id and no ARN."""
-_STRICT = {"subnetids", "subnets", "vpcid", "securitygroupids", "subnetid", "routetableid", "routetableids",
-           "natgatewayid", "internetgatewayid", "gatewayid"}  # fmt: skip
+_STRICT = {
+    "subnetids",
+    "subnets",
+    "vpcid",
+    "securitygroupids",
+    "subnetid",
+    "routetableid",
+    "routetableids",
+    "natgatewayid",
+    "internetgatewayid",
+    "gatewayid",
+}
 _STRICT_FORMATS = frozenset({"AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::IAM::Role"})
 
 
@@ -310,7 +374,7 @@ def _property_name(path: str) -> str:
 def _is_arn(source: Resource, attribute: str, names: tuple[str, ...]) -> bool | None:
     """Whether a reference gives an ARN; None where it is not sure."""
     if attribute == "Ref":
-        if source.type in _ARN_BY_REF or names[-1:] and names[-1].lower().endswith("arn"):
+        if source.type in _ARN_BY_REF or (names[-1:] and names[-1].lower().endswith("arn")):
             return True
         return False if len(names) == 1 and not names[0].lower().endswith("id") else _id_is_no_arn(source.type)
     last = attribute.rpartition(".")[2].lower()

@@ -24,8 +24,27 @@ REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts
 CLUSTER = "AWS::SageMaker::Cluster"
 _ARN = re.compile(r"^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):(\d{12}|aws|)?:?.*")
 _ENDPOINT = re.compile(r"^(?:cn\.)?com\.amazonaws\.([a-z]{2}(?:-[a-z]+)+-\d)\.[a-z0-9.-]+$")
-_REGIONAL = {"kms", "secretsmanager", "ec2", "eks", "fsx", "ecr", "logs", "sns", "sqs", "ssm", "rds", "sagemaker", "aps",
-             "dynamodb", "lambda", "elasticfilesystem", "acm", "backup", "grafana"}  # fmt: skip
+_REGIONAL = {
+    "kms",
+    "secretsmanager",
+    "ec2",
+    "eks",
+    "fsx",
+    "ecr",
+    "logs",
+    "sns",
+    "sqs",
+    "ssm",
+    "rds",
+    "sagemaker",
+    "aps",
+    "dynamodb",
+    "lambda",
+    "elasticfilesystem",
+    "acm",
+    "backup",
+    "grafana",
+}
 _FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
 _WANTED: Mapping[str, tuple[str, ...]] = {
     "AWS::Grafana::Workspace": ("observability", "grafana"),
@@ -89,9 +108,11 @@ def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
             if name not in there and others:
                 family = name.rpartition(".")[0]
                 sizes = [each for each in sorted(there) if each.startswith(f"{family}.")]
-                fix = f"take {sizes[-1]}, or one of these regions: {', '.join(others)}" if sizes else (
-                    f"take another type, or one of these regions: {', '.join(others)}"
-                )  # fmt: skip
+                fix = (
+                    f"take {sizes[-1]}, or one of these regions: {', '.join(others)}"
+                    if sizes
+                    else (f"take another type, or one of these regions: {', '.join(others)}")
+                )
                 yield refused(
                     group.at("instance_type"), f"{name} in {region}", allowed="types that the region has", fix=fix
                 )
@@ -184,7 +205,9 @@ def one_region(app: App, _: Deployment) -> Iterator[Broken]:
             own = own or region
             known = template.region is not None and path in {zone for zone, _ in zones}
             if region != own and partition_of(region) is not None and not known:
-                yield refused(path, f"a name of region {region}", allowed=f"one of {own}", fix=f"write {own}, or !Ref AWS::Region")
+                yield refused(
+                    path, f"a name of region {region}", allowed=f"one of {own}", fix=f"write {own}, or !Ref AWS::Region"
+                )
 
 
 _SAID_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_kms_key", "root_volume_kms_key"}
@@ -195,7 +218,9 @@ def region_of(deployment: Deployment) -> str | None:
     """Where a deployment is, as it is told or as its zones say."""
     if deployment.region is not None or deployment.app is None:
         return deployment.region
-    cluster = next((each for each in deployment.app.values.graph.of_type(CLUSTER) if each.path == deployment.path), None)
+    cluster = next(
+        (each for each in deployment.app.values.graph.of_type(CLUSTER) if each.path == deployment.path), None
+    )
     return None if cluster is None else deployment.app.region(cluster.template)
 
 
@@ -220,9 +245,9 @@ def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tupl
     for resource in item.all():
         region = item.region(resource.template)
         for leaf in leaves(item.node(resource)):
-            text = leaf.value if isinstance(leaf.value, str) else _start(leaf)
-            if text is not None:
-                yield leaf.path, text, region
+            known = leaf.value if isinstance(leaf.value, str) else _start(leaf)
+            if known is not None:
+                yield leaf.path, known, region
 
 
 def _start(leaf: Node) -> str | None:
@@ -246,9 +271,11 @@ def _addresses(app: App) -> Iterator[Broken]:
             if text is None or ".amazonaws.com" not in text or "${" in text:
                 continue
             host = re.split(r"[/:]", text.removeprefix("https://"))[0]
-            wrong = host.endswith(".amazonaws.com.cn") if suffix == "amazonaws.com" else (
-                host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host)
-            )  # fmt: skip
+            wrong = (
+                host.endswith(".amazonaws.com.cn")
+                if suffix == "amazonaws.com"
+                else (host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host))
+            )
             if wrong:
                 yield refused(leaf.path, said(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
 
@@ -282,7 +309,10 @@ def _not_there(path: str, what: str, region: str, kind: str) -> Broken:
     there = [each for each in regions_of(kind) if partition_of(each) == partition_of(region)] or list(regions_of(kind))
     near = [each for each in there if each.split("-")[0] == region.split("-")[0]] or there
     return refused(
-        path, f"{what} in {region}", allowed=f"regions that have it: {', '.join(there)}", fix=f"take {', '.join(near[:4])}, or leave it out"
+        path,
+        f"{what} in {region}",
+        allowed=f"regions that have it: {', '.join(there)}",
+        fix=f"take {', '.join(near[:4])}, or leave it out",
     )
 
 

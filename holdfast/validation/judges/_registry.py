@@ -82,7 +82,7 @@ def _judge(schema: Schema, raw: Mapping[str, Any], node: Node) -> Iterator[Viola
     if isinstance(value, Mapping):
         yield from _object(schema, part, node, [str(key) for key in value])
     elif isinstance(value, list):
-        yield from _array(schema, part, node, value)
+        yield from _array(schema, part, node)
     else:
         yield from _scalar(part, node, value)
     yield from _alternatives(schema, part, node)
@@ -103,7 +103,7 @@ def _object(schema: Schema, part: Mapping[str, Any], node: Node, names: list[str
     yield from _together(part, names, node.path)
 
 
-def _array(schema: Schema, part: Mapping[str, Any], node: Node, value: list[Any]) -> Iterator[Violation]:
+def _array(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[Violation]:
     entries = node.items()
     if entries is None:
         return
@@ -148,7 +148,7 @@ def _scalar(part: Mapping[str, Any], node: Node, value: Any) -> Iterator[Violati
     if part.get("type") == "string" or isinstance(value, str):
         yield from _string(part, node, text)
     number = _number(value)
-    if number is not None and not (part.get("type") == "string"):
+    if number is not None and part.get("type") != "string":
         least, most = part.get("minimum"), part.get("maximum")
         if (least is not None and number < least) or (most is not None and number > most):
             words = f"{least} to {most}" if None not in (least, most) else f"at {'least' if most is None else 'most'} "
@@ -183,7 +183,7 @@ def _alternatives(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterat
             continue
         results = [list(_judge(schema, _with_type(each, part), node)) for each in choices]
         if all(results):
-            yield min(results, key=lambda found: (len(found), -max(map(lambda one: one.path.count("."), found))))[0]
+            yield min(results, key=lambda found: (len(found), -max(one.path.count(".") for one in found)))[0]
     for each in part.get("allOf", ()):
         if isinstance(each, Mapping) and "if" not in each:
             yield from _judge(schema, _with_type(each, part), node)
@@ -235,9 +235,7 @@ def _kind_of(part: Mapping[str, Any], value: object) -> str | None:
     if not isinstance(kinds, list):
         return None
     for kind in kinds:
-        if isinstance(value, _KINDS.get(kind, ())) and not (
-            kind in ("integer", "number") and isinstance(value, bool)
-        ):
+        if isinstance(value, _KINDS.get(kind, ())) and not (kind in ("integer", "number") and isinstance(value, bool)):
             return None
         if kind in ("integer", "number") and _number(value) is not None:
             return None
@@ -251,7 +249,7 @@ def _kind_of(part: Mapping[str, Any], value: object) -> str | None:
         "number": "a number",
         "boolean": "true or false",
     }
-    return " or ".join(words.get(kind, kind) for kind in kinds)
+    return " or ".join(words.get(str(kind), str(kind)) for kind in kinds)
 
 
 def _like(part: Mapping[str, Any]) -> str:
@@ -274,9 +272,12 @@ def _unknown(owner: str, name: str, known: Iterable[str], path: str) -> Violatio
 
 def _missing(name: str, path: str, owner: str) -> Violation:
     return Violation(
-        kind="missing", path=path, given=f"no {name}", allowed=f"{owner} with {name}, which is required",
+        kind="missing",
+        path=path,
+        given=f"no {name}",
+        allowed=f"{owner} with {name}, which is required",
         fix=f"add {name}",
-    )  # fmt: skip
+    )
 
 
 def _amount(node: Node, given: str, allowed: str) -> Violation:
@@ -319,7 +320,7 @@ def _number(value: object) -> float | None:
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, default=lambda each: "...")
+    text = json.dumps(value, default=lambda _: "...")
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from holdfast.catalog.facts import rds_versions
 from holdfast.validation._app import App, references_in, text_of
@@ -43,23 +44,40 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(days, int) and days > 0 and (linked or scratch):
             what = f"linked with S3 ({', '.join(linked)})" if linked else "of a scratch type"
             yield refused(
-                f"{lustre.path}.AutomaticBackupRetentionDays", f"{days} days of backups of a file system {what}",
-                allowed="no backups of it", fix="set AutomaticBackupRetentionDays to 0, or remove it",
-            )  # fmt: skip
+                f"{lustre.path}.AutomaticBackupRetentionDays",
+                f"{days} days of backups of a file system {what}",
+                allowed="no backups of it",
+                fix="set AutomaticBackupRetentionDays to 0, or remove it",
+            )
         if file_system in backed_up and (linked or scratch):
-            yield refused(file_system.path, f"{file_system.logical_id}, linked with S3 or scratch, in a plan of AWS Backup", allowed="file systems without links in a plan", fix="take it out of the BackupSelection; its data are in S3")
+            yield refused(
+                file_system.path,
+                f"{file_system.logical_id}, linked with S3 or scratch, in a plan of AWS Backup",
+                allowed="file systems without links in a plan",
+                fix="take it out of the BackupSelection; its data are in S3",
+            )
         for name in ("DailyAutomaticBackupStartTime", "CopyTagsToBackups"):
             if lustre.get(name).known and scratch and lustre.get(name).value is not False:
-                yield refused(f"{lustre.path}.{name}", f"{name} on a scratch file system", allowed="persistent types", fix=f"remove {name}")
+                yield refused(
+                    f"{lustre.path}.{name}",
+                    f"{name} on a scratch file system",
+                    allowed="persistent types",
+                    fix=f"remove {name}",
+                )
 
 
-@rule("HF651", title="Properties take the attribute that is meant", each=App, source="CloudFormation reference, 'Return values' of AWS::FSx::FileSystem, AWS::RDS::DBInstance, AWS::EKS::Cluster")
+@rule(
+    "HF651",
+    title="Properties take the attribute that is meant",
+    each=App,
+    source="CloudFormation reference, 'Return values' of AWS::FSx::FileSystem, AWS::RDS::DBInstance, AWS::EKS::Cluster",
+)
 def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Nodes mount by DNS name and mount name, not by id; slurmdbd takes the address of its database, not its name or port;
     HyperPod takes the ARN of an EKS cluster, not its name.
     """
-    for cluster, properties in app.each("AWS::SageMaker::Cluster"):
+    for _cluster, properties in app.each("AWS::SageMaker::Cluster"):
         orchestrator = properties.get("Orchestrator")
         places = [
             (("AccountingDatabase", name), orchestrator.get("Slurm", "AccountingDatabase", name))
@@ -70,17 +88,21 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
             for config in group.get("InstanceStorageConfigs").items() or ():
                 for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
                     for name in ("DnsName", "MountName"):
-                        if (kind, name) in _ATTRIBUTES:
-                            places.append(((kind, name), config.get(kind, name)))
+                        places += [((kind, name), config.get(kind, name))] * ((kind, name) in _ATTRIBUTES)
                 yield from _one_file_system(config.get("FsxLustreConfig"))
         for key, node in places:
             yield from _attribute(key, node)
-        yield from _literal_names(cluster, properties)
+        yield from _literal_names(properties)
     for _link, node in app.each(LINK):
         yield from _attribute(("LinkOfData", "FileSystemId"), node.get("FileSystemId"))
 
 
-@rule("HF652", title="Links name a bucket and events", each=App, source="FSx API reference, CreateDataRepositoryAssociation; FSx for Lustre user guide, 'Overview of data repositories'")
+@rule(
+    "HF652",
+    title="Links name a bucket and events",
+    each=App,
+    source="FSx API reference, CreateDataRepositoryAssociation",
+)
 def links(app: App, _: Deployment) -> Iterator[Broken]:
     """
     DataRepositoryPath is s3://bucket/prefix. Links are on file systems of type PERSISTENT_2 or SCRATCH_2 and newer
@@ -91,13 +113,24 @@ def links(app: App, _: Deployment) -> Iterator[Broken]:
         text = text_of(path.value)
         if isinstance(path.value, Reference) or (text is not None and not text.startswith(("s3://", "nfs://", "${"))):
             given = path.value.resource.logical_id if isinstance(path.value, Reference) else said(text)
-            yield refused(path.path, f"{given}, which is no S3 URI", allowed="s3://bucket/prefix", fix="write !Sub s3://${Bucket}/prefix")
+            yield refused(
+                path.path,
+                f"{given}, which is no S3 URI",
+                allowed="s3://bucket/prefix",
+                fix="write !Sub s3://${Bucket}/prefix",
+            )
         folder = text_of(node.get("FileSystemPath").value)
         if folder is not None and not folder.startswith(("/", "${")):
             yield refused(f"{link.path}.FileSystemPath", said(folder), allowed="a path from /", fix=f"write /{folder}")
 
 
-@rule("HF653", title="Versions of databases are ones that RDS has", each=App, source="RDS engine versions, as cfn-lint carries them", suppressible=True)
+@rule(
+    "HF653",
+    title="Versions of databases are ones that RDS has",
+    each=App,
+    source="RDS engine versions, as cfn-lint carries them",
+    suppressible=True,
+)
 def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
     """
     RDS refuses a version that it does not have, or has no more. A version that has come since the list was made can be
@@ -110,14 +143,24 @@ def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
         known = rds_versions(engine)
         if known and version not in known:
             same = [each for each in known if each.startswith(f"{version.partition('.')[0]}.")]
-            yield refused(f"{database.path}.EngineVersion", f"{engine} {version}", allowed=f"versions such as {', '.join((same or list(known))[-4:])}", fix=f"write {(same or list(known))[-1]}")
+            yield refused(
+                f"{database.path}.EngineVersion",
+                f"{engine} {version}",
+                allowed=f"versions such as {', '.join((same or list(known))[-4:])}",
+                fix=f"write {(same or list(known))[-1]}",
+            )
 
 
-@rule("HF654", title="The accounting database can be used by slurmdbd", each=App, source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'")
+@rule(
+    "HF654",
+    title="The accounting database can be used by slurmdbd",
+    each=App,
+    source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'",
+)
 def accounting_database(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    slurmdbd speaks to MySQL or MariaDB. The controller's security group has to reach the database's port; a subnet group
-    has subnets in two zones, and no database of a cluster is public.
+    slurmdbd speaks to MySQL or MariaDB. The controller's security group has to reach the database's port; a subnet
+    group has subnets in two zones, and no database of a cluster is public.
     """
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         endpoint = properties.get("Orchestrator", "Slurm", "AccountingDatabase", "Endpoint").value
@@ -127,22 +170,51 @@ def accounting_database(app: App, _: Deployment) -> Iterator[Broken]:
         node = app.node(database)
         engine = node.get("Engine").text()
         if isinstance(engine, str) and engine not in ("mysql", "mariadb", "aurora-mysql"):
-            yield refused(f"{database.path}.Engine", engine, allowed="mysql or mariadb, which slurmdbd speaks to", fix="write mariadb")
+            yield refused(
+                f"{database.path}.Engine",
+                engine,
+                allowed="mysql or mariadb, which slurmdbd speaks to",
+                fix="write mariadb",
+            )
         yield from _open_port(app, cluster, database)
     for group, node in app.each("AWS::RDS::DBSubnetGroup"):
         entries = node.get("SubnetIds").items() or []
-        zones = [app.node(each).get("AvailabilityZone").token for entry in entries if (each := entry.resource("AWS::EC2::Subnet"))]
+        zones = [
+            app.node(each).get("AvailabilityZone").token
+            for entry in entries
+            if (each := entry.resource("AWS::EC2::Subnet"))
+        ]
         if entries and len(zones) == len(entries) and (len(set(zones)) < 2 or len(entries) < 2) and "null" not in zones:
-            yield refused(f"{group.path}.SubnetIds", f"subnets of one zone ({len(entries)})", allowed="subnets in two zones", fix="add a subnet of another zone")
+            yield refused(
+                f"{group.path}.SubnetIds",
+                f"subnets of one zone ({len(entries)})",
+                allowed="subnets in two zones",
+                fix="add a subnet of another zone",
+            )
     for database, node in app.each("AWS::RDS::DBInstance"):
         if node.get("PubliclyAccessible").boolean(default=False) is True:
-            yield refused(f"{database.path}.PubliclyAccessible", "a database that is open to the internet", allowed="false", fix="set PubliclyAccessible to false")
+            yield refused(
+                f"{database.path}.PubliclyAccessible",
+                "a database that is open to the internet",
+                allowed="false",
+                fix="set PubliclyAccessible to false",
+            )
         word = node.get("MasterUserPassword")
         if isinstance(word.value, str) and "resolve:" not in word.value:
-            yield refused(word.path, "a password in the template", allowed="a secret", fix="write {{resolve:secretsmanager:...}}, or ManageMasterUserPassword: true")
+            yield refused(
+                word.path,
+                "a password in the template",
+                allowed="a secret",
+                fix="write {{resolve:secretsmanager:...}}, or ManageMasterUserPassword: true",
+            )
 
 
-@rule("HF655", title="File systems let their protocol in", each=App, source="FSx for Lustre user guide, 'File system access control with Amazon VPC'; RDS user guide")
+@rule(
+    "HF655",
+    title="File systems let their protocol in",
+    each=App,
+    source="FSx for Lustre user guide, 'File system access control with Amazon VPC'; RDS user guide",
+)
 def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
     """
     FSx refuses a Lustre file system whose security groups do not let Lustre, port 988, in from themselves or from the
@@ -159,10 +231,20 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         rules = [each for group in known for each in _ingress(app, group)]
         if None not in rules and not any(_lets(each, 988) for each in rules if each is not None):
-            yield refused(f"{file_system.path}.SecurityGroupIds", f"groups that do not let port 988 in: {', '.join(g.logical_id for g in known)}", allowed="Lustre, TCP 988 and 1018-1023, from the nodes and the file system itself", fix=f"let TCP 988 and 1018-1023 into {known[0].logical_id}")
+            yield refused(
+                f"{file_system.path}.SecurityGroupIds",
+                f"groups that do not let port 988 in: {', '.join(g.logical_id for g in known)}",
+                allowed="Lustre, TCP 988 and 1018-1023, from the nodes and the file system itself",
+                fix=f"let TCP 988 and 1018-1023 into {known[0].logical_id}",
+            )
 
 
-@rule("HF656", title="Names of buckets are ones that S3 takes", each=App, source="S3 user guide, 'General purpose bucket naming rules'")
+@rule(
+    "HF656",
+    title="Names of buckets are ones that S3 takes",
+    each=App,
+    source="S3 user guide, 'General purpose bucket naming rules'",
+)
 def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit.
@@ -173,8 +255,19 @@ def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
         if text is None:
             continue
         known = text.replace("${...}", "xx")
-        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known) or ".." in known or (name.value == text and not 3 <= len(text) <= 63):
-            yield refused(f"{bucket.path}.BucketName", said(text), allowed="3 to 63 lower-case letters, digits, dots and hyphens", fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}" if name.value == text else "write lower-case letters, digits and hyphens")
+        if (
+            not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known)
+            or ".." in known
+            or (name.value == text and not 3 <= len(text) <= 63)
+        ):
+            yield refused(
+                f"{bucket.path}.BucketName",
+                said(text),
+                allowed="3 to 63 lower-case letters, digits, dots and hyphens",
+                fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}"
+                if name.value == text
+                else "write lower-case letters, digits and hyphens",
+            )
 
 
 def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
@@ -182,31 +275,47 @@ def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
     if not isinstance(node.value, Reference):
         return
     resource, given = node.value.resource, node.value.attribute
-    if resource.type.startswith("Custom::") or resource.type in ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource"):
+    if resource.type.startswith("Custom::") or resource.type in (
+        "AWS::CloudFormation::Stack",
+        "AWS::CloudFormation::CustomResource",
+    ):
         return
     written = f"Ref {resource.logical_id}" if given == "Ref" else f"{resource.logical_id}.{given}"
     if resource.type == kind and given != attribute and not (attribute == "Ref" and given in ("Id", "Arn")):
         right = f"Ref {resource.logical_id}" if attribute == "Ref" else f"Fn::GetAtt {resource.logical_id}.{attribute}"
         yield refused(node.path, written, allowed=what, fix=f"write {right}")
     elif resource.type != kind and kind in (FILE_SYSTEM, "AWS::EKS::Cluster"):
-        yield refused(node.path, f"{written}, of type {resource.type}", allowed=what, fix=f"name a resource of type {kind}")
+        yield refused(
+            node.path, f"{written}, of type {resource.type}", allowed=what, fix=f"name a resource of type {kind}"
+        )
 
 
 def _one_file_system(config: Node) -> Iterator[Broken]:
-    name, mount = config.get("DnsName").value, config.get("MountName").value
-    if isinstance(name, Reference) and isinstance(mount, Reference) and name.resource is not mount.resource:
-        if name.resource.type == mount.resource.type == FILE_SYSTEM:
-            yield refused(f"{config.path}.MountName", f"the mount name of {mount.resource.logical_id} with the DNS name of {name.resource.logical_id}", allowed="both of one file system", fix=f"write Fn::GetAtt {name.resource.logical_id}.LustreMountName")
+    name: Any = config.get("DnsName").value
+    mount: Any = config.get("MountName").value
+    both = isinstance(name, Reference) and isinstance(mount, Reference)
+    if both and name.resource is not mount.resource and name.resource.type == mount.resource.type == FILE_SYSTEM:
+        yield refused(
+            f"{config.path}.MountName",
+            f"the mount name of {mount.resource.logical_id} with the DNS name of {name.resource.logical_id}",
+            allowed="both of one file system",
+            fix=f"write Fn::GetAtt {name.resource.logical_id}.LustreMountName",
+        )
 
 
-def _literal_names(cluster: Resource, properties: Node) -> Iterator[Broken]:
+def _literal_names(properties: Node) -> Iterator[Broken]:
     """DNS names that are written down: of FSx, with the id of a file system."""
     for group in properties.get("InstanceGroups").items() or ():
         for config in group.get("InstanceStorageConfigs").items() or ():
             for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
                 name = config.get(kind, "DnsName")
                 if isinstance(name.value, str) and re.fullmatch(r"fs-[0-9a-f]+", name.value):
-                    yield refused(name.path, said(name.value), allowed="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com", fix=f"write {name.value}.fsx.REGION.amazonaws.com")
+                    yield refused(
+                        name.path,
+                        said(name.value),
+                        allowed="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
+                        fix=f"write {name.value}.fsx.REGION.amazonaws.com",
+                    )
 
 
 def _open_port(app: App, cluster: Resource, database: Resource) -> Iterator[Broken]:
@@ -221,6 +330,9 @@ def _open_port(app: App, cluster: Resource, database: Resource) -> Iterator[Brok
     wanted = port if isinstance(port, int) else 3306
     rules = [each for group in known for each in _ingress(app, group)]
     if None not in rules and not any(_lets(each, wanted) for each in rules if each is not None):
-        yield refused(f"{database.path}.VPCSecurityGroups", f"groups that do not let port {wanted} in: {', '.join(g.logical_id for g in known)}", allowed=f"TCP {wanted} from the nodes of {cluster.logical_id}", fix=f"let TCP {wanted} from the nodes' group into {known[0].logical_id}")
-
-
+        yield refused(
+            f"{database.path}.VPCSecurityGroups",
+            f"groups that do not let port {wanted} in: {', '.join(g.logical_id for g in known)}",
+            allowed=f"TCP {wanted} from the nodes of {cluster.logical_id}",
+            fix=f"let TCP {wanted} from the nodes' group into {known[0].logical_id}",
+        )

@@ -18,6 +18,7 @@ from holdfast.validation._rule import judge
 from holdfast.validation._template import deployments_in_app
 from holdfast.validation._template_files import read_templates
 from holdfast.validation.templates._causes import cause_of
+from holdfast.validation.templates._circles import circles
 from holdfast.validation.templates._conditions import Conditions
 from holdfast.validation.templates._document import Fault, Unreadable, line_of
 from holdfast.validation.templates._scenarios import MOST, Scenario, scenarios
@@ -113,6 +114,11 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
     known: set[tuple[str, str, str]] = set()
     last: Scenario | None = None
     for last in scenarios(templates):
+        for template in last.templates:
+            for fault in circles(template):
+                if (fault.code, fault.path, fault.given) not in known:
+                    known.add((fault.code, fault.path, fault.given))
+                    yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         for deployment in _deployments(last.templates):
             for finding in judge(deployment.changed(today=today)):
@@ -150,10 +156,15 @@ def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Fi
         cause = cause_of(body, place)
     elif finding.severity == "not-checked":
         cause = "nobody asked the account"
-    if scenario.differs:
-        what = ", ".join(f"{name} = {value}" for name, value in scenario.differs.items())
-        message = f"{message} (with {what})"
-    return replace(finding, message=message, fix=fix, line=line_of(body, place), cause=cause)
+    return _under(replace(finding, message=message, fix=fix, line=line_of(body, place), cause=cause), scenario)
+
+
+def _under(finding: Finding, scenario: Scenario) -> Finding:
+    """With the values of parameters that bring it about, where they are not the usual ones."""
+    if not scenario.differs:
+        return finding
+    what = ", ".join(f"{name} = {value}" for name, value in scenario.differs.items())
+    return replace(finding, message=f"{finding.message} (with {what})")
 
 
 def _without_files(text: str, own: str, files: Mapping[str, Any]) -> str:

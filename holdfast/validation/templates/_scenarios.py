@@ -147,7 +147,7 @@ class _App:
             names = [name for place, name in compared if place == index]
             for name in sorted(names, key=lambda each: (written.index(each) if each in written else -1, each)):
                 found[(index, name)] = _domain(template, name, compared[(index, name)])
-            found |= {(index, question): (True, False) for question in sorted(asked[index].open)}
+            found |= {(index, question): _both(question) for question in sorted(asked[index].open)}
         return {place: values for place, values in found.items() if values}
 
     def _hand_up(self, index: int, compared: dict[_Place, set[str]]) -> None:
@@ -165,6 +165,11 @@ class _App:
                     compared.setdefault((above, raw["Ref"]), set()).update(compared.pop((place, name)))
             elif isinstance(raw, str | int | float):
                 del compared[(place, name)]
+
+
+def _both(question: str) -> tuple[bool, bool]:
+    """The answers to a comparison that is open, the ordinary one first: what is asked for is given, and not empty."""
+    return (False, True) if '""' in question else (True, False)
 
 
 def _domain(template: Template, name: str, texts: set[str]) -> Sequence[object]:

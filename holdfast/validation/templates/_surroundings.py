@@ -5,18 +5,18 @@ A team often keeps its network, file systems, EKS cluster and roles in templates
 ask of the cluster is not known there, and one note says so.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_cluster import CLUSTER, ClusterReader
 from holdfast.validation._resources_eks import CDK_EKS_CLUSTER, EKS_CLUSTER
-from holdfast.validation._resources_graph import Graph, Template
+from holdfast.validation._resources_graph import Graph, Resource, Template
 from holdfast.validation._resources_storage import FILE_SYSTEM
 from holdfast.validation._resources_values import Values
 from holdfast.validation._roles import MANAGED_POLICY
-from holdfast.validation._surroundings import Role
 from holdfast.validation._template import LOG_GROUP, app_of, log_group
 
 NO_CLUSTER = "(the cluster)"
@@ -47,18 +47,21 @@ def _held(template: Template, values: Values, reader: ClusterReader) -> dict[str
     planes = [
         reader.control_planes.control_plane(each, None) for each in own if each.type in (EKS_CLUSTER, CDK_EKS_CLUSTER)
     ]
-    roles = [reader.roles.role(values.itself(each)) for each in own if each.type == "AWS::IAM::Role"]
+    roles = [reader.roles.role(values.itself(each)) for each in own if _is_of_nodes(each)]
     return {
         "lustre_file_systems": lustre,
         "openzfs_file_systems": openzfs,
         "log_groups": tuple(log_group(each, values) for each in own if each.type == LOG_GROUP),
-        "others": (*planes, *(role for role in roles if role is not None and _is_of_nodes(role))),
+        "others": (*planes, *(role for role in roles if role is not None)),
     }
 
 
-def _is_of_nodes(role: Role) -> bool:
-    """Whether a role is surely one that HyperPod's nodes take."""
-    return role.knows("managed_policies") and MANAGED_POLICY in role.managed_policies
+def _is_of_nodes(resource: Resource) -> bool:
+    """Whether a resource is a role that HyperPod's nodes take: it has the managed policy that is made for them."""
+    properties = resource.body.get("Properties")
+    if resource.type != "AWS::IAM::Role" or not isinstance(properties, Mapping):
+        return False
+    return MANAGED_POLICY in json.dumps(properties.get("ManagedPolicyArns"), default=repr)
 
 
 def _deployment(template: Template, path: str, *, network: Any, **held: Any) -> Deployment:

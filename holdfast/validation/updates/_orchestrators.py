@@ -126,4 +126,19 @@ ORCHESTRATORS = (
         reason="jobs are admitted by the new rules; jobs that name a class that is gone are not admitted",
         source="SageMaker API, UpdateClusterSchedulerConfig",
     ),
+    Policy(
+        settings=(
+            "eks.task_governance.policy",
+            "eks.task_governance.teams[]",
+            "eks.task_governance.teams[].name",
+            "eks.task_governance.teams[].weight",
+            "eks.task_governance.teams[].quota",
+            "eks.task_governance.teams[].sharing",
+            "eks.task_governance.teams[].borrow_limit_percent",
+            "eks.task_governance.teams[].preemption",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="what a team may use changes; jobs beyond it give way to those of the teams whose share it is",
+        source="SageMaker API, CreateComputeQuota, UpdateComputeQuota and DeleteComputeQuota",
+    ),
 )

@@ -98,8 +98,8 @@ def test_a_comparison_that_no_parameter_decides_is_looked_at_both_ways() -> None
         """.replace("\n        ", "\n")
     )
 
-    assert [properties(each, "A") for each in found(own)] == [{"B": 2}, {"B": 1}]
-    assert differences(own)[1] == {'(Join("", Ids) == "")': "false"}
+    assert [properties(each, "A") for each in found(own)] == [{"B": 1}, {"B": 2}]
+    assert differences(own)[1] == {'(Join("", Ids) == "")': "true"}
 
 
 def test_a_condition_on_the_region_sets_the_region() -> None:

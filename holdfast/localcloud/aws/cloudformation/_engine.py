@@ -111,6 +111,7 @@ class Engine:
             stopping=self._stopping,
             cancelled=cancelled,
             skip=self.surroundings.skip,
+            late=self.surroundings.mishaps.late,
         )
         with self.store.lock:
             stack.imports = imports

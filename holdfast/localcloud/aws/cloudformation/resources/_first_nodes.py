@@ -1,4 +1,4 @@
-"""``Custom::HoldfastNodes``: the wait for a HyperPod cluster's first node, as Holdfast's installer function waits."""
+"""What Holdfast's own functions do, besides installing charts: wait for nodes, and clear a VPC of GuardDuty's."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from holdfast.localcloud.aws.cloudformation.resources._base import Context, Handler, Made, Properties, ResourceError
@@ -9,7 +9,7 @@ QUESTIONS = 1680
 
 
 class FirstNodes(Handler):
-    """There is no Kubernetes to ask: a node that HyperPod calls Running is taken for one that is ready."""
+    """``Custom::HoldfastNodes``. There is no Kubernetes to ask: a node that runs is taken for ready."""
 
     type = "Custom::HoldfastNodes"
 
@@ -38,3 +38,20 @@ class FirstNodes(Handler):
         return any(
             node["InstanceStatus"]["Status"] == "Running" for page in pages for node in page["ClusterNodeSummaries"]
         )
+
+
+class GuardDutyLeftovers(Handler):
+    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so that nothing is ever left."""
+
+    type = "Custom::HoldfastGuardDuty"
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        if not properties.get("VpcId"):
+            raise ResourceError(f"{self.type}: VpcId must be given")
+        return Made(physical_id=str(properties["VpcId"]))
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        return self.create(context, properties)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        return None

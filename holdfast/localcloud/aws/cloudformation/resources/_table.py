@@ -120,6 +120,7 @@ _HANDLERS: tuple[Handler, ...] = (
     _custom.RestrictDefaultSecurityGroup(),
     _helm.HelmRelease(),
     _first_nodes.FirstNodes(),
+    _first_nodes.GuardDutyLeftovers(),
     _sdk_call.SdkCall(),
 )
 

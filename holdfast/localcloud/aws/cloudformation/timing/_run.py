@@ -7,7 +7,7 @@ Run work over a dependency graph in threads: what does not depend on each other 
 import heapq
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -118,7 +118,15 @@ class _Timed:
     the same moment happens at the same time; users' calls come before providers'.
     """
 
-    def __init__(self, *, needs: Mapping[str, set[str]], courses: Mapping[str, Course], switch: Switch) -> None:
+    def __init__(
+        self,
+        *,
+        needs: Mapping[str, set[str]],
+        courses: Mapping[str, Course],
+        switch: Switch,
+        late: Container[str] = frozenset(),
+    ) -> None:
+        self._late, self._held = late, list[str]()
         self.left = {name: set(needed) & needs.keys() for name, needed in needs.items()}
         self.courses, self.switch = courses, switch
         self.errors: dict[str, BaseException] = {}
@@ -127,8 +135,11 @@ class _Timed:
         self._told: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
 
     def drive(self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None]) -> None:
-        self._plan(0.0)
-        while self._agenda and not self.switch.over:
+        moment = 0.0
+        self._plan(moment)
+        while (self._agenda or self._held) and not self.switch.over:
+            if not self._agenda:
+                self._begin(self._held.pop(), moment)
             moment, kind = self._agenda[0][:2]
             names = []
             while self._agenda and self._agenda[0][:2] == (moment, kind):
@@ -144,10 +155,16 @@ class _Timed:
     def _plan(self, moment: float) -> None:
         for name in [name for name, needed in self.left.items() if not needed]:
             del self.left[name]
-            taken = self.courses[name]
-            begins = (moment, USE) if taken.user else (moment + taken.seconds, PROVIDE)
-            heapq.heappush(self._agenda, (*begins, name))
-            heapq.heappush(self._agenda, (moment + taken.seconds, END, name))
+            if name in self._late:
+                self._held.append(name)
+            else:
+                self._begin(name, moment)
+
+    def _begin(self, name: str, moment: float) -> None:
+        taken = self.courses[name]
+        begins = (moment, USE) if taken.user else (moment + taken.seconds, PROVIDE)
+        heapq.heappush(self._agenda, (*begins, name))
+        heapq.heappush(self._agenda, (moment + taken.seconds, END, name))
 
     def _call(
         self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None], names: list[str], *, finish: bool
@@ -190,15 +207,17 @@ def run_in_time(
     stopping: threading.Event,
     cancelled: threading.Event | None = None,
     skip: bool = False,
+    late: Container[str] = frozenset(),
 ) -> dict[str, BaseException]:
     """
     Like ``run``, which ends at the first failure, but in the order in which the courses' times come.
 
     Args:
         skip: Whether waits are skipped; then one thing is done after the other, so that a run can be repeated.
+        late: Nodes that begin only when nothing else is left to do: the order that nobody has asked for.
     """
     switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
-    timed = _Timed(needs=needs, courses=courses, switch=switch)
+    timed = _Timed(needs=needs, courses=courses, switch=switch, late=late)
     with ThreadPoolExecutor(max_workers=1 if skip else WORKERS, thread_name_prefix="cloudformation") as pool:
         timed.drive(pool, work)
     if stopping.is_set():
