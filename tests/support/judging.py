@@ -137,10 +137,11 @@ def table(found: list[Judgement]) -> str:
         "Errors of CloudFormation's resource schemas and of cfn-lint are those of the pinned cfn-lint.",
         "It is asked about every region that the file may name: of the "
         f"{len(hyperpod_regions())} public regions with HyperPod",
-        "those that have all its instance types and resource types; for others `holdfast check` has an error (HF032, HF033).",
+        "those that have all its instance types and resource types; for others `holdfast check` has an error",
+        "(HF032 to HF034).",
         "Objections of cdk-nag without a row in the table below are in the last column.",
         "",
-        "| environment | resources | schema errors | cfn-lint errors in regions | AwsSolutions | NIST 800-53 | no row |",
+        "| environment | resources | schema errors | cfn-lint errors, regions | AwsSolutions | NIST 800-53 | no row |",
         "|---|---|---|---|---|---|---|",
         *rows,
         "",
