@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.validation._resources_graph import Graph, Resource, Template
 from holdfast.validation._resources_intrinsics import Intrinsics
 from holdfast.validation._resources_order import named
-from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text, in_words
+from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text, in_words, is_open
 from holdfast.validation.templates._settled import settled
 
 MOST = 64
@@ -80,6 +80,8 @@ class _App:
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
         """The templates that there are, with what they come to."""
         found: dict[int, Template] = {}
+        # Open comparisons may depend on one another: together their other answers can be what no deployment has.
+        ordinary = all(value == self.domains[place][0] for place, value in choice.items() if is_open(place[1]))
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
             answers = {name: value for (place, name), value in choice.items() if place == index}
@@ -91,10 +93,11 @@ class _App:
             conditions = self._conditions[index]
             region = answers.get(_REGION, template.region)
             body = settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a))  # type: ignore[misc]
+            gone = frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ())
             found[index] = replace(
                 template,
                 body=body,
-                left_out=frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ()),
+                left_out=gone if ordinary else frozenset(),
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )
