@@ -12,7 +12,6 @@ EC2 = {
     "describe_security_groups": ("SecurityGroups", "GroupId"),
     "describe_internet_gateways": ("InternetGateways", "InternetGatewayId"),
     "describe_addresses": ("Addresses", "AllocationId"),
-    "describe_vpc_endpoints": ("VpcEndpoints", "VpcEndpointId"),
     "describe_network_interfaces": ("NetworkInterfaces", "NetworkInterfaceId"),
     "describe_flow_logs": ("FlowLogs", "FlowLogId"),
 }
@@ -54,11 +53,14 @@ def inventory(cloud: Cloud) -> set[str]:
 
 
 def _everything(cloud: Cloud) -> Iterator[str]:
-    for call, (key, name) in EC2.items():
-        yield from _named(cloud, "ec2", call, key, name)
-    for service, calls in LISTS.items():
+    for service, calls in LISTS.items():  # FSx among them, which lets go of network interfaces when it is asked
         for call, key, name in calls:
             yield from _named(cloud, service, call, key, name)
+    for call, (key, name) in EC2.items():
+        yield from _named(cloud, "ec2", call, key, name)
+    for endpoint in cloud.of("ec2").describe_vpc_endpoints()["VpcEndpoints"]:
+        if endpoint["State"].lower() not in ("deleting", "deleted"):
+            yield f"vpc endpoint {endpoint['VpcEndpointId']}"
     for gateway in cloud.of("ec2").describe_nat_gateways()["NatGateways"]:
         if gateway["State"] != "deleted":
             yield f"nat gateway {gateway['NatGatewayId']}"
