@@ -12,6 +12,7 @@ from constructs import Construct
 from holdfast_constructs._cluster_reference import IHyperPodCluster
 from holdfast_constructs._eks_access import IHyperPodEks
 from holdfast_constructs._eks_addon import EksAddon, PodIdentity
+from holdfast_constructs._schema_gaps import acknowledge_new_type
 
 MOST_PRIORITY_CLASSES = 10
 """API model of CreateClusterSchedulerConfig."""
@@ -189,6 +190,7 @@ class TaskGovernance(Construct):
             quota = CfnResource(
                 self, f"Team-{team.name}", type=COMPUTE_QUOTA, properties=_quota(team, cluster.cluster_arn)
             )
+            acknowledge_new_type(quota)
             # Weights are of a policy, so that it is there first.
             quota.node.add_dependency(addon if self.scheduler_config is None else self.scheduler_config)
 

@@ -12,7 +12,7 @@ from constructs import Construct
 
 RESOURCE_TYPE = "Custom::HoldfastGuardDuty"
 FUNCTION = Path(__file__).with_name("function.py")
-TIMEOUT = Duration.minutes(15)
+TIMEOUT_MINUTES = 15
 
 
 class GuardDutyLeftovers(Construct):
@@ -61,7 +61,7 @@ class GuardDutyLeftovers(Construct):
             runtime=lambda_.Runtime.PYTHON_3_14,
             code=lambda_.Code.from_inline(FUNCTION.read_text()),
             handler="index.handler",
-            timeout=TIMEOUT,
+            timeout=Duration.minutes(TIMEOUT_MINUTES),
             log_group=log,
         )
         stack = Stack.of(self)
@@ -84,7 +84,7 @@ class GuardDutyLeftovers(Construct):
             "Resource",
             resource_type=RESOURCE_TYPE,
             service_token=function.function_arn,
-            service_timeout=TIMEOUT,
+            service_timeout=Duration.minutes(TIMEOUT_MINUTES),
             properties={"VpcId": vpc.vpc_id},
             removal_policy=removal_policy,
         )

@@ -16,6 +16,12 @@ _loader = botocore.loaders.create_loader()
 """Of service models and endpoints, which it keeps: every session of its own would read them again."""
 
 
+class Direct(Protocol):
+    """botocore's handler of ``before-send``: an answer that spares the way through a socket."""
+
+    def __call__(self, request: Any, **_: Any) -> Any: ...
+
+
 class ClientFactory(Protocol):
     """Gives a boto3 client of a service, acting for the account and region of the caller at hand."""
 
@@ -25,7 +31,9 @@ class ClientFactory(Protocol):
 class Clients:
     """Clients of one account and region, made on first use and shared by all threads."""
 
-    def __init__(self, *, endpoint: str, account: str, region: str) -> None:
+    def __init__(self, *, endpoint: str, account: str, region: str, direct: Direct | None = None) -> None:
+        """``direct`` answers requests in this process. Default: they go through the endpoint's socket."""
+        self._direct = direct
         self._endpoint = endpoint
         self._account = account
         self._lock = threading.Lock()
@@ -57,6 +65,8 @@ class Clients:
         client = self._session.client(service, endpoint_url=self._endpoint, config=config)
         if self._account != DEFAULT_ACCOUNT:
             client.meta.events.register("before-call", self._name_account)
+        if self._direct is not None:
+            client.meta.events.register("before-send", self._direct)
         return client
 
     def _name_account(self, *, params: dict[str, Any], **_: Any) -> None:

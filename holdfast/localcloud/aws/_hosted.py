@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from holdfast.localcloud.aws._clients import Clients
+from holdfast.localcloud.aws._clients import Clients, Direct
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._service import Caller, HostedService
@@ -17,6 +17,7 @@ def hosted(
     port: int,
     plane: Plane,
     in_moto: Callable[[str], AbstractContextManager[None]],
+    direct: Direct | None = None,
     skip: bool = False,
     mishaps: Mishaps | None = None,
 ) -> Mapping[str, HostedService]:
@@ -28,7 +29,7 @@ def hosted(
 
         def create(caller: Caller) -> Any:
             place = {"account": caller.account, "region": caller.region}
-            client = Clients(endpoint=f"http://127.0.0.1:{port}", **place)
+            client = Clients(endpoint=f"http://127.0.0.1:{port}", direct=direct, **place)
             return load()(client=client, **place, **more)
 
         return HostedService(name=name, load=load, create=create, beside_moto=beside_moto, scope=scope)

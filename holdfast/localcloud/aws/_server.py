@@ -22,6 +22,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _clock
+from holdfast.localcloud.aws._direct import Direct
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._front import Front, json_response
 from holdfast.localcloud.aws._gate import Gate
@@ -58,11 +59,12 @@ class EmbeddedAws:
             self.port: int = sockets[0].getsockname()[1]
             self.endpoint = f"http://localhost:{self.port}"
             self._plane = Plane(simulated=hyperpod == "simulated")
-            gate = Gate()
+            gate, self._skips = Gate(), skip_waits
             self._services = hosted(
                 port=self.port,
                 plane=self._plane,
                 in_moto=partial(self._in_moto, gate),
+                direct=self._at_once if skip_waits else None,
                 skip=skip_waits,
                 mishaps=mishaps,
             )
@@ -77,6 +79,9 @@ class EmbeddedAws:
             self._stopping = threading.Event()
             self._start()
             undo.pop_all()
+
+    def _at_once(self, request: Any, **_: Any) -> Any:
+        return Direct(self._front)(request)
 
     def stop(self) -> None:
         """End all requests that wait, stop answering, and keep the state."""
@@ -128,7 +133,8 @@ class EmbeddedAws:
         self._front.changed_moto = partial(self._persistence.changed, ours=False)
         for name, service in self._services.items():
             service.on_change = partial(self._persistence.changed, name, ours=True)
-        self._persistence.start()
+        if not self._skips:  # what passes in no time is not for keeping
+            self._persistence.start()
         self._front.ready = True
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 

@@ -12,7 +12,7 @@ from holdfast.localcloud.aws.iam._evaluation import Decision, Policy, Request, d
 
 
 class Rights:
-    """What one role may do. Its policies are read once; whoever wants to know again makes another."""
+    """What one role may do. Policies are read once; whoever wants to know again makes another."""
 
     def __init__(self, *, client: ClientFactory, role: str, session: str, account: str) -> None:
         """
@@ -27,6 +27,7 @@ class Rights:
         self.principal = f"arn:{partition}:sts::{account}:assumed-role/{self.name}/{session}"
         self._aliases = (role, f"arn:{partition}:iam::{account}:root", account)
         self._client, self._iam = client, client("iam")
+        self._buckets: dict[str, list[Policy]] = {}
         self._role: Mapping[str, Any] = self._found()
         self._identity = tuple(self._policies()) if self._role else ()
         limit = self._role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn")
@@ -80,6 +81,11 @@ class Rights:
         if not action.startswith("s3:") or ":s3:::" not in resource:
             return []
         bucket = resource.split(":s3:::")[1].partition("/")[0]
+        if bucket not in self._buckets:
+            self._buckets[bucket] = self._bucket_policy(bucket)
+        return self._buckets[bucket]
+
+    def _bucket_policy(self, bucket: str) -> list[Policy]:
         try:
             text = self._client("s3").get_bucket_policy(Bucket=bucket)["Policy"]
         except ClientError:
