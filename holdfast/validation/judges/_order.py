@@ -193,8 +193,10 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         nodes = [
             each
-            for each, _node in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
-            if each.template is addon.template and not each.conditional
+            for each, own in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
+            if each.template is addon.template
+            and not each.conditional
+            and (each.type != CLUSTER or own.get("Orchestrator", "Eks").present)
         ]
         ordered = any(_before(app, each, addon) or _before(app, addon, each) for each in nodes)
         if nodes and not ordered:
