@@ -298,7 +298,10 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF339", title="The Kubernetes API can be reached", each=App, source="EKS user guide, 'Cluster API server endpoint'"
+    "HF339",
+    title="The Kubernetes API can be reached",
+    each=(EnvironmentFile, App),
+    source="EKS user guide, 'Cluster API server endpoint'",
 )
 def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
