@@ -4,8 +4,8 @@ import datetime
 import re
 from collections.abc import Iterator
 
-from holdfast.validation._capacity import API
 from holdfast.catalog.facts import schema_of
+from holdfast.validation._capacity import API
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._groups import (
     AutoPatch,

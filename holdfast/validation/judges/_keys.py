@@ -188,8 +188,8 @@ def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
 @rule("HF648", severity="warning", title="Groups have keys of their own", each=Cluster, source=CMK)
 def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one group
-    goes on with that of another.
+    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one
+    group goes on with that of another.
     """
     seen: dict[str, str] = {}
     for group in cluster.instance_groups:

@@ -213,7 +213,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     each=EnvironmentFile,
     source="Holdfast: docs/observability.md",
 )
-def tensorboard(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     The folder for TensorBoard's logs is on the shared Lustre file system and kept in the data bucket. Without one there
     is nowhere to write.

@@ -19,8 +19,8 @@ _SERVICES = ("10.100.0.0/16", "172.20.0.0/16")
 @rule("HF240", title="Endpoint policies let something through", each=App, source=f"{GATEWAY}, 'Endpoint policies'")
 def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A policy on an endpoint is on top of those of roles and buckets. One that denies everything, or allows nothing, closes
-    the endpoint.
+    A policy on an endpoint is on top of those of roles and buckets. One that denies everything, or allows nothing,
+    closes the endpoint.
     """
     for endpoint, node in app.each(ENDPOINT):
         grants = grants_in(node.get("PolicyDocument"))
@@ -203,8 +203,8 @@ def resolvers(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def service_addresses(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    Kubernetes takes the addresses of services from 10.100.0.0/16 or 172.20.0.0/16. A VPC, or a peer of it, with the same
-    addresses is not reached from pods.
+    Kubernetes takes the addresses of services from 10.100.0.0/16 or 172.20.0.0/16. A VPC, or a peer of it, with the
+    same addresses is not reached from pods.
     """
     network = file.data.get("network")
     block = _network(network.get("cidr")) if isinstance(network, Mapping) else None

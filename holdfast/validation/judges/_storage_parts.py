@@ -83,8 +83,8 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def windows(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    FSx takes HH:MM for backups and d:HH:MM, from 1 for Monday, for maintenance. It keeps backups for 90 days at most, RDS
-    for 35. Backups and maintenance of a database are not at the same time.
+    FSx takes HH:MM for backups and d:HH:MM, from 1 for Monday, for maintenance. It keeps backups for 90 days at most,
+    RDS for 35. Backups and maintenance of a database are not at the same time.
     """
     for file_system, node in app.each(FILE_SYSTEM):
         for kind in ("LustreConfiguration", "OpenZFSConfiguration", "OntapConfiguration", "WindowsConfiguration"):
@@ -167,11 +167,11 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     for _link, node in app.each(LINK):
         yield from _attribute(("LinkOfData", "FileSystemId"), node.get("FileSystemId"))
         linked = node.get("FileSystemId").resource(FILE_SYSTEM)
-        kind = app.node(linked).get("FileSystemType").text() if linked is not None else None
-        if linked is not None and isinstance(kind, str) and kind != "LUSTRE":
+        made = app.node(linked).get("FileSystemType").text() if linked is not None else None
+        if linked is not None and isinstance(made, str) and made != "LUSTRE":
             yield refused(
                 node.get("FileSystemId").path,
-                f"{linked.logical_id}, a file system of type {kind}",
+                f"{linked.logical_id}, a file system of type {made}",
                 allowed="a file system of type LUSTRE",
                 fix="name a Lustre file system",
             )
@@ -330,7 +330,9 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
 
     for file_system, node in app.each(FILE_SYSTEM):
         ports = _PORTS.get(str(node.get("FileSystemType").value))
-        if ports is None:
+        # Where a cluster mounts it, another rule looks at both sides.
+        mounted = any(True for _each in app.each("AWS::SageMaker::Cluster"))
+        if ports is None or mounted:
             continue
         groups = [entry.resource("AWS::EC2::SecurityGroup") for entry in node.get("SecurityGroupIds").items() or ()]
         known = [group for group in groups if group is not None]
@@ -341,7 +343,7 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
         if None not in rules and closed:
             yield refused(
                 f"{file_system.path}.SecurityGroupIds",
-                f"groups that do not let port {', '.join(map(str, closed))} in: {', '.join(g.logical_id for g in known)}",
+                f"groups without port {', '.join(map(str, closed))}: {', '.join(g.logical_id for g in known)}",
                 allowed=_ALL_PORTS[str(node.get("FileSystemType").value)],
                 fix=f"let TCP {', '.join(map(str, closed))} into {known[0].logical_id}",
             )
@@ -399,7 +401,7 @@ def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
                 node.path,
                 f"{resource.logical_id}, a file system of type {found}",
                 allowed=f"one of type {_KINDS_OF_MOUNTS[key[0]]} in {key[0]}",
-                fix=f"name another file system, or write {'FsxOpenZfsConfig' if found == 'OPENZFS' else 'FsxLustreConfig'}",
+                fix="name a file system of that type, or use the configuration of the other",
             )
             return
     if resource.type.startswith("Custom::") or resource.type in (
