@@ -31,13 +31,17 @@ IN_A_VPC = {
 
 
 def network(ec2: Any, block: str) -> str:
-    """The id of a VPC that has a way out."""
+    """The id of a VPC whose subnets have a way out; nodes have no public address, so that it is a NAT gateway."""
     vpc: str = ec2.create_vpc(CidrBlock=block)["Vpc"]["VpcId"]
-    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
-    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    internet = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=vpc)
+    public = block.replace(".0.0/16", ".255.0/24")
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock=public, AvailabilityZone="us-west-2a")["Subnet"]["SubnetId"]
+    address = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    gateway = ec2.create_nat_gateway(SubnetId=subnet, AllocationId=address)["NatGateway"]["NatGatewayId"]
     here = [{"Name": "vpc-id", "Values": [vpc]}]
     table = ec2.describe_route_tables(Filters=here)["RouteTables"][0]["RouteTableId"]
-    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", NatGatewayId=gateway)
     return vpc
 
 
