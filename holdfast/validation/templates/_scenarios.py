@@ -20,6 +20,8 @@ from holdfast.validation.templates._settled import settled
 
 MOST = 64
 """Scenarios that are judged."""
+FEWEST, MOST_TEXT = 4, 6_000_000
+"""Of large templates fewer are, so that all together are as long as this: a template of 1 MB has the fewest."""
 _STACK = "AWS::CloudFormation::Stack"
 _REGION = "AWS::Region"
 _Place = tuple[int, str]
@@ -33,6 +35,10 @@ class Scenario:
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
+    possible: bool = True
+    """Whether some deployment surely is so: answers to open comparisons may depend on one another."""
+    most: int = MOST
+    """How many are looked at."""
     left_out: int = 0
     """How many more there would be."""
 
@@ -44,14 +50,19 @@ def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
     every = 1
     for values in app.domains.values():
         every *= len(values)
+    most = MOST
     for number, (choice, differs) in enumerate(_choices(app.domains)):
-        if number == MOST:
+        if number >= most:
             break
         found = app.under(choice)
         text = _signature(found)
+        if not seen:
+            most = min(MOST, max(FEWEST, MOST_TEXT // len(text)))
         if text not in seen:
             seen.add(text)
-            yield Scenario(templates=found, differs=differs, left_out=max(0, every - MOST))
+            usual = all(value == app.domains[place][0] for place, value in choice.items() if is_open(place[1]))
+            left_out = max(0, every - most)
+            yield Scenario(templates=found, differs=differs, possible=usual, most=most, left_out=left_out)
 
 
 def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[_Place, object], dict[str, str]]]:
@@ -80,8 +91,6 @@ class _App:
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
         """The templates that there are, with what they come to."""
         found: dict[int, Template] = {}
-        # Open comparisons may depend on one another: together their other answers can be what no deployment has.
-        ordinary = all(value == self.domains[place][0] for place, value in choice.items() if is_open(place[1]))
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
             answers = {name: value for (place, name), value in choice.items() if place == index}
@@ -97,7 +106,7 @@ class _App:
             found[index] = replace(
                 template,
                 body=body,
-                left_out=gone if ordinary else frozenset(),
+                left_out=gone,
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )
