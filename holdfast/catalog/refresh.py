@@ -72,6 +72,15 @@ def regions_text() -> str:
         for region, each in sorted(json.loads((folder / HYPERPOD_TYPES).read_text()).items())
         if isinstance(each, dict)
     }
+    ec2 = {region: set(each["enum"]) for region, each in _ec2(folder).items()}
+    everywhere = set().union(*ec2.values())
+    for region, names in by_region.items():
+        # A price that SageMaker has for a type says nothing where EC2 does not have it.
+        names -= {
+            name
+            for name in names
+            if name[3:].startswith(("p", "trn", "inf")) and name[3:] in everywhere - ec2.get(region, everywhere)
+        }
     instance_types = sorted(set().union(*by_region.values()))
     partitions = json.loads((_data_of("botocore") / "data/partitions.json").read_text())["partitions"]
     return _lines(
@@ -83,6 +92,7 @@ def regions_text() -> str:
                 }
                 for each in partitions
             },
+            "zones": _zones(),
             "order": list(lists),
             "types": {name: _bits(name in each for each in lists.values()) for name in types},
             "instance_order": list(by_region),
@@ -103,7 +113,8 @@ def versions_text() -> str:
             "sources": {
                 "partitions and regions": f"{core}, partitions.json",
                 "resource types by region": f"{lint}, schemas/providers",
-                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}",
+                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}; P, Trn and Inf where EC2 has them too",
+                "zones of regions": f"moto {version('moto')}, ec2",
                 "properties and attributes of resource types": f"{lint}, schemas/resources, read where it is installed",
                 "actions of IAM": f"{lint}, AdditionalSpecs/Policies.json, read where it is installed",
                 "AWS managed policies": f"moto {version('moto')}, iam/aws_managed_policies",
@@ -158,6 +169,21 @@ def page_text() -> str:
         f"| {name.replace('_', ' ')} | {entry['source']} | {entry['date']} |\n" for name, entry in page_facts().items()
     ]
     return "".join([_INTRO, *parts, _PAGES, *pages])
+
+
+def _ec2(folder: Path) -> dict[str, Any]:
+    data = json.loads((folder / "schemas/extensions/aws_ec2_instance/instancetype_enum.json").read_text())
+    return {region: each for region, each in data.items() if isinstance(each, dict)}
+
+
+def _zones() -> dict[str, str]:
+    """The letters of each region's zones."""
+    from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+
+    return {
+        region: "".join(sorted({zone.name[-1] for zone in zones if zone.zone_type == "availability-zone"}))
+        for region, zones in sorted(RegionsAndZonesBackend.zones.items())
+    }
 
 
 def _engines(data: Mapping[str, Any]) -> dict[str, list[str]]:

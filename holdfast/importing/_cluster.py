@@ -95,6 +95,8 @@ def _settings(
     if tiered.get("Mode") == "Enable":
         section["tiered_storage"] = {"memory_percentage": tiered.get("InstanceMemoryAllocationPercentage", 20)}
     own = {key: value for key, value in tags.items() if not key.startswith(OWN_TAGS)}
+    if "Eks" in (request.get("Orchestrator") or {}) and own.get("SageMaker") == "true":
+        del own["SageMaker"]  # every cluster on EKS gets it
     return section | ({"tags": own} if own else {})
 
 

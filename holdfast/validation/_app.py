@@ -15,6 +15,10 @@ from holdfast.validation._resources_graph import Reference, Resource, Template, 
 from holdfast.validation._resources_order import Order
 from holdfast.validation._resources_values import Node, Values
 
+_NAMED = re.compile(
+    r"^(?:arn:aws[a-z-]*:(?:eks|secretsmanager|sagemaker|kms):([a-z]{2}(?:-[a-z]+)+-\d):|"
+    r"fs-[0-9a-f]+\.fsx\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com)"
+)
 _ZONE = re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]$")
 
 
@@ -53,8 +57,22 @@ class App(Item):
         """Where a template is deployed: as it is told, or as the zones that it writes down say when they agree."""
         if template.region is not None:
             return template.region
-        found = {region for _, region in self.zones(template)}
-        return found.pop() if len(found) == 1 else None
+        key = f"region {template.path}"
+        if key not in self.memo:
+            found = {region for _, region in (*self.zones(template), *self.named_regions(template))}
+            self.memo[key] = found.pop() if len(found) == 1 else None
+        region: str | None = self.memo[key]
+        return region
+
+    def named_regions(self, template: Template) -> Iterator[tuple[str, str]]:
+        """The regions of what a cluster names: its EKS cluster, file systems and secrets."""
+        for cluster, node in self.each("AWS::SageMaker::Cluster"):
+            if cluster.template is template:
+                for leaf in leaves(node):
+                    text = leaf.value if isinstance(leaf.value, str) else text_of(leaf.value) or ""
+                    match = _NAMED.match(text)
+                    if match:
+                        yield leaf.path, match[1] or match[2]
 
     def zones(self, template: Template) -> Iterator[tuple[str, str]]:
         """The zones that a template writes down, by their path, with their region."""

@@ -167,7 +167,7 @@ def deep_checks_are_known(group: Group, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF717",
-    title="Tiered storage is for EKS and takes 0 to 100 percent",
+    title="Tiered storage is for EKS and takes 20 to 100 percent",
     each=Cluster,
     source=f"{API}, TieredStorageConfig",
 )
@@ -182,8 +182,8 @@ def tiered_storage(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         yield refused(
             cluster.at("tiered_storage_percent"), "tiered storage under Slurm", allowed="it on EKS", fix="remove it"
         )
-    if not 0 <= percent <= 100:
-        yield refused(cluster.at("tiered_storage_percent"), str(percent), allowed="0 to 100", fix="write 20")
+    if not 20 <= percent <= 100:
+        yield refused(cluster.at("tiered_storage_percent"), str(percent), allowed="20 to 100", fix="write 20")
 
 
 @rule("HF718", severity="warning", title="Tiered storage leaves memory to pods", each=Cluster, source="Holdfast")

@@ -43,10 +43,9 @@ def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
 )
 def vpc_cni(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     """
-    It has to be there before nodes are. An EKS cluster that bootstraps its own add-ons has it too, in whatever version;
-    then this can be suppressed.
+    It has to be there before nodes are. EKS installs it by itself unless BootstrapSelfManagedAddons is false.
     """
-    if not any(addon.name == "vpc-cni" for addon in plane.addons):
+    if not plane.bootstraps_addons and not any(addon.name == "vpc-cni" for addon in plane.addons):
         yield refused(
             plane.at("addons"), "no add-on vpc-cni", allowed="vpc-cni in 1.18.3 or newer", fix="add the add-on vpc-cni"
         )

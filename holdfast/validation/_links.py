@@ -8,7 +8,7 @@ from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import LustreFileSystem
 from holdfast.validation._volumes import overlap
 
-MOST_LINKS = 8
+MOST_LINKS, AT_ONCE = 8, 2
 
 
 @rule(
@@ -95,9 +95,10 @@ def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 )
 def serial_links(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    A file system works on one association at a time. Those that are made or changed at once wait, and time out.
+    A file system works on one association at a time, and the others wait. Two are made before CloudFormation gives up;
+    more of them time out.
     """
-    if len(lustre.data_repositories) > 1 and not all(link.waits_for_others for link in lustre.data_repositories):
+    if len(lustre.data_repositories) > AT_ONCE and not all(link.waits_for_others for link in lustre.data_repositories):
         yield Broken(
             path=lustre.data_repositories[-1].path,
             message="links to S3 that are made at once can time out",

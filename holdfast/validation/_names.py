@@ -199,26 +199,6 @@ def threads_per_core(group: Group, _: Deployment) -> Iterator[Broken]:
         yield refused(group.at("threads_per_core"), str(group.threads_per_core), allowed="1 or 2", fix="write 1")
 
 
-@rule(
-    "HF113",
-    severity="warning",
-    title="Threads per core are chosen on accelerated types",
-    each=Group,
-    source="CloudFormation reference, ThreadsPerCore: the default is 1; peers' examples differ between 1 and 2",
-)
-def threads_are_chosen(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    Left out, HyperPod takes 1: half of the vCPUs that the instance type is known for. Data loaders of a GPU node often
-    want the other half. Say which it is; no source requires either.
-    """
-    if group.threads_per_core is None and any(_accelerators(name) for name in group.types):
-        yield Broken(
-            path=group.at("threads_per_core"),
-            message="threads per core are not said, so HyperPod takes 1 and half of the vCPUs stay unused",
-            fix="set threads per core to 1 or 2",
-        )
-
-
 @rule("HF114", title="A cluster has at most 50 tags", each=Cluster, source=f"{API}, Tags")
 def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
@@ -294,10 +274,6 @@ def types_are_alike(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             message=f"the types of this group have {', '.join(sorted(kinds))}; a job cannot rely on what it gets",
             fix="make a group for each kind",
         )
-
-
-def _accelerators(name: str) -> int:
-    return instance_types()[name].accelerators if name in instance_types() else 0
 
 
 def _kind(name: str) -> str:

@@ -186,6 +186,8 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     if network.nat:
         return
     eks = deployment.cluster.eks
+    if eks is None and not network.interface_endpoints:
+        return  # under Slurm what AWS's image does needs S3 alone; who asks for endpoints wants more
     wanted = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
     plane = None if eks is None else eks.control_plane
     if plane is not None and any(addon.name.endswith("hyperpod-training-operator") for addon in plane.addons):

@@ -130,6 +130,7 @@ class EksReader:
             vpc=self._network.vpc_config(
                 vpc, subnets=vpc.get(names.subnets), security_groups=vpc.get(names.security_groups)
             ),
+            bootstraps_addons=settings.get("BootstrapSelfManagedAddons").boolean(default=True),
             addons=self._addons(resource),
             releases=self._releases(resource, hyperpod),
             access_entries=self._access_entries(resource),
@@ -238,7 +239,7 @@ def _may_install(resource: Resource) -> bool:
     """Whether a custom resource of somebody else's may be what installs charts, as in AWS's own templates."""
     own = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
     words = (resource.type, resource.logical_id, json.dumps(resource.body.get("Properties"), default=repr))
-    return own and any("helm" in word.lower() for word in words)
+    return own and any(part in word.lower() for word in words for part in ("helm", "chart"))
 
 
 def _configuration(node: Node) -> Any:

@@ -100,6 +100,11 @@ class Node:
         return self._intrinsics.resolve(self._template, self._raw)
 
     @property
+    def written(self) -> object:
+        """What is written, functions and all."""
+        return self._raw
+
+    @property
     def token(self) -> str:
         """What is written, on one line: the same for the same token."""
         return json.dumps(self._raw, default=repr, sort_keys=True)

@@ -152,10 +152,10 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
                 found += part.memo[each.code]
             else:
                 found += _judge_one(each, part, deployment)
-    return worst_first(dict.fromkeys(_told_best(found)))
+    return worst_first(dict.fromkeys(told_best(found)))
 
 
-def _told_best(found: list[Finding]) -> list[Finding]:
+def told_best(found: list[Finding]) -> list[Finding]:
     """Without what the registry schemas say of a value that a rule about it says more of."""
     told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
     return [

@@ -10,17 +10,19 @@ from holdfast.validation._slurm import MIGRATION, REFERENCE
 from holdfast.validation._surroundings import Script
 
 
-@rule("HF402", severity="warning", title="Slurm is configured through the API", each=Cluster, source=MIGRATION)
+@rule("HF402", title="Continuous provisioning has Slurm configured through the API", each=Cluster, source=MIGRATION)
 def api_driven(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    Without Orchestrator the cluster has Slurm as provisioning_parameters.json beside the lifecycle scripts describes
-    it. Changes of that file reach no running cluster, and continuous provisioning is not to be had.
+    Without Orchestrator the cluster has Slurm as provisioning_parameters.json beside the lifecycle scripts describes it,
+    which AWS keeps for existing clusters. It is not compatible with continuous provisioning, and changes of that file
+    reach no running cluster.
     """
-    if cluster.eks is None and cluster.slurm is None:
-        yield Broken(
-            path=cluster.at("slurm"),
-            message="no orchestrator is named, so Slurm is configured by a file beside the lifecycle scripts",
-            fix="set Orchestrator.Slurm, and SlurmConfig on every group",
+    if cluster.eks is None and cluster.slurm is None and cluster.continuous:
+        yield refused(
+            cluster.at("node_provisioning_mode"),
+            "continuous provisioning without Orchestrator.Slurm",
+            allowed="it with Slurm configured through the API",
+            fix="set Orchestrator.Slurm, and SlurmConfig on every group; or remove the provisioning mode",
         )
 
 

@@ -239,5 +239,7 @@ class EksControlPlane(Item):
     addons: tuple[Addon, ...]
     releases: tuple[HelmRelease, ...]
     access_entries: tuple[AccessEntry, ...]
+    bootstraps_addons: bool = False
+    """Whether EKS itself installs its network plugin, kube-proxy and CoreDNS, as it does unless told otherwise."""
     node_roles: frozenset[str] = frozenset()
     """Ids of the roles of nodes that are not HyperPod's."""

@@ -4,15 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from footing import RIGHTS
-
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {"Effect": "Allow", "Principal": {"Service": "sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"},
-        {"Effect": "Allow", "Principal": {"Service": "hyperpod.sagemaker.amazonaws.com"}, "Action": "sts:AssumeRole"},
-    ],
-}
+from team_things import node_role
 
 
 class ExistingThings:
@@ -71,8 +63,7 @@ class ExistingThings:
         iam = self._client("iam")
         names = [role["RoleName"] for role in iam.list_roles()["Roles"]]
         if name not in names:
-            iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))
-            iam.put_role_policy(RoleName=name, PolicyName="nodes", PolicyDocument=json.dumps(RIGHTS))
+            node_role(iam, name)
         return str(iam.get_role(RoleName=name)["Role"]["Arn"])
 
     def _policy(self, name: str) -> None:

@@ -1,5 +1,6 @@
 """cdk-nag over an app, and the objections that docs/security.md accepts."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -8,11 +9,14 @@ import aws_cdk as cdk
 import cdk_nag
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+PACKS = ("AwsSolutions", "NIST.800.53.R5")
 
 
 def nagged(app: cdk.App) -> tuple[Path, list[tuple[str, str]]]:
-    """Synthesise; the assembly, and each objection of AwsSolutions as rule and construct path."""
-    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(verbose=False))
+    """Synthesise; the assembly, and each objection of AwsSolutions and NIST 800-53 as rule and construct path."""
+    nag = cdk.Validations.of(app)
+    nag.add_plugins(cdk_nag.AwsSolutionsChecks(verbose=False))
+    nag.add_plugins(cdk_nag.NIST80053R5Checks(verbose=False))
     try:
         app.synth()
     except RuntimeError as error:
@@ -23,18 +27,19 @@ def nagged(app: cdk.App) -> tuple[Path, list[tuple[str, str]]]:
     found = []
     for plugin in report["pluginReports"]:
         for violation in plugin.get("violations", []):
-            if violation["ruleName"].startswith("AwsSolutions"):
+            if violation["ruleName"].startswith(PACKS):
                 places = violation.get("violatingConstructs") or violation.get("violatingResources")
                 found += [(violation["ruleName"], place["constructPath"]) for place in places]
     return assembly, found
 
 
+@functools.cache
 def accepted() -> list[tuple[str, str, str]]:
     """The table of docs/security.md: rule and place as patterns, and why."""
     rows = []
     for line in SECURITY.read_text().splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
-        if len(cells) == 3 and cells[0].startswith("`AwsSolutions"):
+        if len(cells) == 3 and cells[0].startswith(tuple(f"`{pack}" for pack in PACKS)):
             rows.append((cells[0].strip("`"), cells[1].strip("`"), cells[2]))
     return rows
 

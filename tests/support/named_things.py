@@ -1,13 +1,12 @@
 """Whatever the files of a cluster name, made on an embedded AWS, and the files with the names that it has there."""
 
-import json
 import re
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from embedded_stack import Cloud
-from team_things import NODES_POLICY, TRUST
+from team_things import network, node_role
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
 SUBNET = re.compile(r"subnet-[0-9a-f]{17}")
@@ -29,8 +28,7 @@ class NamedThings:
         self._cloud, self._block = cloud, block
         self._made: dict[str, str] = {}
         self._numbers = count()
-        ec2 = cloud.client("ec2")
-        self._vpc = ec2.create_vpc(CidrBlock=f"10.{block}.0.0/16")["Vpc"]["VpcId"]
+        self._vpc = network(cloud.client("ec2"), f"10.{block}.0.0/16")
         self._here = self._subnet()
 
     def write(self, paths: list[Path]) -> None:
@@ -82,8 +80,7 @@ class NamedThings:
     def _role(self, folder: str, name: str) -> None:
         iam = self._cloud.client("iam")
         if name not in {role["RoleName"] for role in iam.list_roles()["Roles"]}:
-            iam.create_role(RoleName=name, Path=folder or "/", AssumeRolePolicyDocument=json.dumps(TRUST))
-            iam.attach_role_policy(RoleName=name, PolicyArn=NODES_POLICY)
+            node_role(iam, name, path=folder or "/")
 
     def _eks(self, name: str) -> None:
         eks: Any = self._cloud.client("eks")

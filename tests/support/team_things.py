@@ -5,6 +5,8 @@ from typing import Any
 
 from embedded_stack import Cloud
 
+from holdfast.catalog.facts._policies import EKS_ACTIONS, VPC_ACTIONS
+
 ROLES = ("HyperPodNodes", "HyperPodHead", "HyperPodClusterRole")
 BUCKET = "sagemaker-team-scripts"
 TRUST = {
@@ -15,6 +17,41 @@ TRUST = {
     ],
 }
 NODES_POLICY = "arn:aws:iam::aws:policy/AmazonSageMakerClusterInstanceRolePolicy"
+IN_A_VPC = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Action": sorted({*VPC_ACTIONS, *EKS_ACTIONS, "ec2:CreateTags", "eks-auth:AssumeRoleForPodIdentity"}),
+            "Resource": "*",
+        }
+    ],
+}
+"""SageMaker developer guide, "AWS Identity and Access Management for SageMaker HyperPod": what roles need beside."""
+
+
+def network(ec2: Any, block: str) -> str:
+    """The id of a VPC whose subnets have a way out; nodes have no public address, so that it is a NAT gateway."""
+    vpc: str = ec2.create_vpc(CidrBlock=block)["Vpc"]["VpcId"]
+    internet = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=internet, VpcId=vpc)
+    public = block.replace(".0.0/16", ".255.0/24")
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock=public, AvailabilityZone="us-west-2a")["Subnet"]["SubnetId"]
+    address = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    gateway = ec2.create_nat_gateway(SubnetId=subnet, AllocationId=address)["NatGateway"]["NatGatewayId"]
+    here = [{"Name": "vpc-id", "Values": [vpc]}]
+    table = ec2.describe_route_tables(Filters=here)["RouteTables"][0]["RouteTableId"]
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", NatGatewayId=gateway)
+    return vpc
+
+
+def node_role(iam: Any, name: str, *, path: str = "/") -> str:
+    """The ARN of a role that nodes in a VPC can have."""
+    document = json.dumps(TRUST)
+    arn: str = iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=document)["Role"]["Arn"]
+    iam.attach_role_policy(RoleName=name, PolicyArn=NODES_POLICY)
+    iam.put_role_policy(RoleName=name, PolicyName="vpc", PolicyDocument=json.dumps(IN_A_VPC))
+    return arn
 
 
 class TeamThings:
@@ -22,12 +59,11 @@ class TeamThings:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        ec2 = cloud.client("ec2")
-        self.vpc = ec2.create_vpc(CidrBlock="10.3.0.0/16")["Vpc"]["VpcId"]
+        self.vpc = network(cloud.client("ec2"), "10.3.0.0/16")
         self.subnets = [self._subnet(f"10.3.{number}.0/24", zone) for number, zone in enumerate("ab")]
         self.group = self._group("nodes")
         self.other_group = self._group("storage")
-        self.roles = {name: self._role(name) for name in ROLES}
+        self.roles = {name: node_role(cloud.client("iam"), name) for name in ROLES}
         self.lustre = self._lustre()
         self.home = self._home()
         s3 = cloud.client("s3")
@@ -60,12 +96,6 @@ class TeamThings:
         ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=itself)
         ec2.authorize_security_group_egress(GroupId=group, IpPermissions=itself)
         return group
-
-    def _role(self, name: str) -> str:
-        iam = self._cloud.client("iam")
-        arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
-        iam.attach_role_policy(RoleName=name, PolicyArn=NODES_POLICY)
-        return arn
 
     def _lustre(self) -> dict[str, Any]:
         made: dict[str, Any] = self._cloud.client("fsx").create_file_system(

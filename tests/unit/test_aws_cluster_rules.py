@@ -149,7 +149,7 @@ OLD = {"Name": "Deep Learning Base GPU AMI (Ubuntu 22.04) 20250523"}
 @pytest.mark.parametrize("lifecycle", [None, EXTENSION])
 @pytest.mark.parametrize("image", [OLD, {"CreationDate": "2025-12-31T23:59:59.000Z"}])
 def test_an_old_ami_cannot_make_nodes_ready(image: dict[str, str], lifecycle: dict[str, str] | None) -> None:
-    references = References(client=lambda _: Ec2(**image))
+    references = References(client=lambda _: Ec2(**image), account="123456789012", region="us-west-2")
 
     with pytest.raises(ServiceError) as caught:
         references.check_images(settings(), {"workers": {**groups(lifecycle)["workers"], "ImageId": AMI}})
@@ -169,6 +169,6 @@ def test_an_old_ami_cannot_make_nodes_ready(image: dict[str, str], lifecycle: di
 def test_a_new_ami_and_scripts_that_do_all_are_taken(
     found: dict[str, str], image: str, lifecycle: dict[str, str] | None
 ) -> None:
-    references = References(client=lambda _: Ec2(**found))
+    references = References(client=lambda _: Ec2(**found), account="123456789012", region="us-west-2")
 
     references.check_images(settings(), {"workers": {**groups(lifecycle)["workers"], "ImageId": image}})

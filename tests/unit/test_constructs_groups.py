@@ -86,17 +86,20 @@ def elsewhere(stack: cdk.Stack) -> OverrideVpc:
     )
 
 
-def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
-    network = network_of(stack)
+def deployment_of(stack: cdk.Stack) -> Deployment:
     alarm = cloudwatch.Alarm.from_alarm_arn(
         stack, "Slow", "arn:aws:cloudwatch:us-west-2:111122223333:alarm:training-throughput"
     )
-    deployment = Deployment(
+    return Deployment(
         maximum_batch_size=BatchSize.percent(25),
         rollback_maximum_batch_size=BatchSize.instances(4),
         wait_interval=cdk.Duration.minutes(10),
         rollback_alarms=[alarm],
     )
+
+
+def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
+    network = network_of(stack)
     key = kms.Key.from_key_arn(stack, "Key", KEY_ARN)
     secret = secretsmanager.Secret.from_secret_name_v2(stack, "Secret", "accounting")
     files: Any = {"subnet": network.subnet, "security_group": network.security_group, "storage_capacity_gib": 4800}
@@ -128,8 +131,7 @@ def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 deep_health_checks=["InstanceStress", "InstanceConnectivity"],
                 image_id="ami-0123456789abcdef0",
                 network_interface="efa-only",
-                scheduled_update=ScheduledUpdate(schedule_expression="cron(00 03 ? * SUN *)", deployment=deployment),
-                auto_patch=AutoPatch(strategy="WhenIdle", deployment=deployment),
+                auto_patch=AutoPatch(strategy="WhenIdle", deployment=deployment_of(stack)),
                 node_type="Compute",
                 partition="train",
             ),
@@ -168,6 +170,9 @@ def eks_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 root_volume_key=kms.Key.from_key_arn(stack, "RootKey", KEY_ARN),
                 labels={"role": "evaluation"},
                 taints=[Taint(key="purpose", value="evaluation", effect="NoSchedule")],
+                scheduled_update=ScheduledUpdate(
+                    schedule_expression="cron(00 03 ? * SUN *)", deployment=deployment_of(stack)
+                ),
             )
         ],
         lifecycle=bundle_of(stack, folder),
@@ -286,16 +291,18 @@ def test_every_property_of_the_generated_class_is_reachable_or_has_a_reason_not_
     assert declared - rendered == set(NOT_REACHABLE)
 
 
+DEPLOYMENT = {
+    "RollingUpdatePolicy": {
+        "MaximumBatchSize": {"Type": "CAPACITY_PERCENTAGE", "Value": 25},
+        "RollbackMaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 4},
+    },
+    "WaitIntervalInSeconds": 600,
+    "AutoRollbackConfiguration": [{"AlarmName": "training-throughput"}],
+}
+
+
 def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
     head, workers, others = cluster_of(slurm)["InstanceGroups"]
-    deployment = {
-        "RollingUpdatePolicy": {
-            "MaximumBatchSize": {"Type": "CAPACITY_PERCENTAGE", "Value": 25},
-            "RollbackMaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 4},
-        },
-        "WaitIntervalInSeconds": 600,
-        "AutoRollbackConfiguration": [{"AlarmName": "training-throughput"}],
-    }
 
     assert "InstanceStorageConfigs" not in head, "a group's own mounts replace those of the cluster"
     assert workers["MinInstanceCount"] == 14
@@ -309,8 +316,7 @@ def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
         {"EbsVolumeConfig": {"RootVolume": True, "VolumeKmsKeyId": KEY_ARN}},
         {"EbsVolumeConfig": {"VolumeSizeInGB": 500, "VolumeKmsKeyId": KEY_ARN}},
     ]
-    assert workers["ScheduledUpdateConfig"]["DeploymentConfig"] == deployment
-    assert workers["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle", "DeploymentConfig": deployment}
+    assert workers["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle", "DeploymentConfig": DEPLOYMENT}
     assert workers["NetworkInterface"] == {"InterfaceType": "efa-only"}
     assert workers["LifeCycleConfig"]["OnCreate"] == "on_create.sh"
     assert others["InstanceRequirements"] == {"InstanceTypes": ["ml.g6e.48xlarge", "ml.g5.48xlarge"]}
@@ -347,6 +353,7 @@ def test_spot_labels_and_taints_of_a_group_on_eks(eks: dict[str, Any]) -> None:
         "Labels": {"role": "evaluation"},
         "Taints": [{"Key": "purpose", "Value": "evaluation", "Effect": "NoSchedule"}],
     }
+    assert group["ScheduledUpdateConfig"]["DeploymentConfig"] == DEPLOYMENT
     assert "SlurmConfig" not in group
 
 

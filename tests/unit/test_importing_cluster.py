@@ -568,3 +568,12 @@ def test_a_value_that_no_file_may_say_is_a_question_at_its_setting(observed: Obs
     assert any(
         note.startswith('cluster.instance_groups.controller.instance_type: DECIDE: got "ml.p99.large"') for note in told
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "tags"), [("eks-p5", {"team": "a"}), ("slurm-p5", {"team": "a", "SageMaker": "true"})]
+)
+def test_the_tag_that_every_cluster_on_eks_gets_is_not_one_of_the_file(name: str, tags: dict[str, str]) -> None:
+    imported = from_observed(changed(of_a_team(name), tags={"team": "a", "SageMaker": "true"}))
+
+    assert imported.document["cluster"]["tags"] == tags

@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+import tomllib
 
 
 def test_the_folder_constructs_holds_no_python_file_of_its_own(repository: Path) -> None:
@@ -16,6 +17,19 @@ def test_import_constructs_finds_the_package_of_the_cdk(repository: Path) -> Non
     assert constructs.__file__ is not None
     assert repository / "constructs" not in Path(constructs.__file__).parents
     assert hasattr(constructs, "Construct")
+
+
+def test_every_package_is_in_the_wheel(repository: Path) -> None:
+    listed = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders, tops = listed["package-dir"], {name.partition(".")[0] for name in listed["packages"]}
+    places = {folders.get(top, top): top for top in tops}
+    found = {
+        ".".join((name, *path.parent.relative_to(repository / place).parts))
+        for place, name in places.items()
+        for path in (repository / place).rglob("__init__.py")
+    }
+
+    assert sorted(found - set(listed["packages"])) == []
 
 
 def test_no_test_folder_is_a_package(repository: Path) -> None:

@@ -160,7 +160,7 @@ def test_what_the_account_does_not_say_is_not_checked() -> None:
         ("network.existing.vpc_id", None, None),
         ("storage.home.existing.dns_name", "fs-0123456789abcdef1.fsx.eu-west-1.amazonaws.com", "HF082"),
         ("cluster.execution_role_arn", "arn:aws:iam::444455556666:role/Nodes", "HF082"),
-        ("storage.data.kms_key_arn", "arn:aws:kms:eu-west-1:444455556666:key/1234abcd", "HF082"),
+        ("storage.data.kms_key_arn", "arn:aws:kms:eu-west-1:444455556666:key/1234abcd", "HF035"),
         ("lifecycle.existing.on_create", "on_create.sh", "HF520"),
         ("lifecycle.existing.source_s3_uri", "s3://team-scripts/v1", "HF083"),
         ("cluster.instance_groups.2.lifecycle_mode", "extension", "HF084"),

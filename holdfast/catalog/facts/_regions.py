@@ -64,6 +64,12 @@ def hyperpod_types(region: str) -> frozenset[str]:
     return frozenset(name for name, bits in data["instance_types"].items() if int(bits, 16) >> place & 1)
 
 
+def last_zone(region: str) -> str | None:
+    """The last letter of a region's zones; None where no list tells."""
+    letters = _data()["zones"].get(region)
+    return letters[-1] if letters else None
+
+
 def _is_secret(region: str) -> bool:
     return (regions().get(region) or "aws-iso").startswith("aws-iso")
 

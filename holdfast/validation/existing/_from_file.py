@@ -85,23 +85,17 @@ def _references(file: Settings) -> Iterator[Reference]:
     if there is not None and isinstance(there.cluster, str) and there.cluster.startswith("arn:"):
         why = "a HyperPod cluster joins one of its own account and region"
         yield _arn(there.at("cluster"), "the EKS cluster", there.cluster, why)
-    for place in (storage.data, file.lifecycle.bucket):
-        if place is not None and place.says("kms_key_arn"):
-            yield _arn(
-                place.at("kms_key_arn"), "the key", place.kms_key_arn, "S3 uses keys of its own region", accounts="any"
-            )
     for section in (storage.lustre, storage.home):
         found = None if section is None else section.existing
         if found is not None and found.says("dns_name"):
             yield _dns(found)
 
 
-def _arn(path: str, what: str, arn: Any, why: str, *, accounts: str = "own") -> Reference:
+def _arn(path: str, what: str, arn: Any, why: str) -> Reference:
     if not isinstance(arn, str):
         return Reference(path=path, what=what, name=UNRESOLVED, region=UNRESOLVED, account=UNRESOLVED, why=why)
-    parts = arn.split(":")
-    account = None if accounts == "any" else parts[4]
-    return Reference(path=path, what=what, name=arn, region=parts[3] or None, account=account, why=why)
+    # The region of what an ARN names is judged for all ARNs alike.
+    return Reference(path=path, what=what, name=arn, region=None, account=arn.split(":")[4], why=why)
 
 
 def _dns(found: Settings) -> Reference:

@@ -53,15 +53,15 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF082",
-    title="Existing things are of the environment's region and account",
+    title="Existing things are of the environment's account, and file systems of its region",
     each=Reference,
     source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
     "service'; FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
 )
 def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Broken]:
     """
-    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account and region, and a
-    file system is mounted, and a key used, where the nodes are.
+    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account, and a file system is
+    mounted where the nodes are. HF035 tells of ARNs of another region.
     """
     if reference.region is not None and reference.region != deployment.region:
         yield refused(

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.validation._app import App, text_of
 from holdfast.validation._deployment import Cluster, Deployment
-from holdfast.validation._groups import RestrictedGroup
+from holdfast.validation._groups import RestrictedGroup, Volume
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule
@@ -68,8 +68,7 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
         missing = [
             action for action in _NEEDED if action not in given and not any(each.names(action) for each in allowed)
         ]
-        by_policy = [key for node in keys if (key := key_of(app, node)) is not None and _key_allows(app, key, role)]
-        if missing and len(by_policy) < len(keys):
+        if missing:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
@@ -172,6 +171,64 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
                 fix="allow kms:Encrypt, kms:Decrypt, kms:ReEncrypt*, kms:GenerateDataKey*, kms:DescribeKey to "
                 "arn:aws:iam::ACCOUNT:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*",
             )
+
+
+@rule("HF647", title="Keys of volumes are keys of KMS", each=Volume, source="SageMaker API reference, VolumeKmsKeyId")
+def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
+    """
+    The id, the ARN or the alias of a key; the ARN of something else is refused.
+    """
+    parts = str(volume.kms_key or "").split(":")
+    if parts[0] == "arn" and len(parts) > 5 and (parts[2] != "kms" or not parts[5].startswith(("key/", "alias/"))):
+        yield refused(
+            volume.at("kms_key"), f"an ARN of {parts[2]}", allowed="the id, ARN or alias of a KMS key", fix="name a key"
+        )
+
+
+@rule("HF648", severity="warning", title="Groups have keys of their own", each=Cluster, source=CMK)
+def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one group
+    goes on with that of another.
+    """
+    seen: dict[str, str] = {}
+    for group in cluster.instance_groups:
+        for volume in group.volumes:
+            key = volume.kms_key
+            if key and seen.get(key, group.name) != group.name:
+                yield Broken(
+                    path=volume.at("kms_key"),
+                    message=f"the key of {group.name} is that of {seen[key]} too",
+                    fix="give each group a key of its own",
+                )
+            if key:
+                seen.setdefault(key, group.name)
+
+
+@rule(
+    "HF649",
+    title="Aliases and encrypted resources are ones that KMS and EKS take",
+    each=App,
+    source="CloudFormation reference, AWS::KMS::Alias; EKS API reference, EncryptionConfig",
+)
+def aliases(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    alias/aws/ is for AWS's own keys. EKS encrypts secrets, and nothing else, with a key of yours.
+    """
+    for alias, node in app.each(ALIAS):
+        name = node.get("AliasName").value
+        if isinstance(name, str) and (name.startswith("alias/aws/") or not name.startswith("alias/")):
+            yield refused(
+                f"{alias.path}.AliasName",
+                f'"{name}"',
+                allowed="alias/NAME, and not alias/aws/",
+                fix=f"write alias/{name.removeprefix('alias/').removeprefix('aws/')}",
+            )
+    for _cluster, node in app.each("AWS::EKS::Cluster"):
+        for entry in node.get("EncryptionConfig").items() or ():
+            for resource in entry.get("Resources").items() or ():
+                if isinstance(resource.value, str) and resource.value != "secrets":
+                    yield refused(resource.path, f'"{resource.value}"', allowed="secrets", fix="write secrets")
 
 
 @rule(
@@ -293,15 +350,6 @@ def _linked_bucket(app: App, path: Node) -> Resource | None:
     return None
 
 
-def _key_allows(app: App, key: Resource, role: Resource) -> bool:
-    """Whether a key's own policy lets a role make grants."""
-    for grant in grants_in(app.node(key).get("KeyPolicy")):
-        named = [node for node in principals(grant, "AWS") if node.is_resource(role)]
-        if grant.effect == "Allow" and named and all(grant.names(action) for action in ("kms:CreateGrant",)):
-            return True
-    return False
-
-
 def _context(grant: Grant) -> Iterator[Broken]:
     for operator, keys in grant.conditions.items():
         for key in keys if isinstance(keys, Mapping) else ():
@@ -319,11 +367,11 @@ def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
     for operator, keys in grant.conditions.items():
         value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        known = [text for text in texts if isinstance(text, str)]
+        known = [known_text for text in texts if (known_text := text_of(text)) is not None]
         if not known or len(known) < len(texts) or operator.lower().startswith(("stringnot", "null")):
             continue
         if any(grant.names(action) for action in _NEEDED) and grant.effect == "Allow":
-            fits = [text for text in known if re.match(r"^(sagemaker|ec2)\.|\*", text)]
+            fits = [text for text in known if re.match(r"^sagemaker\.|\*", text)]
             role_named = any(node.present for node in principals(grant, "AWS"))
             if not fits and role_named and grant.names("kms:CreateGrant"):
                 yield refused(
@@ -356,14 +404,32 @@ def _anybody(grant: Grant) -> bool:
 
 
 def _lets_fsx_in(grant: Grant) -> bool:
-    if not (grant.names("kms:Decrypt") or grant.names("kms:GenerateDataKey")):
+    """Whether a statement lets FSx's role both write and read, through S3 where it says through what."""
+    if not (grant.names("kms:Decrypt") and (grant.names("kms:Encrypt") or grant.names("kms:GenerateDataKey"))):
         return False
-    if _anybody(grant):
+    if not grant.names("kms:Encrypt") or not _through(grant, "s3"):
+        return False
+    principals_in = [str(text_of(node.value)) for node in principals(grant, "AWS")]
+    if any("AWSServiceRoleForFSxS3Access" in text for text in principals_in):
         return True
-    for node in principals(grant, "AWS"):
-        text = text_of(node.value)
-        if text is None or text == "*" or "AWSServiceRoleForFSxS3Access" in text or text.endswith(":root"):
-            return True
-    return any("fsx" in str(text_of(node.value)) for node in principals(grant, "Service")) or "aws-service-role" in str(
-        grant.conditions
-    )
+    arns = [text for text in _condition_texts(grant) if ":role/" in text or ":user/" in text]
+    anybody = _anybody(grant) or "*" in principals_in
+    return anybody and (not arns or any("AWSServiceRoleForFSxS3Access" in text for text in arns))
+
+
+def _through(grant: Grant, service: str) -> bool:
+    """Whether kms:ViaService, where it is asked for, names a service."""
+    texts: list[str] = []
+    for operator, keys in grant.conditions.items():
+        value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None
+        if value is not None and not str(operator).lower().startswith("stringnot"):
+            texts += [str(text_of(each)) for each in (value if isinstance(value, list) else [value])]
+    return not texts or any(text.startswith((f"{service}.", "*")) for text in texts)
+
+
+def _condition_texts(grant: Grant) -> list[str]:
+    found = []
+    for keys in grant.conditions.values():
+        for value in keys.values() if isinstance(keys, Mapping) else ():
+            found += [str(text_of(each)) for each in (value if isinstance(value, list) else [value])]
+    return found

@@ -3,15 +3,17 @@
 import ipaddress
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from holdfast.catalog import instance_types
 from holdfast.catalog.facts import facts_date, kubernetes_support, page_fact
 from holdfast.validation._app import App, references_in, text_of
-from holdfast.validation._deployment import Deployment, EnvironmentFile
+from holdfast.validation._deployment import Deployment, Eks, EnvironmentFile
+from holdfast.validation._groups import InstanceGroup
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule, said
-from holdfast.validation.judges._grants import grants_in, principals, role_of
+from holdfast.validation.judges._grants import grants_in, grants_of, managed_names, principals, reads_all, role_of
 from holdfast.validation.judges._registry import closest
 
 SUPPORT = "EKS user guide, 'Understand the Kubernetes version lifecycle on EKS'"
@@ -22,6 +24,10 @@ CLUSTER, ADDON, ENTRY = "AWS::EKS::Cluster", "AWS::EKS::Addon", "AWS::EKS::Acces
 _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
 _NODE_TYPES = ("EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYPERPOD_LINUX", "EC2")
 _ENTRY_TYPES = ("STANDARD", *_NODE_TYPES, "HYBRID_LINUX")
+OPERATOR = "SageMaker developer guide, 'Installing the training operator'"
+OPERATOR_POLICY = "AmazonSageMakerHyperPodTrainingOperatorAccess"
+OPERATOR_ACCOUNT, OPERATOR_NAMESPACE = "hp-training-operator-controller-manager", "aws-hyperpod"
+PODS_OF_ADDONS = 12
 _OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
 _USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")
 _SERVICE_BLOCKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
@@ -294,12 +300,19 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF339", title="The Kubernetes API can be reached", each=App, source="EKS user guide, 'Cluster API server endpoint'"
 )
-def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
+def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
     Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
     and those of private networks never come from the internet.
     """
-    for _cluster, node in app.each(CLUSTER):
+    if isinstance(item, EnvironmentFile):
+        eks = item.data.get("eks")
+        blocks = eks.get("public_access_cidrs") if isinstance(eks, dict) else None
+        for index, text in enumerate(blocks if isinstance(blocks, list) else ()):
+            if _is_private(text):
+                yield _never_from_outside(f"eks.public_access_cidrs.{index}", str(text))
+        return
+    for _cluster, node in item.each(CLUSTER):
         vpc = node.get("ResourcesVpcConfig")
         public, private = (
             vpc.get("EndpointPublicAccess").boolean(default=True),
@@ -313,14 +326,8 @@ def endpoint_access(app: App, _: Deployment) -> Iterator[Broken]:
                 fix="set EndpointPrivateAccess to true",
             )
         for block in vpc.get("PublicAccessCidrs").items() or ():
-            network = _network(block.value)
-            if network is not None and any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SERVICE_BLOCKS):
-                yield refused(
-                    block.path,
-                    f"{block.value}, which no address on the internet is of",
-                    allowed="public addresses",
-                    fix="write the public addresses that people come from, or turn public access off",
-                )
+            if _is_private(block.value):
+                yield _never_from_outside(block.path, str(block.value))
 
 
 @rule(
@@ -401,6 +408,14 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
                 fix=f"write AL2023_{kind.removeprefix('AL2_').replace('_GPU', '')}_STANDARD",
             )
         for each in node.get("InstanceTypes").items() or ():
+            if isinstance(each.value, str) and each.value.startswith("ml."):
+                yield refused(
+                    each.path,
+                    f"{each.value}, a type of SageMaker",
+                    allowed="types of EC2 in a node group of EKS",
+                    fix=f"write {each.value.removeprefix('ml.')}, or make it an instance group of HyperPod",
+                )
+                continue
             if isinstance(each.value, str) and isinstance(kind, str):
                 arm = bool(re.match(r"^[a-z]+\d+g[a-z]*\.", each.value))
                 if arm != ("ARM" in kind) and kind != "CUSTOM":
@@ -410,6 +425,172 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
                         allowed="instance types of the AMI's processor",
                         fix="take an AMI type for ARM" if arm else "take an AMI type for x86",
                     )
+
+
+@rule(
+    "HF345",
+    title="Add-ons have nodes to begin with",
+    each=Eks,
+    source="SageMaker developer guide, 'Installing the training operator': runs on nodes with the label of HyperPod",
+)
+def nodes_for_addons(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    The operator, its dependencies and the observability add-on run on the cluster's own nodes. With no node at first they
+    wait, and the deployment that waits for them rolls back.
+    """
+    plane = eks.control_plane
+    if plane is None or plane.node_roles:
+        return
+    groups = deployment.cluster.instance_groups
+    wanted = [addon.name for addon in plane.addons if "hyperpod" in addon.name]
+    if wanted and groups and sum(group.instance_count for group in groups) == 0:
+        yield refused(
+            groups[0].at("instance_count"),
+            f"no node at first, beside {', '.join(wanted)}",
+            allowed="at least one node for add-ons",
+            fix="begin with a small group of one or two nodes, such as ml.m5.2xlarge",
+        )
+
+
+@rule("HF346", title="The training operator's pods get their role", each=App, source=OPERATOR)
+def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    The operator runs as the service account hp-training-operator-controller-manager in the namespace aws-hyperpod, with a
+    role that has AmazonSageMakerHyperPodTrainingOperatorAccess. An association of another name gives it nothing.
+    """
+    if not any(node.get("AddonName").value == _OPERATOR for _addon, node in app.each(ADDON)):
+        return
+    for association, node in app.each("AWS::EKS::PodIdentityAssociation"):
+        account, space = node.get("ServiceAccount"), node.get("Namespace")
+        role = role_of(node.get("RoleArn"))
+        policies = [name for _path, name in managed_names(app, role) or ()] if role is not None else []
+        meant = "training-operator" in str(account.value) or OPERATOR_POLICY in policies
+        meant = meant or "operator" in association.logical_id.lower()
+        if not meant:
+            continue
+        for place, wanted in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
+            if isinstance(place.value, str) and place.value != wanted:
+                yield refused(place.path, said(place.value), allowed=wanted, fix=f"write {wanted}")
+        if role is not None and reads_all(app, role) and managed_names(app, role) is not None:
+            if OPERATOR_POLICY not in policies and not any(
+                each.names("sagemaker:DescribeClusterNode") for each in grants_of(app, role)
+            ):
+                yield refused(
+                    f"{role.path}.ManagedPolicyArns",
+                    f"{', '.join(policies) or 'no policy'} for the training operator",
+                    allowed=OPERATOR_POLICY,
+                    fix=f"attach {OPERATOR_POLICY} to {role.logical_id}",
+                )
+
+
+@rule("HF347", severity="warning", title="The training operator has cert-manager beside it", each=App, source=OPERATOR)
+def operator_dependencies(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    Its webhooks need certificates. On a cluster that is there already cert-manager may be, too; where one template
+    installs the operator and other add-ons, it is expected among them.
+    """
+    for addon, node in app.each(ADDON):
+        if node.get("AddonName").value != _OPERATOR or _cluster_of(app, node) is not None:
+            continue
+        same = [own for _each, own in app.each(ADDON) if own.get("ClusterName").token == node.get("ClusterName").token]
+        names = {own.get("AddonName").text() for own in same}
+        charts = any(each.type.startswith("Custom::") for each in app.all())
+        if len(names) > 1 and "cert-manager" not in names and not charts:
+            yield Broken(
+                path=f"{addon.path}.AddonName",
+                message=f"{addon.logical_id} without cert-manager among the add-ons of the template",
+                fix="add the add-on cert-manager, and let the operator depend on it",
+            )
+
+
+@rule("HF348", title="Add-ons and entries name the cluster of the template", each=App, source=f"{ADDONS}; {ACCESS}")
+def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A name that no cluster of the template has, in a template that makes one, is of another cluster or of none.
+    """
+    clusters = list(app.each(CLUSTER))
+    names = [node.get("Name").value for _cluster, node in clusters]
+    if not clusters or not all(isinstance(name, str) for name in names):
+        return
+    kinds = (ADDON, ENTRY, "AWS::EKS::Nodegroup", "AWS::EKS::PodIdentityAssociation", "AWS::EKS::FargateProfile")
+    for resource, node in app.each(*kinds):
+        name = node.get("ClusterName")
+        if isinstance(name.value, str) and name.value not in names:
+            yield refused(
+                name.path,
+                f"{said(name.value)}, which no cluster of the template is called",
+                allowed=f"{', '.join(map(str, names))}",
+                fix=f"write !Ref {clusters[0][0].logical_id} in {resource.logical_id}",
+            )
+
+
+@rule("HF349", severity="warning", title="Somebody gets into the Kubernetes cluster", each=App, source=ACCESS)
+def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; everybody else needs an
+    access entry. With neither nobody can use kubectl.
+    """
+    for cluster, node in app.each(CLUSTER):
+        access = node.get("AccessConfig", "BootstrapClusterCreatorAdminPermissions")
+        entries = [own for _entry, own in app.each(ENTRY) if (own.get("Type").text() or "STANDARD") == "STANDARD"]
+        if access.boolean(default=True) is False and not entries and app.complete:
+            yield Broken(
+                path=access.path,
+                message=f"nobody gets into {cluster.logical_id}: the creator has no rights, and there is no access entry",
+                fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
+            )
+
+
+@rule(
+    "HF350",
+    title="Nodes for add-ons have room for their pods",
+    each=Eks,
+    source="SageMaker developer guide, EKS prerequisites: maximum number of pods per instance type",
+)
+def room_for_pods(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A node takes as many pods as its network interfaces have addresses: five on ml.t3.medium, of which the system's own
+    take most. Operators and their dependencies need a dozen and more.
+    """
+    plane = eks.control_plane
+    if plane is None:
+        return
+    wanted = [addon.name for addon in plane.addons if "hyperpod" in addon.name or addon.name == "cert-manager"]
+    small = page_fact("pods_per_node")
+    groups = [group for group in deployment.cluster.instance_groups if group.instance_count]
+    for group in groups:
+        pods = [small[name] for name in group.types if name in small]
+        if wanted and pods and min(pods) < PODS_OF_ADDONS and not _has_better(group, groups, small):
+            yield refused(
+                group.at("instance_type"),
+                f"{', '.join(group.types)} with room for {min(pods)} pods, beside {', '.join(wanted)}",
+                allowed="nodes for at least a dozen pods",
+                fix="take ml.m5.xlarge or larger",
+            )
+
+
+def _has_better(group: InstanceGroup, groups: Sequence[InstanceGroup], small: Mapping[str, int]) -> bool:
+    """Whether another group without accelerators has room for what add-ons run."""
+    known = instance_types()
+    return any(
+        each is not group
+        and any(name in known and not known[name].accelerators and name not in small for name in each.types)
+        for each in groups
+    )
+
+
+def _is_private(value: object) -> bool:
+    network = _network(value)
+    return network is not None and any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SERVICE_BLOCKS)
+
+
+def _never_from_outside(path: str, block: str) -> Broken:
+    return refused(
+        path,
+        f"{block}, which no address on the internet is of",
+        allowed="public addresses",
+        fix="write the public addresses that people come from, or turn public access off",
+    )
 
 
 def _versions(item: EnvironmentFile | App) -> Iterator[tuple[str, str]]:
@@ -459,6 +640,9 @@ def _cluster_of(app: App, node: Node) -> Resource | None:
 def _both_clusters(app: App, node: Node) -> Iterator[Resource]:
     """The HyperPod cluster, and the EKS cluster, that an add-on is for."""
     eks = _cluster_of(app, node)
+    all_of_them = [each for each, _own in app.each("AWS::SageMaker::Cluster")]
+    if eks is None and len(all_of_them) == 1:
+        yield all_of_them[0]
     for hyperpod, own in app.each("AWS::SageMaker::Cluster"):
         arn = own.get("Orchestrator", "Eks", "ClusterArn")
         if eks is not None and eks in {each.resource for each in references_in(arn.value)}:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from holdfast.validation._app import App, body_path, references_in
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
+from holdfast.validation._resources_order import named
 from holdfast.validation._rule import Broken, refused, rule
 from holdfast.validation.judges._grants import POLICIES, policies_of, role_of, roles_of_groups
 
@@ -81,6 +82,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
                     if app.node(route).get("DestinationCidrBlock").value == "0.0.0.0/0"
                 ]
                 ways += app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                ways.append(association)
                 late = [way for way in ways if not _before(app, way, cluster)]
                 if late:
                     yield _late(cluster, late, f"the way out of {subnet.logical_id}")
@@ -99,10 +101,10 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for cluster, properties in app.each(CLUSTER):
         wanted = {
-            reference.resource
+            found
             for group in properties.get("InstanceGroups").items() or ()
-            for reference in references_in(group.get("LifeCycleConfig", "SourceS3Uri").value)
-            if reference.resource.type == "AWS::S3::Bucket"
+            for name in named(group.get("LifeCycleConfig", "SourceS3Uri").written)
+            if (found := app.values.graph.find(cluster.template, name)) is not None and found.type == "AWS::S3::Bucket"
         }
         names = {app.node(bucket).get("BucketName").value: bucket for bucket, _node in app.each("AWS::S3::Bucket")}
         for group in properties.get("InstanceGroups").items() or ():
@@ -110,7 +112,7 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
                 wanted.add(bucket)
         for delivery in _deliveries(app, cluster):
-            held = {each.resource for each in references_in(app.node(delivery).value)}
+            held = {app.values.graph.find(delivery.template, name) for name in named(app.node(delivery).written)}
             if wanted & held and not _before(app, delivery, cluster):
                 yield _late(cluster, delivery, "what uploads the lifecycle scripts")
 

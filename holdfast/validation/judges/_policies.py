@@ -28,6 +28,7 @@ HYPERPOD_IAM = "SageMaker developer guide, 'AWS Identity and Access Management f
 IAM = "IAM user guide"
 MISSPELT = 2
 """Letters by which a misspelt name differs from the one that was meant."""
+LONG_NAME = 24
 
 _TAKERS: Mapping[tuple[str, str], str] = {
     ("AWS::EKS::Cluster", "RoleArn"): "eks.amazonaws.com",
@@ -115,6 +116,7 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
     for grant in _all_grants(app):
         if grant.all_but or not grant.resources or (grant.node.get("Principal").present and False):
             continue
+        yield from _of_another_service(grant)
         objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
         buckets = [each for each in grant.actions if each in ("s3:listbucket", "s3:getbucketlocation")]
         arns = [_bucket_part(entry) for entry in _entries(grant.node.get("Resource"))]
@@ -239,7 +241,8 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
             policy = known.get(short)
             if policy is None:
                 meant = closest(short, known)
-                if meant is not None and distance(meant, short) <= MISSPELT:
+                far = MISSPELT if len(short) < LONG_NAME else 2 * MISSPELT
+                if meant is not None and distance(meant, short) <= far:
                     yield refused(
                         path,
                         f"policy/{name}",
@@ -378,7 +381,7 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
 
 def _same_service(text: str, service: str) -> bool:
     name = service.removesuffix(".amazonaws.com")
-    return text in (service, f"{name}.${{...}}", f"{service}.cn") or text == "*"
+    return text in (service, f"{name}.${{...}}") or text == "*"
 
 
 def _trust(grant: Grant) -> Iterator[Broken]:
@@ -481,11 +484,12 @@ def _misspelt_service(text: str) -> str | None:
 def _all_grants(app: App) -> Iterator[Grant]:
     """The statements of every policy document in the app, trust policies left out."""
     if "grants" not in app.memo:
-        app.memo["grants"] = [grant for node in _documents(app) for grant in grants_in(node)]
+        app.memo["grants"] = [grant for node in documents(app) for grant in grants_in(node)]
     yield from app.memo["grants"]
 
 
-def _documents(app: App) -> Iterator[Node]:
+def documents(app: App) -> Iterator[Node]:
+    """Every policy document in the app, trust policies left out."""
     for _resource, node in app.each(ROLE, "AWS::IAM::User", "AWS::IAM::Group"):
         yield from (entry.get("PolicyDocument") for entry in node.get("Policies").items() or ())
     for _resource, node in app.each(
@@ -561,6 +565,31 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
 def _as_written(grant: Grant, action: str) -> str:
     texts = grant.node.get("NotAction" if grant.all_but else "Action").strings()
     return next((each for each in texts if each.lower() == action), action)
+
+
+_WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "sns", "sqs", "lambda", "ecr", "iam"}
+
+
+def _of_another_service(grant: Grant) -> Iterator[Broken]:
+    """Actions of a service on resources of others alone."""
+    services = set()
+    for text in grant.resources:
+        parts = text.split(":")
+        if parts[0] != "arn" or len(parts) < 6 or "$" in parts[2] or "*" in parts[2]:
+            return
+        services.add(parts[2])
+    wrong = [
+        each
+        for each in grant.actions
+        if (own := each.partition(":")[0]) in _WITH_ARNS and services and own not in services
+    ]
+    if wrong and services <= _WITH_ARNS and len(wrong) == len(grant.actions):
+        yield refused(
+            f"{grant.path}.Resource",
+            f"{wrong[0]} on resources of {', '.join(sorted(services))}",
+            allowed=f"resources of {wrong[0].partition(':')[0]}",
+            fix='write the resources that the actions are about, or "*"',
+        )
 
 
 def _entries(node: Node) -> list[Node]:

@@ -9,6 +9,8 @@ from holdfast.catalog.facts import (
     has_type,
     hyperpod_regions,
     hyperpod_types,
+    last_zone,
+    page_fact,
     partition_of,
     regions,
     regions_of,
@@ -18,6 +20,7 @@ from holdfast.validation._deployment import Deployment, EnvironmentFile
 from holdfast.validation._resources_graph import Template, Text
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule, said
+from holdfast.validation._surroundings import LustreFileSystem
 from holdfast.validation.judges._registry import closest
 
 REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts.md says of when"
@@ -45,14 +48,12 @@ _REGIONAL = {
     "backup",
     "grafana",
 }
-SCHEDULER = "AWS::SageMaker::ClusterSchedulerConfig"
 _FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
 _WANTED: Mapping[str, tuple[str, ...]] = {
     "AWS::Grafana::Workspace": ("observability", "grafana"),
     "AWS::APS::Workspace": ("observability", "prometheus"),
     "AWS::SageMaker::MlflowApp": ("observability", "mlflow"),
-    SCHEDULER: ("eks", "task_governance"),
-    "AWS::SageMaker::ComputeQuota": ("eks", "task_governance", "teams"),
+    "AWS::SageMaker::ClusterSchedulerConfig": ("eks", "task_governance"),
     "AWS::EKS::Cluster": ("eks",),
     "AWS::FSx::FileSystem": ("storage", "lustre"),
     "AWS::FSx::DataRepositoryAssociation": ("storage", "lustre", "datasets"),
@@ -162,6 +163,7 @@ def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[
             )
     if isinstance(item, App):
         yield from _addresses(item)
+        yield from _chinese_services(item)
 
 
 @rule(
@@ -203,13 +205,77 @@ def one_region(app: App, _: Deployment) -> Iterator[Broken]:
     for template in app.values.graph.templates:
         zones = list(app.zones(template))
         own = template.region or (zones[0][1] if zones else None)
-        for path, region in (*zones, *_endpoint_regions(app, template)):
+        for path, region in (*zones, *_endpoint_regions(app, template), *app.named_regions(template)):
             own = own or region
             known = template.region is not None and path in {zone for zone, _ in zones}
             if region != own and partition_of(region) is not None and not known:
                 yield refused(
                     path, f"a name of region {region}", allowed=f"one of {own}", fix=f"write {own}, or !Ref AWS::Region"
                 )
+
+
+@rule(
+    "HF037",
+    title="Zones are ones that the region has",
+    each=(EnvironmentFile, App),
+    source="EC2 user guide, 'Regions and zones'; zones as moto carries them",
+    suppressible=True,
+)
+def zones_exist(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A region has three to six zones, from the letter a on. Which letters an account sees differs, but none comes after the
+    last. A zone that has come since the list was made can be accepted.
+    """
+    places: list[tuple[str, str]] = []
+    if isinstance(item, EnvironmentFile):
+        network = item.data.get("network")
+        for name in ("availability_zone", "control_plane_availability_zone"):
+            zone = network.get(name) if isinstance(network, Mapping) else None
+            if isinstance(zone, str) and item.cloud == "aws":
+                places.append((f"network.{name}", zone))
+    else:
+        for template in item.values.graph.templates:
+            for path, region in item.zones(template):
+                resource = next(each for each in item.all() if path.startswith(f"{each.path}."))
+                places.append((path, f"{region}{str(item.node(resource).get('AvailabilityZone').value)[-1]}"))
+    for path, zone in places:
+        last = last_zone(zone[:-1])
+        if last is not None and zone[-1] > last:
+            yield refused(path, zone, allowed=f"{zone[:-1]}a to {zone[:-1]}{last}", fix=f"write {zone[:-1]}{last}")
+
+
+@rule(
+    "HF038",
+    title="The region has the file system's deployment type",
+    each=(LustreFileSystem,),
+    source="FSx for Lustre user guide, 'Deployment type availability'",
+    suppressible=True,
+)
+def deployment_type_in_region(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    """
+    PERSISTENT_2 is in about half of all regions; in some of them without EFA and with at most 250 MB/s per TiB. A region
+    that has got it since can be accepted.
+    """
+    region = region_of(deployment)
+    if region is None or lustre.deployment_type != "PERSISTENT_2" or partition_of(region) != "aws":
+        return
+    if deployment.file is not None and deployment.file.cloud != "aws":
+        return
+    there = page_fact("persistent_2_regions")
+    if region not in there["all"] and region not in there["without_efa"]:
+        yield refused(
+            lustre.at("deployment_type") if "deployment_type" in lustre.places else lustre.path,
+            f"PERSISTENT_2 in {region}, which does not have it",
+            allowed=f"regions that do: {', '.join(there['all'])}",
+            fix="take another region, or a file system of another deployment type",
+        )
+    elif region in there["without_efa"] and (lustre.efa or (lustre.throughput_mbps_per_tib or 0) > 250):
+        yield refused(
+            lustre.at("efa"),
+            f"EFA or more than 250 MB/s per TiB in {region}",
+            allowed="PERSISTENT_2 with 125 or 250 MB/s per TiB and without EFA there",
+            fix="take 250 MB/s per TiB without EFA, or another region",
+        )
 
 
 _SAID_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_kms_key", "root_volume_kms_key"}
@@ -282,6 +348,16 @@ def _addresses(app: App) -> Iterator[Broken]:
                 yield refused(leaf.path, said(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
 
 
+def _chinese_services(app: App) -> Iterator[Broken]:
+    """Endpoint services with China's beginning elsewhere."""
+    for _endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
+        service = node.get("ServiceName")
+        text = text_of(service.value) or ""
+        match = re.match(r"cn\.com\.amazonaws\.([a-z0-9-]+)\.", text)
+        if match and partition_of(match[1]) not in ("aws-cn", None):
+            yield refused(service.path, said(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
+
+
 def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]:
     for resource, node in app.each("AWS::EC2::VPCEndpoint"):
         if resource.template is template and not node.get("ServiceRegion").present:
@@ -303,8 +379,6 @@ def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
         value: Any = file.data
         for part in path:
             value = value.get(part) if isinstance(value, Mapping) else None
-        if kind == SCHEDULER and isinstance(value, Mapping) and value.get("policy") is False:
-            continue  # quotas of teams alone, which more regions have
         if value not in (None, False, [], ()) and _lacks(kind, region):
             yield _not_there(".".join(path), f"{'.'.join(path)} ({kind})", region, kind)
 

@@ -24,6 +24,10 @@ _ATTRIBUTES = {
 }
 
 
+_KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
+_CLOCK = r"([01]\d|2[0-3]):[0-5]\d"
+
+
 @rule("HF650", title="File systems that are linked with S3 have no backups", each=App, source=BACKUPS)
 def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
     """
@@ -67,6 +71,61 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF657",
+    title="Times of backups and maintenance are times",
+    each=App,
+    source="FSx API reference, DailyTime and WeeklyTime; RDS API reference, CreateDBInstance",
+)
+def windows(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    FSx takes HH:MM for backups and d:HH:MM, from 1 for Monday, for maintenance. It keeps backups for 90 days at most, RDS
+    for 35. Backups and maintenance of a database are not at the same time.
+    """
+    for file_system, node in app.each(FILE_SYSTEM):
+        for kind in ("LustreConfiguration", "OpenZFSConfiguration", "OntapConfiguration", "WindowsConfiguration"):
+            held = node.get(kind)
+            for name, form, allowed in (
+                ("DailyAutomaticBackupStartTime", _CLOCK, "HH:MM in UTC"),
+                ("WeeklyMaintenanceStartTime", f"[1-7]:{_CLOCK}", "d:HH:MM in UTC, 1 for Monday"),
+            ):
+                value = held.get(name)
+                if isinstance(value.value, str) and not re.fullmatch(form, value.value):
+                    yield refused(
+                        value.path,
+                        said(value.value),
+                        allowed=allowed,
+                        fix=f"write {'6:03:00' if 'd:' in allowed else '03:00'}",
+                    )
+            days = held.get("AutomaticBackupRetentionDays").integer()
+            if isinstance(days, int) and not 0 <= days <= 90:
+                yield refused(
+                    f"{held.path}.AutomaticBackupRetentionDays",
+                    f"{days} days",
+                    allowed="0 to 90",
+                    fix="write 90, and keep longer ones with AWS Backup",
+                )
+        if file_system.body.get("DeletionPolicy") == "Snapshot":
+            yield refused(
+                f"{file_system.path.removesuffix('.Properties')}.DeletionPolicy",
+                "Snapshot on a file system of FSx",
+                allowed="Retain, RetainExceptOnCreate or Delete; snapshots are for volumes and databases",
+                fix="write Retain",
+            )
+    for database, node in app.each("AWS::RDS::DBInstance", "AWS::RDS::DBCluster"):
+        days = node.get("BackupRetentionPeriod").integer()
+        if isinstance(days, int) and not 0 <= days <= 35:
+            yield refused(f"{database.path}.BackupRetentionPeriod", f"{days} days", allowed="0 to 35", fix="write 35")
+        daily, weekly = (node.get(name).text() for name in ("PreferredBackupWindow", "PreferredMaintenanceWindow"))
+        if isinstance(daily, str) and isinstance(weekly, str) and _overlap(daily, weekly):
+            yield refused(
+                f"{database.path}.PreferredBackupWindow",
+                f"{daily}, during the maintenance of {weekly}",
+                allowed="windows that do not overlap",
+                fix="move one of them",
+            )
+
+
+@rule(
     "HF651",
     title="Properties take the attribute that is meant",
     each=App,
@@ -95,6 +154,41 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
         yield from _literal_names(properties)
     for _link, node in app.each(LINK):
         yield from _attribute(("LinkOfData", "FileSystemId"), node.get("FileSystemId"))
+        linked = node.get("FileSystemId").resource(FILE_SYSTEM)
+        kind = app.node(linked).get("FileSystemType").text() if linked is not None else None
+        if linked is not None and isinstance(kind, str) and kind != "LUSTRE":
+            yield refused(
+                node.get("FileSystemId").path,
+                f"{linked.logical_id}, a file system of type {kind}",
+                allowed="a file system of type LUSTRE",
+                fix="name a Lustre file system",
+            )
+    for file_system, node in app.each(FILE_SYSTEM):
+        metadata = node.get("LustreConfiguration", "MetadataConfiguration")
+        if metadata.get("Mode").value == "AUTOMATIC" and metadata.get("Iops").present:
+            yield refused(
+                f"{metadata.path}.Iops",
+                f"Iops with the mode AUTOMATIC on {file_system.logical_id}",
+                allowed="Iops with USER_PROVISIONED",
+                fix="remove Iops, or write Mode: USER_PROVISIONED",
+            )
+    for quota, node in app.each("AWS::SageMaker::ComputeQuota", "AWS::SageMaker::ClusterSchedulerConfig"):
+        arn = node.get("ClusterArn")
+        held = arn.value.resource.type if isinstance(arn.value, Reference) else ""
+        if held == "AWS::EKS::Cluster" or ":eks:" in (text_of(arn.value) or ""):
+            yield refused(
+                arn.path,
+                f"the ARN of an EKS cluster in {quota.logical_id}",
+                allowed="that of the HyperPod cluster",
+                fix="write Fn::GetAtt of the HyperPod cluster's ClusterArn",
+            )
+    for _cluster, node in app.each("AWS::SageMaker::Cluster"):
+        arn = node.get("Orchestrator", "Eks", "ClusterArn")
+        text = text_of(arn.value) or ""
+        if text.startswith("arn:") and ":eks:" not in text and text.count(":") >= 3:
+            yield refused(
+                arn.path, said(text), allowed="the ARN of an EKS cluster, arn:aws:eks:...", fix="name the EKS cluster"
+            )
 
 
 @rule(
@@ -270,11 +364,30 @@ def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
+def _overlap(daily: str, weekly: str) -> bool:
+    """Whether a window of each day meets one of a week."""
+    times = [re.findall(r"(\d\d):(\d\d)", each) for each in (daily, weekly)]
+    if any(len(each) != 2 for each in times):
+        return False
+    (start, end), (first, last) = [[int(h) * 60 + int(m) for h, m in each] for each in times]
+    return start < (last if last > first else last + 1440) and first < (end if end > start else end + 1440)
+
+
 def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
     kind, attribute, what = _ATTRIBUTES[key]
     if not isinstance(node.value, Reference):
         return
     resource, given = node.value.resource, node.value.attribute
+    if resource.type == FILE_SYSTEM and key[0] in _KINDS_OF_MOUNTS:
+        found = resource.body.get("Properties", {}).get("FileSystemType")
+        if isinstance(found, str) and found != _KINDS_OF_MOUNTS[key[0]]:
+            yield refused(
+                node.path,
+                f"{resource.logical_id}, a file system of type {found}",
+                allowed=f"one of type {_KINDS_OF_MOUNTS[key[0]]} in {key[0]}",
+                fix=f"name another file system, or write {'FsxOpenZfsConfig' if found == 'OPENZFS' else 'FsxLustreConfig'}",
+            )
+            return
     if resource.type.startswith("Custom::") or resource.type in (
         "AWS::CloudFormation::Stack",
         "AWS::CloudFormation::CustomResource",

@@ -183,9 +183,14 @@ def _key(one: Any, other: Any) -> Question:
     return json.dumps([one, other], sort_keys=True, default=repr)
 
 
+def is_open(question: Question) -> bool:
+    """Whether no parameter decides it."""
+    return question.startswith("[")
+
+
 def in_words(question: Question) -> str:
     """A question as people write it: a parameter by its name, a comparison as one."""
-    if not question.startswith("["):
+    if not is_open(question):
         return question
     one, other = json.loads(question)
     return f"({_in_words(one)} == {_in_words(other)})"

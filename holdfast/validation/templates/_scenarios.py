@@ -15,11 +15,13 @@ from typing import Any
 from holdfast.validation._resources_graph import Graph, Resource, Template
 from holdfast.validation._resources_intrinsics import Intrinsics
 from holdfast.validation._resources_order import named
-from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text, in_words
+from holdfast.validation.templates._conditions import OTHER, Conditions, Questions, as_text, in_words, is_open
 from holdfast.validation.templates._settled import settled
 
 MOST = 64
 """Scenarios that are judged."""
+FEWEST, MOST_TEXT = 4, 6_000_000
+"""Of large templates fewer are, so that all together are as long as this: a template of 1 MB has the fewest."""
 _STACK = "AWS::CloudFormation::Stack"
 _REGION = "AWS::Region"
 _Place = tuple[int, str]
@@ -33,6 +35,10 @@ class Scenario:
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
+    possible: bool = True
+    """Whether some deployment surely is so: answers to open comparisons may depend on one another."""
+    most: int = MOST
+    """How many are looked at."""
     left_out: int = 0
     """How many more there would be."""
 
@@ -44,14 +50,19 @@ def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
     every = 1
     for values in app.domains.values():
         every *= len(values)
+    most = MOST
     for number, (choice, differs) in enumerate(_choices(app.domains)):
-        if number == MOST:
+        if number >= most:
             break
         found = app.under(choice)
         text = _signature(found)
+        if not seen:
+            most = min(MOST, max(FEWEST, MOST_TEXT // len(text)))
         if text not in seen:
             seen.add(text)
-            yield Scenario(templates=found, differs=differs, left_out=max(0, every - MOST))
+            usual = all(value == app.domains[place][0] for place, value in choice.items() if is_open(place[1]))
+            left_out = max(0, every - most)
+            yield Scenario(templates=found, differs=differs, possible=usual, most=most, left_out=left_out)
 
 
 def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[_Place, object], dict[str, str]]]:
@@ -91,10 +102,11 @@ class _App:
             conditions = self._conditions[index]
             region = answers.get(_REGION, template.region)
             body = settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a))  # type: ignore[misc]
+            gone = frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ())
             found[index] = replace(
                 template,
                 body=body,
-                left_out=frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ()),
+                left_out=gone,
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )
