@@ -120,4 +120,5 @@ def _accounting(database: AccountingDatabase) -> dict[str, object]:
         "port": database.port,
         "secret_arn": database.secret.secret_arn,
         **name,
+        **({"tls": True} if database.tls else {}),
     }

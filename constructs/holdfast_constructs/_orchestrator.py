@@ -27,6 +27,9 @@ class AccountingDatabase:
     """Default: 3306."""
     name: str | None = None
     """Of the schema. Default: ``slurm_acct_db_`` and the cluster's id."""
+    tls: bool = False
+    """Whether the server refuses connections without TLS; slurmdbd is told to use it then, where the lifecycle scripts
+    start it. Default: False, its client library decides."""
 
 
 @dataclass(frozen=True, kw_only=True)

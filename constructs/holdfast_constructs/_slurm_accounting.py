@@ -99,7 +99,7 @@ class SlurmAccountingDatabase(Construct):
         self._apply(removal_policy)
         assert database.secret is not None
         self.accounting_database = AccountingDatabase(
-            endpoint=database.db_instance_endpoint_address, port=PORT, secret=database.secret
+            endpoint=database.db_instance_endpoint_address, port=PORT, secret=database.secret, tls=True
         )
 
     def _security_group(self, network: IHyperPodNetwork) -> ec2.SecurityGroup:

@@ -76,7 +76,11 @@ def regions_text() -> str:
     everywhere = set().union(*ec2.values())
     for region, names in by_region.items():
         # A price that SageMaker has for a type says nothing where EC2 does not have it.
-        names -= {name for name in names if name[3:] in everywhere and name[3:] not in ec2.get(region, everywhere)}
+        names -= {
+            name
+            for name in names
+            if name[3:].startswith(("p", "trn", "inf")) and name[3:] in everywhere - ec2.get(region, everywhere)
+        }
     instance_types = sorted(set().union(*by_region.values()))
     partitions = json.loads((_data_of("botocore") / "data/partitions.json").read_text())["partitions"]
     return _lines(
@@ -109,7 +113,7 @@ def versions_text() -> str:
             "sources": {
                 "partitions and regions": f"{core}, partitions.json",
                 "resource types by region": f"{lint}, schemas/providers",
-                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}, where EC2 has them too",
+                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}; P, Trn and Inf where EC2 has them too",
                 "zones of regions": f"moto {version('moto')}, ec2",
                 "properties and attributes of resource types": f"{lint}, schemas/resources, read where it is installed",
                 "actions of IAM": f"{lint}, AdditionalSpecs/Policies.json, read where it is installed",

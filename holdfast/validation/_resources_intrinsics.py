@@ -201,15 +201,14 @@ class Intrinsics:
             inner = part.parts if isinstance(part, Text) else (part,)
             for item in inner:
                 known = self.name(item) if isinstance(item, Reference) else item
-                if isinstance(known, Text):
-                    flat += known.parts
-                    continue
-                known = str(known) if isinstance(known, int | float) and not isinstance(known, bool) else known
-                kept = known if isinstance(known, str) else item if isinstance(item, Reference) else UNRESOLVED
-                if isinstance(kept, str) and flat and isinstance(flat[-1], str):
-                    flat[-1] += kept
-                elif kept != "":
-                    flat.append(kept)
+                for each in known.parts if isinstance(known, Text) else (known,):
+                    each = str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each
+                    unknown = item if isinstance(item, Reference) and not isinstance(known, Text) else UNRESOLVED
+                    kept = each if isinstance(each, str | Reference) else unknown
+                    if isinstance(kept, str) and flat and isinstance(flat[-1], str):
+                        flat[-1] += kept
+                    elif kept != "":
+                        flat.append(kept)
         if not flat:
             return ""
         return flat[0] if len(flat) == 1 and isinstance(flat[0], str) else Text(tuple(flat))

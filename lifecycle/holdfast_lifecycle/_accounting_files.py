@@ -13,6 +13,9 @@ from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._slurm_settings import includes, slurm_file, slurm_settings
 from holdfast_lifecycle._step import StepError
 
+_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+"""Of Ubuntu. Slurm asks its client library for TLS only where an SSL_ option is given (src/database/mysql_common.c),
+and MariaDB's does without unless it is asked; slurmdbd.conf(5), StorageParameters."""
 _TYPE = "accounting_storage/slurmdbd"
 _PORT = 6819
 _USER = "slurm"
@@ -119,4 +122,5 @@ def _outside(database: AccountingDatabase) -> dict[str, str]:
         "StoragePort": str(database.port),
         "StorageUser": user,
         "StoragePass": password,
+        **({"StorageParameters": f"SSL_CA={_CERTIFICATES}"} if database.tls else {}),
     }

@@ -36,6 +36,8 @@ class AccountingDatabase:
     port: int
     secret_arn: str
     """Of Secrets Manager: a JSON object with ``username`` and ``password``."""
+    tls: bool = False
+    """Whether the server takes nothing else. Default: false, the client library decides"""
 
 
 def read_json(path: Path, action: str = _AGAIN) -> Any:
@@ -95,7 +97,10 @@ def accounting_database(bundle: Path) -> Optional[AccountingDatabase]:
     found = read_json(path)
     try:
         return AccountingDatabase(
-            endpoint=str(found["endpoint"]), port=int(found.get("port", 3306)), secret_arn=str(found["secret_arn"])
+            endpoint=str(found["endpoint"]),
+            port=int(found.get("port", 3306)),
+            secret_arn=str(found["secret_arn"]),
+            tls=bool(found.get("tls", False)),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise LifecycleError(f"{path} lacks or misspells {error}; {_AGAIN}") from error

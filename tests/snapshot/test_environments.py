@@ -123,7 +123,7 @@ def makes_a_control_plane(name: str) -> bool:
     return eks is not None and eks.existing is None
 
 
-@pytest.mark.parametrize("name", filter(makes_a_control_plane, ENVIRONMENTS))
+@pytest.mark.parametrize("name", list(filter(makes_a_control_plane, ENVIRONMENTS)))
 def test_every_environment_on_eks_lets_somebody_administer_kubernetes_and_says_whom(
     name: str, templates: dict[str, dict[str, Any]]
 ) -> None:

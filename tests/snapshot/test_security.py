@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from judging import schema_errors
 from nagging import accepted, accepted_by, nagged
 
 from holdfast.config import load
@@ -60,6 +61,13 @@ def test_every_accepted_objection_is_one_that_is_made(judged: Any) -> None:
     used = {accepted_by(*objection) for _, objections in judged.values() for objection in objections}
 
     assert [why for _, _, why in accepted() if why not in used] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_property_is_wrong_by_its_resource_schema(name: str, judged: Any) -> None:
+    region = load(ROOT / "environments" / f"{name}.yaml").region
+
+    assert list(schema_errors(judged[name][0], region)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -142,13 +142,13 @@ def zipped(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
-def document(name: str, cloud: Cloud, *, stack: str) -> dict[str, Any]:
+def document(name: str, cloud: Cloud, *, stack: str, on_delete: str = "Delete") -> dict[str, Any]:
     """An environment as it would be deployed on the embedded AWS, under a name of its own."""
     text = (ROOT / "environments" / f"{name}.yaml").read_text().replace("111122223333", ACCOUNT)
     found: dict[str, Any] = yaml.safe_load(text)
     found |= {"name": stack, "cloud": "embedded"}
     found["cluster"]["name"] = stack
-    found["storage"]["on_delete"] = "Delete"
+    found["storage"]["on_delete"] = on_delete
     if "existing" in found["network"]:
         there = cloud.network()
         if name.startswith("existing"):

@@ -288,6 +288,13 @@ def test_a_database_is_protected_by_a_call_that_a_creation_that_fails_takes_back
     assert call["DeletionPolicy"] == "RetainExceptOnCreate"  # a stack that is deleted leaves the protection on
 
 
+def test_the_database_that_takes_tls_only_says_so_to_the_scripts() -> None:
+    stack = new_stack()
+    made = SlurmAccountingDatabase(stack, "Accounting", network=network_in_two_zones(stack))
+
+    assert made.accounting_database.tls
+
+
 def test_a_key_rotates_is_kept_and_serves_the_logs_of_this_account_alone() -> None:
     stack = new_stack()
     key = EncryptionKey(stack, "Key").key

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,20 @@ def test_an_accounting_json_that_is_none_ends_the_lifecycle(tmp_path: Path, text
     (tmp_path / "accounting.json").write_text(text)
     with pytest.raises(LifecycleError, match=r"accounting\.json.*deploy the lifecycle bundle again"):
         _bundle.accounting_database(tmp_path)
+
+
+def test_slurmdbd_is_told_to_use_tls_where_the_server_takes_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "accounting.json").write_text(json.dumps({"endpoint": "db", "secret_arn": ARN, "tls": True}))
+
+    found = _bundle.accounting_database(tmp_path)
+
+    assert found == AccountingDatabase(endpoint="db", port=3306, secret_arn=ARN, tls=True)
+
+
+@pytest.mark.parametrize(("tls", "parameters"), [(True, "SSL_CA=/etc/ssl/certs/ca-certificates.crt"), (False, None)])
+def test_its_configuration_asks_for_tls_only_then(node: ScratchNode, *, tls: bool, parameters: str | None) -> None:
+    secret(node, json.dumps({"username": "admin", "password": "pw-1"}))
+
+    node.has(accounting=replace(RDS, tls=tls)).step("accounting")
+
+    assert dbd(node).get("storageparameters") == parameters

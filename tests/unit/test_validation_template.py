@@ -50,7 +50,6 @@ EXPECTED: dict[str, dict[str, str]] = {
         "HF618": "LinkB.Properties.FileSystemPath",
         "HF621": "Lustre.Properties.LustreConfiguration.ImportPath",
         "HF622": "Lustre.Properties.FileSystemTypeVersion",
-        "HF624": "LinkB.Properties",
     },
 }
 """Where the first finding of each code is that has to be there, without ``Resources.`` before it."""

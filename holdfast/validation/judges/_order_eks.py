@@ -141,7 +141,10 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
     for address, node in app.each("AWS::EC2::EIP"):
         own = [each for each in attachments if each.template is address.template]
         if own and node.get("Domain").value == "vpc" and not any(_before(app, each, address) for each in own):
-            yield _late(address, own[0], "the attachment of the gateway")
+            used = [nat for nat, _own in app.each("AWS::EC2::NatGateway") if address in _held(app, nat)]
+            # An address alone does no harm: it is the NAT gateway with it that goes out.
+            if not used or not all(_waits(app, nat, [*own, *routes]) for nat in used):
+                yield _late(address, own[0], "the attachment of the gateway")
     for nat, node in app.each("AWS::EC2::NatGateway"):
         own = [each for each in (*attachments, *routes) if each.template is nat.template]
         if own and node.get("ConnectivityType").value != "private" and not _waits(app, nat, own):

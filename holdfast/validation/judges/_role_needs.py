@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.validation._app import App, text_of
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._rule import Broken, refused, rule
@@ -130,28 +130,6 @@ def data_of_restricted(app: App, _: Deployment) -> Iterator[Broken]:
                 f"a role without {' and '.join(missing)} of its own, for a restricted group",
                 allowed="them on the bucket of the jobs' data",
                 fix=f"allow s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject in {role.logical_id}",
-            )
-
-
-@rule("HF550", title="Roles may read the bucket of the lifecycle scripts", each=App, source=HYPERPOD_IAM)
-def script_bucket(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    AmazonSageMakerClusterInstanceRolePolicy reads buckets whose names begin with sagemaker-. A bucket of another name
-    needs statements of the role's own.
-    """
-    for _cluster, group, role in roles_of_groups(app):
-        uri = group.get("LifeCycleConfig", "SourceS3Uri")
-        text = text_of(uri.value)
-        if text is None or not text.startswith("s3://") or text.startswith(("s3://sagemaker-", "s3://${")):
-            continue
-        if isinstance(uri.value, str) or not reads_all(app, role):
-            continue
-        if not _may(app, role, "s3:GetObject", own=True):
-            yield refused(
-                uri.path,
-                f"{text}, which {role.logical_id} may not read",
-                allowed="a bucket named sagemaker-..., or s3:GetObject and s3:ListBucket in the role",
-                fix=f"allow {role.logical_id} to read the bucket",
             )
 
 

@@ -71,33 +71,6 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF069",
-    title="Resources do not wait for each other in a circle",
-    each=App,
-    source="CloudFormation reference, 'DependsOn attribute'",
-)
-def circles(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    "Circular dependency between resources". What two resources say of each other goes into a third: rules of security
-    groups, policies of roles and buckets.
-    """
-    told: set[Resource] = set()
-    for resource in app.all():
-        if resource not in told and resource in app.order.before(resource):
-            circle = [
-                each for each in app.all() if each in app.order.before(resource) and resource in app.order.before(each)
-            ]
-            told.update(circle)
-            names = ", ".join(dict.fromkeys(each.logical_id for each in (resource, *circle)))
-            yield refused(
-                f"{body_path(resource)}.DependsOn" if resource.depends_on else resource.path,
-                f"a circle of {names}",
-                allowed="resources that can be made one after the other",
-                fix="move what one says of another into a resource of its own, or remove a DependsOn",
-            )
-
-
-@rule(
     "HF070",
     title="Nested stacks are given what they take, and asked for what they give",
     each=App,

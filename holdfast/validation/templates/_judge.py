@@ -18,7 +18,6 @@ from holdfast.validation._rule import judge, told_best
 from holdfast.validation._template import deployments_in_app
 from holdfast.validation._template_files import read_templates
 from holdfast.validation.templates._causes import cause_of
-from holdfast.validation.templates._circles import circles
 from holdfast.validation.templates._conditions import Conditions
 from holdfast.validation.templates._document import Fault, Unreadable, line_of
 from holdfast.validation.templates._scenarios import Scenario, scenarios
@@ -26,6 +25,8 @@ from holdfast.validation.templates._surroundings import NO_CLUSTER, has_cluster,
 from holdfast.validation.templates._unread import unread
 
 UNREAD = "HF022"
+_OF_CONDITIONS = frozenset({"HF058"})
+"""Rules about which conditions hold together: they are asked only where surely some deployment is so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,20 +115,20 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
     known: set[tuple[str, str, str]] = set()
     last: Scenario | None = None
     for last in scenarios(templates):
-        for template in last.templates:
-            for fault in circles(template):
-                if (fault.code, fault.path, fault.given) not in known:
-                    known.add((fault.code, fault.path, fault.given))
-                    yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in told_best([finding for deployment in every for finding in judge(deployment)]):
             said = (finding.code, finding.path, finding.message)
-            if said not in known and finding.path != NO_CLUSTER:
+            if (
+                said not in known
+                and finding.path != NO_CLUSTER
+                and (last.possible or finding.code not in _OF_CONDITIONS)
+            ):
                 known.add(said)
                 yield _told(finding, bodies, last)
     if last is not None and last.left_out:
-        cause = f"{last.most} of {last.most + last.left_out} ways to choose the parameters that conditions ask for were judged"
+        every_way = last.most + last.left_out
+        cause = f"{last.most} of {every_way} ways to choose the parameters that conditions ask for were judged"
         yield Finding(
             code=UNREAD,
             severity="not-checked",

@@ -35,6 +35,8 @@ class Scenario:
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
+    possible: bool = True
+    """Whether some deployment surely is so: answers to open comparisons may depend on one another."""
     most: int = MOST
     """How many are looked at."""
     left_out: int = 0
@@ -58,7 +60,9 @@ def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
             most = min(MOST, max(FEWEST, MOST_TEXT // len(text)))
         if text not in seen:
             seen.add(text)
-            yield Scenario(templates=found, differs=differs, most=most, left_out=max(0, every - most))
+            usual = all(value == app.domains[place][0] for place, value in choice.items() if is_open(place[1]))
+            left_out = max(0, every - most)
+            yield Scenario(templates=found, differs=differs, possible=usual, most=most, left_out=left_out)
 
 
 def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[_Place, object], dict[str, str]]]:
@@ -87,8 +91,6 @@ class _App:
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
         """The templates that there are, with what they come to."""
         found: dict[int, Template] = {}
-        # Open comparisons may depend on one another: together their other answers can be what no deployment has.
-        ordinary = all(value == self.domains[place][0] for place, value in choice.items() if is_open(place[1]))
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
             answers = {name: value for (place, name), value in choice.items() if place == index}
@@ -104,7 +106,7 @@ class _App:
             found[index] = replace(
                 template,
                 body=body,
-                left_out=gone if ordinary else frozenset(),
+                left_out=gone,
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )

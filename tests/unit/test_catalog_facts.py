@@ -1,0 +1,70 @@
+"""Facts that move: the committed data are what the pinned packages give, and the page says how old they are."""
+
+from datetime import date
+
+import pytest
+
+from holdfast.catalog import facts, refresh
+from holdfast.catalog.facts import _policies, _regions, _versions
+
+
+def test_the_region_lists_are_those_of_the_pinned_packages() -> None:
+    assert _regions.DATA.read_text() == refresh.regions_text(), "run: python -m holdfast.catalog.refresh"
+
+
+def test_the_versions_are_those_of_the_pinned_packages() -> None:
+    assert _versions.DATA.read_text() == refresh.versions_text(), "run: python -m holdfast.catalog.refresh"
+
+
+def test_the_managed_policies_are_those_of_the_pinned_packages() -> None:
+    assert _policies.DATA.read_text() == refresh.policies_text(), "run: python -m holdfast.catalog.refresh"
+
+
+def test_the_page_is_as_it_would_be_written_now() -> None:
+    assert refresh.PAGE.read_text() == refresh.page_text(), "run: python -m holdfast.catalog.refresh"
+
+
+def test_every_fact_from_a_page_has_a_source_and_a_day() -> None:
+    for name, entry in facts.page_facts().items():
+        assert entry["source"], name
+        assert isinstance(entry["date"], date), name
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"), [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), ("x", None)]
+)
+def test_a_region_is_of_a_partition_or_does_not_exist(region: str, partition: str | None) -> None:
+    assert facts.partition_of(region) == partition
+
+
+def test_hyperpod_is_in_some_regions_only() -> None:
+    assert "us-west-2" in facts.hyperpod_regions()
+    assert "eu-west-3" not in facts.hyperpod_regions()
+
+
+def test_a_type_that_ec2_does_not_have_in_a_region_is_not_there() -> None:
+    assert "ml.trn1.32xlarge" in facts.hyperpod_types("us-west-2")
+    assert "ml.trn1.32xlarge" not in facts.hyperpod_types("eu-central-1")
+
+
+def test_a_schema_says_what_a_resource_has_and_gives() -> None:
+    schema = facts.schema_of("AWS::FSx::FileSystem")
+
+    assert schema is not None
+    assert "StorageCapacity" in schema.properties
+    assert {"DNSName", "LustreMountName"} <= schema.attributes
+    assert facts.schema_of("AWS::FSx::Nothing") is None
+
+
+def test_a_managed_policy_is_known_by_what_it_allows() -> None:
+    policies = facts.managed_policies()
+
+    assert "ssmmessages:OpenDataChannel" in policies["AmazonSageMakerClusterInstanceRolePolicy"].allows
+    assert "ec2:CreateNetworkInterface" not in policies["AmazonSageMakerClusterInstanceRolePolicy"].allows
+    assert policies["AmazonSageMakerHyperPodServiceRolePolicy"].service_linked
+
+
+def test_a_version_of_kubernetes_has_the_days_of_its_support() -> None:
+    support = facts.kubernetes_support()["1.34"]
+
+    assert support.released < support.standard_until < support.extended_until
