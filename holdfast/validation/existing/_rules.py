@@ -60,8 +60,8 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 )
 def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Broken]:
     """
-    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account, and a file system is
-    mounted where the nodes are. HF035 tells of ARNs of another region.
+    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account, and a file system
+    is mounted where the nodes are. HF035 tells of ARNs of another region.
     """
     if reference.region is not None and reference.region != deployment.region:
         yield refused(
