@@ -11,6 +11,7 @@ import pytest
 from mistakes import Entry, clean_files, found, load, said_of_clean
 
 NOT_FOUND = {
+    "cfn-address-before-the-gateway-is-attached",  # the NAT gateway that has it waits for the route
     "cfn-cluster-before-rules-of-its-group",  # the file system that it mounts waits for them
     "cfn-nat-gateway-before-its-route",  # the address that it has waits for the attachment
 }

@@ -44,7 +44,6 @@ EXPECTED: dict[str, dict[str, str]] = {
     "storage-defects": {
         "HF203": "NodesSubnet.Properties",
         "HF211": "Cluster.Properties.VpcConfig.Subnets",
-        "HF213": "Vpc.Properties",
         "HF608": "Lustre.Properties.StorageCapacity",
         "HF611": "Lustre.Properties.StorageCapacity",
         "HF618": "LinkB.Properties.FileSystemPath",
