@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.validation._app import App, body_path, references_in
+from holdfast.validation._app import App, body_path, references_in, text_of
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_order import named
@@ -81,7 +81,11 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
                     for route in app.values.linked(["AWS::EC2::Route"], ["RouteTableId"], table).found
                     if app.node(route).get("DestinationCidrBlock").value == "0.0.0.0/0"
                 ]
-                ways += app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                ways += [
+                    endpoint
+                    for endpoint in app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                    if not (text_of(app.node(endpoint).get("ServiceName").value) or "").endswith(".dynamodb")
+                ]
                 ways.append(association)
                 late = [way for way in ways if not _before(app, way, cluster)]
                 if late:
@@ -193,8 +197,10 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         nodes = [
             each
-            for each, _node in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
-            if each.template is addon.template and not each.conditional
+            for each, own in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
+            if each.template is addon.template
+            and not each.conditional
+            and (each.type != CLUSTER or own.get("Orchestrator", "Eks").present)
         ]
         ordered = any(_before(app, each, addon) or _before(app, addon, each) for each in nodes)
         if nodes and not ordered:
