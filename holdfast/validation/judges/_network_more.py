@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment, EnvironmentFile
 from holdfast.validation._resources_graph import Resource
+from holdfast.validation._resources_order import named
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation.judges._grants import grants_in
 from holdfast.validation.judges._network_paths import ENDPOINT, GATEWAY, ROUTES, SUBNET, VPC, service_of
@@ -90,7 +91,8 @@ def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
 @rule("HF242", severity="warning", title="A NAT gateway has a route to it", each=App, source=ROUTES)
 def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A NAT gateway costs by the hour. One that no default route leads to lets nobody out.
+    A NAT gateway costs by the hour. One that no default route leads to lets nobody out. Routes to one that a template
+    gives to others, in an output, may be there.
     """
     routes = [node for _route, node in app.each("AWS::EC2::Route")]
     if not app.complete or any(
@@ -104,7 +106,7 @@ def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
             if node.get("NatGatewayId").resource("AWS::EC2::NatGateway") is nat
             and node.get("DestinationCidrBlock").value in ("0.0.0.0/0", None)
         ]
-        if not leading:
+        if not leading and nat.logical_id not in named(dict(nat.template.section("Outputs"))):
             yield Broken(
                 path=f"{nat.path}.SubnetId",
                 message=f"no default route leads to {nat.logical_id}",

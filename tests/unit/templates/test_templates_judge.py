@@ -320,3 +320,18 @@ Resources:
         (8, "got the circle Itself -> Itself"),
     ]
     assert found[0].message.endswith('(with Both = "yes")')
+
+
+def test_a_nat_gateway_that_a_template_gives_to_others_is_not_called_unused(tmp_path: Path) -> None:
+    text = """
+Resources:
+  Vpc: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.1.0.0/16}}
+  Subnet: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref Vpc, CidrBlock: 10.1.0.0/24}}
+  Used: {Type: AWS::EC2::NatGateway, Properties: {SubnetId: !Ref Subnet, ConnectivityType: private}}
+  Idle: {Type: AWS::EC2::NatGateway, Properties: {SubnetId: !Ref Subnet, ConnectivityType: private}}
+Outputs:
+  Gateway: {Value: !Ref Used}
+"""
+    found = [each for each in wrong(check(tmp_path / "a.yaml", text)) if each.code == "HF242"]
+
+    assert [each.path.rpartition("#")[2].split(".")[1] for each in found] == ["Idle"]
