@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.catalog.facts import partition_of
 from holdfast.validation._item import UNRESOLVED
 from holdfast.validation.templates._document import Fault
 
@@ -219,10 +220,7 @@ def partition(region: str | None) -> object:
     """The partition of a region; UNRESOLVED without one."""
     if region is None:
         return UNRESOLVED
-    for beginning, name in (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov")):
-        if region.startswith(beginning):
-            return name
-    return "aws"
+    return partition_of(region) or "aws"
 
 
 def url_suffix(region: str | None) -> object:
