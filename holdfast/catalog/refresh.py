@@ -113,7 +113,7 @@ def versions_text() -> str:
             "sources": {
                 "partitions and regions": f"{core}, partitions.json",
                 "resource types by region": f"{lint}, schemas/providers",
-                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}; P, Trn and Inf where EC2 has them too",
+                "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}; P, Trn, Inf where EC2 has them",
                 "zones of regions": f"moto {version('moto')}, ec2",
                 "properties and attributes of resource types": f"{lint}, schemas/resources, read where it is installed",
                 "actions of IAM": f"{lint}, AdditionalSpecs/Policies.json, read where it is installed",

@@ -10,6 +10,7 @@ from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import LustreFileSystem
 
 FSX = "FSx API reference"
+THROUGHPUTS = (125, 250, 500, 1000)
 SMALL_METADATA_IOPS, METADATA_STEP, MOST_METADATA_IOPS = (1500, 3000, 6000), 12000, 192000
 
 
@@ -242,6 +243,9 @@ def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broke
     ):
         if not least <= value <= most:
             yield refused(lustre.at(attribute), str(value), allowed=f"{least} to {most}", fix=f"write {least}")
+        elif attribute == "throughput_mbps_per_tib" and value not in THROUGHPUTS:
+            near = min(THROUGHPUTS, key=lambda each: abs(each - value))
+            yield refused(lustre.at(attribute), str(value), allowed="125, 250, 500 or 1000", fix=f"write {near}")
 
 
 def mounting(file_system: str, deployment: Deployment) -> list[InstanceGroup]:

@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog.facts import schema_of
 from holdfast.validation._capacity import API
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._groups import (
@@ -130,7 +131,7 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
     """
     cron(minutes hours day-of-month month day-of-week year), in UTC; one of the two days is a question mark.
     """
-    reason = _cron_mistake(update.schedule_expression)
+    reason = _cron_mistake(update.schedule_expression) or _refused_by_schema(update.schedule_expression)
     if reason is not None:
         yield refused(
             update.at("schedule_expression"),
@@ -166,6 +167,14 @@ def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             message="the group is updated on a schedule and patched by itself",
             fix="keep one of them",
         )
+
+
+def _refused_by_schema(expression: str) -> str | None:
+    """What the service's own pattern refuses: lists, ranges and steps of hours and minutes."""
+    schema = schema_of("AWS::SageMaker::Cluster")
+    assert schema is not None, "the registry has the cluster"
+    pattern = schema.body["definitions"]["ScheduledUpdateConfig"]["properties"]["ScheduleExpression"]["pattern"]
+    return None if re.search(pattern, expression) else "which has a form that SageMaker does not take"
 
 
 def _cron_mistake(expression: str) -> str | None:

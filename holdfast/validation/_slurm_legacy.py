@@ -13,9 +13,9 @@ from holdfast.validation._surroundings import Script
 @rule("HF402", title="Continuous provisioning has Slurm configured through the API", each=Cluster, source=MIGRATION)
 def api_driven(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    Without Orchestrator the cluster has Slurm as provisioning_parameters.json beside the lifecycle scripts describes it,
-    which AWS keeps for existing clusters. It is not compatible with continuous provisioning, and changes of that file
-    reach no running cluster.
+    Without Orchestrator the cluster has Slurm as provisioning_parameters.json beside the lifecycle scripts describes
+    it, which AWS keeps for existing clusters. It is not compatible with continuous provisioning, and changes of that
+    file reach no running cluster.
     """
     if cluster.eks is None and cluster.slurm is None and cluster.continuous:
         yield refused(

@@ -32,7 +32,7 @@ def test_every_fact_from_a_page_has_a_source_and_a_day() -> None:
 
 @pytest.mark.parametrize(
     ("region", "partition"),
-    [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), ("x", None)],
+    [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), ("nowhere-1", None)],
 )
 def test_a_region_is_of_a_partition_or_does_not_exist(region: str, partition: str | None) -> None:
     assert facts.partition_of(region) == partition

@@ -1,8 +1,8 @@
 """
 How many of the mistakes in tests/cases/mistakes the checks find: what was reached is held, by subject.
 
-A sample of each subject is checked here, for all of them take half a minute; ``benchmarks/mistakes_found.py`` checks all
-and prints what is missed.
+A sample of each subject is checked here, for all of them take half a minute; ``benchmarks/mistakes_found.py``
+checks all and prints what is missed.
 """
 
 from collections.abc import Sequence

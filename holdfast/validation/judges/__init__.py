@@ -8,6 +8,7 @@ from holdfast.validation.judges import (  # noqa: F401 - each registers its rule
     _keys,
     _kubernetes_parts,
     _modes,
+    _network_more,
     _network_paths,
     _order,
     _order_eks,

@@ -188,8 +188,8 @@ def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
 @rule("HF648", severity="warning", title="Groups have keys of their own", each=Cluster, source=CMK)
 def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one group
-    goes on with that of another.
+    "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one
+    group goes on with that of another.
     """
     seen: dict[str, str] = {}
     for group in cluster.instance_groups:
@@ -366,7 +366,7 @@ def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
     region = app.region(key.template)
     for operator, keys in grant.conditions.items():
         value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None
-        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        texts = value if isinstance(value, list) else [] if value is None else [value]
         known = [known_text for text in texts if (known_text := text_of(text)) is not None]
         if not known or len(known) < len(texts) or operator.lower().startswith(("stringnot", "null")):
             continue

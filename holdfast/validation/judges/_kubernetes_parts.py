@@ -298,7 +298,10 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF339", title="The Kubernetes API can be reached", each=App, source="EKS user guide, 'Cluster API server endpoint'"
+    "HF339",
+    title="The Kubernetes API can be reached",
+    each=(EnvironmentFile, App),
+    source="EKS user guide, 'Cluster API server endpoint'",
 )
 def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
@@ -435,8 +438,8 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def nodes_for_addons(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     """
-    The operator, its dependencies and the observability add-on run on the cluster's own nodes. With no node at first they
-    wait, and the deployment that waits for them rolls back.
+    The operator, its dependencies and the observability add-on run on the cluster's own nodes. With no node at first
+    they wait, and the deployment that waits for them rolls back.
     """
     plane = eks.control_plane
     if plane is None or plane.node_roles:
@@ -455,8 +458,8 @@ def nodes_for_addons(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
 @rule("HF346", title="The training operator's pods get their role", each=App, source=OPERATOR)
 def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The operator runs as the service account hp-training-operator-controller-manager in the namespace aws-hyperpod, with a
-    role that has AmazonSageMakerHyperPodTrainingOperatorAccess. An association of another name gives it nothing.
+    The operator runs as the service account hp-training-operator-controller-manager in the namespace aws-hyperpod, with
+    a role that has AmazonSageMakerHyperPodTrainingOperatorAccess. An association of another name gives it nothing.
     """
     if not any(node.get("AddonName").value == _OPERATOR for _addon, node in app.each(ADDON)):
         return
@@ -471,16 +474,16 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
         for place, wanted in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
             if isinstance(place.value, str) and place.value != wanted:
                 yield refused(place.path, said(place.value), allowed=wanted, fix=f"write {wanted}")
-        if role is not None and reads_all(app, role) and managed_names(app, role) is not None:
-            if OPERATOR_POLICY not in policies and not any(
-                each.names("sagemaker:DescribeClusterNode") for each in grants_of(app, role)
-            ):
-                yield refused(
-                    f"{role.path}.ManagedPolicyArns",
-                    f"{', '.join(policies) or 'no policy'} for the training operator",
-                    allowed=OPERATOR_POLICY,
-                    fix=f"attach {OPERATOR_POLICY} to {role.logical_id}",
-                )
+        if (role is not None and reads_all(app, role) and managed_names(app, role) is not None) and (
+            OPERATOR_POLICY not in policies
+            and not any(each.names("sagemaker:DescribeClusterNode") for each in grants_of(app, role))
+        ):
+            yield refused(
+                f"{role.path}.ManagedPolicyArns",
+                f"{', '.join(policies) or 'no policy'} for the training operator",
+                allowed=OPERATOR_POLICY,
+                fix=f"attach {OPERATOR_POLICY} to {role.logical_id}",
+            )
 
 
 @rule("HF347", severity="warning", title="The training operator has cert-manager beside it", each=App, source=OPERATOR)
@@ -536,7 +539,7 @@ def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
         if access.boolean(default=True) is False and not entries and app.complete:
             yield Broken(
                 path=access.path,
-                message=f"nobody gets into {cluster.logical_id}: the creator has no rights, and there is no access entry",
+                message=f"nobody gets into {cluster.logical_id}: its creator has no rights, and there is no entry",
                 fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
             )
 

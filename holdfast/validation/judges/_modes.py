@@ -15,6 +15,8 @@ from holdfast.validation._surroundings import LustreFileSystem
 API = "SageMaker API reference, CreateCluster"
 SCHEMA = "registry schema of AWS::SageMaker::Cluster"
 GRAVITON = re.compile(r"^ml\.[a-z]+\d+g[a-z]*\.")
+OLDER_NITRO = ("ml.p4d", "ml.g4dn", "ml.g5.", "ml.c5n", "ml.m5n", "ml.m5dn", "ml.r5n", "ml.r5dn", "ml.p3dn", "ml.inf1")
+"""Families with EFA of Nitro v3 and before (EC2 user guide, 'Amazon EC2 Nitro-based instances')."""
 MANY_NODES, SMALL_HEAD_GIB = 8, 16
 
 
@@ -87,10 +89,12 @@ def efa_without_nodes(lustre: LustreFileSystem, deployment: Deployment) -> Itera
     cluster, known = deployment.cluster, instance_types()
     groups = mounting(lustre.id, deployment) if cluster.eks is None else list(cluster.instance_groups)
     names = [name for group in groups for name in group.types]
-    if names and not any(name not in known or known[name].efa_interfaces for name in names):
+    if names and not any(
+        name not in known or (known[name].efa_interfaces and not name.startswith(OLDER_NITRO)) for name in names
+    ):
         yield Broken(
             path=lustre.at("efa"),
-            message=f"no node that mounts it has EFA: {', '.join(dict.fromkeys(names))}",
+            message=f"no node that mounts it has EFA of Nitro v4 or later: {', '.join(dict.fromkeys(names))}",
             fix="remove efa, or take a type with EFA",
         )
 
@@ -201,6 +205,52 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
                 allowed="the name of a repository, without its registry",
                 fix=f"write {(rest or name).partition('@')[0].partition(':')[0]}",
             )
+
+
+@rule(
+    "HF820",
+    title="TensorBoard's folder has a file system",
+    each=EnvironmentFile,
+    source="Holdfast: docs/observability.md",
+)
+def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    The folder for TensorBoard's logs is on the shared Lustre file system and kept in the data bucket. Without one there
+    is nowhere to write.
+    """
+    observability, storage = file.data.get("observability"), file.data.get("storage")
+    asked = isinstance(observability, Mapping) and observability.get("tensorboard") is True
+    if asked and not (isinstance(storage, Mapping) and storage.get("lustre")):
+        yield refused(
+            "observability.tensorboard",
+            "a folder of logs without a file system",
+            allowed="it with storage.lustre",
+            fix="add storage.lustre, or remove tensorboard",
+        )
+
+
+@rule(
+    "HF728",
+    title="A shared environment has restricted groups",
+    each=EnvironmentFile,
+    source=f"{API}, RestrictedInstanceGroupsConfig",
+)
+def restricted_environment(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    What restricted groups share is for clusters that have such groups.
+    """
+    cluster = file.data.get("cluster")
+    if (
+        isinstance(cluster, Mapping)
+        and cluster.get("restricted_environment")
+        and not cluster.get("restricted_instance_groups")
+    ):
+        yield refused(
+            "cluster.restricted_environment",
+            "an environment that no group shares",
+            allowed="it beside restricted_instance_groups",
+            fix="remove it, or add a restricted group",
+        )
 
 
 @rule(

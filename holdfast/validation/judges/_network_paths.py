@@ -47,6 +47,7 @@ def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
                 fix=f"let TCP 443 into {known[0].logical_id}",
             )
             continue
+        yield from _from_elsewhere(app, endpoint, node, known, [each for each in rules if each is not None])
         yield from _from_nodes(app, endpoint, known, [each for each in rules if each is not None and _lets(each, 443)])
 
 
@@ -520,6 +521,27 @@ def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: lis
         allowed="HTTPS from the nodes' group or subnets",
         fix=f"let TCP 443 from {nodes[0].logical_id} into {groups[0].logical_id}",
     )
+
+
+def _from_elsewhere(
+    app: App, endpoint: Resource, node: Node, groups: list[Resource], rules: list[Node]
+) -> Iterator[Broken]:
+    """Rules for HTTPS of which all are about blocks that the VPC does not have."""
+    vpc = node.get("VpcId").resource(VPC)
+    more = app.values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc) if vpc is not None else None
+    if vpc is None or more is None or not more.complete:
+        return
+    own = [_network(app.node(each).get("CidrBlock").value) for each in (vpc, *more.found)]
+    given = [_network(each.get("CidrIp").value) for each in rules if _lets(each, 443)]
+    if None in own or None in given:
+        return
+    if not any(one.overlaps(other) for one in own if one for other in given if other):
+        yield refused(
+            f"{groups[0].path}.SecurityGroupIngress",
+            f"port 443 from {', '.join(map(str, given))}, for {endpoint.logical_id} in {', '.join(map(str, own))}",
+            allowed="HTTPS from the VPC that the endpoint is in",
+            fix=f"write {own[0]}",
+        )
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:

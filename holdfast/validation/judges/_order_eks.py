@@ -61,9 +61,10 @@ def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
                 continue
             held = {each.resource for each in references_in(app.node(resource).value)}
             chart = _CHARTS.search(f"{resource.type} {resource.logical_id}")
-            if chart and (held & eks or not eks) and not _known_release(resource):
-                if not _before(app, resource, cluster) and cluster not in app.order.before(resource):
-                    yield _late(cluster, resource, "what installs HyperPod's charts")
+            if (chart and (held & eks or not eks) and not _known_release(resource)) and (
+                not _before(app, resource, cluster) and cluster not in app.order.before(resource)
+            ):
+                yield _late(cluster, resource, "what installs HyperPod's charts")
         for addon, node in app.each(ADDON):
             of_this = {each.resource for each in references_in(node.get("ClusterName").value)} & eks
             if node.get("AddonName").value == "vpc-cni" and of_this and not _before(app, addon, cluster):
@@ -72,9 +73,10 @@ def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
         eks = {each.resource for each in references_in(node.get("ClusterName").value)}
         for addon, own in app.each(ADDON):
             same = {each.resource for each in references_in(own.get("ClusterName").value)} & eks
-            if own.get("AddonName").value == "vpc-cni" and same and not _before(app, addon, group):
-                if group not in app.order.before(addon):
-                    yield _late(group, addon, "the network plugin of pods")
+            if (own.get("AddonName").value == "vpc-cni" and same and not _before(app, addon, group)) and (
+                group not in app.order.before(addon)
+            ):
+                yield _late(group, addon, "the network plugin of pods")
 
 
 @rule(
@@ -161,9 +163,10 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
         secret = properties.get("Orchestrator", "Slurm", "AccountingDatabase", "SecretArn")
         found = secret.resource("AWS::SecretsManager::Secret")
         for each, node in app.each("AWS::SecretsManager::SecretTargetAttachment"):
-            if found is not None and node.get("SecretId").resource("AWS::SecretsManager::Secret") is found:
-                if not _before(app, each, cluster):
-                    yield _late(cluster, each, "what puts the database's address into the secret")
+            if (found is not None and node.get("SecretId").resource("AWS::SecretsManager::Secret") is found) and (
+                not _before(app, each, cluster)
+            ):
+                yield _late(cluster, each, "what puts the database's address into the secret")
 
 
 @rule(

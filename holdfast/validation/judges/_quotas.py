@@ -58,8 +58,8 @@ def quotas(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def caches(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    ECR caches a few registries, and not NVIDIA's nvcr.io. Those that ask who one is need a secret whose name begins with
-    ecr-pullthroughcache/. A prefix has one cache.
+    ECR caches a few registries, and not NVIDIA's nvcr.io. Those that ask who one is need a secret whose name begins
+    with ecr-pullthroughcache/. A prefix has one cache.
     """
     known = tuple(page_fact("pull_through_registries"))
     prefixes: dict[str, str] = {}
@@ -99,12 +99,12 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
     "HF817",
     title="Alarms look at what there is",
     each=App,
-    source="CloudFormation reference, AWS::CloudWatch::Alarm; CloudWatch user guide; FSx for Lustre user guide, 'Metrics and dimensions'",
+    source="CloudFormation reference, AWS::CloudWatch::Alarm; FSx for Lustre user guide, 'Metrics and dimensions'",
 )
 def alarms(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A period is 10, 20, 30 or a multiple of 60 seconds, and all periods together are at most a day, or a week from an hour
-    on. Metrics of FSx and HyperPod have the names of their pages; another name is never there.
+    A period is 10, 20, 30 or a multiple of 60 seconds, and all periods together are at most a day, or a week from an
+    hour on. Metrics of FSx and HyperPod have the names of their pages; another name is never there.
     """
     metrics = page_fact("metrics")
     for alarm, node in app.each("AWS::CloudWatch::Alarm"):
@@ -144,11 +144,12 @@ def alarms(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def events(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A rule of EventBridge matches source and detail-type word for word. SageMaker's source is aws.sagemaker, and HyperPod's
-    events are "SageMaker HyperPod Cluster State Change", "... Cluster Node Health Event" and "... Cluster Event".
+    A rule of EventBridge matches source and detail-type word for word. SageMaker's source is aws.sagemaker, and
+    HyperPod's events are "SageMaker HyperPod Cluster State Change", "... Cluster Node Health Event" and "... Cluster
+    Event".
     """
     known = page_fact("hyperpod_events")
-    for event, node in app.each("AWS::Events::Rule"):
+    for _event, node in app.each("AWS::Events::Rule"):
         sources, kinds = node.get("EventPattern", "source"), node.get("EventPattern", "detail-type")
         names = [text for entry in kinds.items() or () if isinstance(text := entry.value, str)]
         about = any("hyperpod" in name.lower() for name in names)

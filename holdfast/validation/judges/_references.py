@@ -118,14 +118,18 @@ def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else.
     """
-    for resource in app.all():
-        for path, function, argument in functions_in(resource.body.get("Properties"), resource.path):
+    places = [(each.template, each.path, each.body.get("Properties")) for each in app.all()]
+    for template in app.values.graph.templates:
+        prefix = f"{template.path}#" if template.path else ""
+        places.append((template, f"{prefix}Outputs", template.section("Outputs")))
+    for template, start, value in places:
+        for path, function, argument in functions_in(value, start):
             if function == "Fn::GetAtt":
-                yield from _wrong_attribute(app, resource.template, path, argument)
+                yield from _wrong_attribute(app, template, path, argument)
             if function == "Fn::Sub":
                 for name in _substituted(argument):
                     if "." in name:
-                        yield from _wrong_attribute(app, resource.template, path, name)
+                        yield from _wrong_attribute(app, template, path, name)
 
 
 @rule("HF057", title="References are of the kind that the property takes", each=App, source=RETURN_VALUES)

@@ -221,10 +221,10 @@ def one_region(app: App, _: Deployment) -> Iterator[Broken]:
     source="EC2 user guide, 'Regions and zones'; zones as moto carries them",
     suppressible=True,
 )
-def zones_exist(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
-    A region has three to six zones, from the letter a on. Which letters an account sees differs, but none comes after the
-    last. A zone that has come since the list was made can be accepted.
+    A region has three to six zones, from the letter a on. Which letters an account sees differs, but none comes after
+    the last. A zone that has come since the list was made can be accepted.
     """
     places: list[tuple[str, str]] = []
     if isinstance(item, EnvironmentFile):
@@ -253,8 +253,8 @@ def zones_exist(item: EnvironmentFile | App, deployment: Deployment) -> Iterator
 )
 def deployment_type_in_region(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
     """
-    PERSISTENT_2 is in about half of all regions; in some of them without EFA and with at most 250 MB/s per TiB. A region
-    that has got it since can be accepted.
+    PERSISTENT_2 is in about half of all regions; in some of them without EFA and with at most 250 MB/s per TiB. A
+    region that has got it since can be accepted.
     """
     region = region_of(deployment)
     if region is None or lustre.deployment_type != "PERSISTENT_2" or partition_of(region) != "aws":

@@ -31,8 +31,8 @@ def interface_tags(app: App, _: Deployment) -> Iterator[Broken]:
 @rule("HF545", title="Nodes may ask for the roles of pods", each=App, source=HYPERPOD_IAM)
 def pod_roles(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    "eks-auth:AssumeRoleForPodIdentity is optional. It's required if you plan to use EKS Pod identity": the agent on each
-    node asks with the node's role.
+    "eks-auth:AssumeRoleForPodIdentity is optional. It's required if you plan to use EKS Pod identity": the agent on
+    each node asks with the node's role.
     """
     used = [each for each, _node in app.each("AWS::EKS::PodIdentityAssociation")]
     used += [each for each, node in app.each("AWS::EKS::Addon") if node.get("PodIdentityAssociations").present]
@@ -62,21 +62,22 @@ def secret_of_database(app: App, _: Deployment) -> Iterator[Broken]:
         secret = app.node(cluster).get("Orchestrator", "Slurm", "AccountingDatabase", "SecretArn")
         if not secret.present or group.get("SlurmConfig", "NodeType").text() not in ("Controller", None):
             continue
-        if reads_all(app, role) and given_by_managed(app, role) is not None:
-            if not _may(app, role, "secretsmanager:GetSecretValue"):
-                yield refused(
-                    f"{role.path}.Policies",
-                    f"a role without secretsmanager:GetSecretValue, for {secret.path.rpartition('.')[2]}",
-                    allowed="it on the secret of the accounting database",
-                    fix=f"allow it in {role.logical_id}",
-                )
+        if (reads_all(app, role) and given_by_managed(app, role) is not None) and (
+            not _may(app, role, "secretsmanager:GetSecretValue")
+        ):
+            yield refused(
+                f"{role.path}.Policies",
+                f"a role without secretsmanager:GetSecretValue, for {secret.path.rpartition('.')[2]}",
+                allowed="it on the secret of the accounting database",
+                fix=f"allow it in {role.logical_id}",
+            )
 
 
 @rule("HF547", title="Roles of EKS have the policies of EKS", each=App, source=EKS_ROLES)
 def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The role of a control plane has AmazonEKSClusterPolicy, that of a node group AmazonEKSWorkerNodePolicy (or the minimal
-    one), or statements to the same end.
+    The role of a control plane has AmazonEKSClusterPolicy, that of a node group AmazonEKSWorkerNodePolicy (or the
+    minimal one), or statements to the same end.
     """
     for kind, name, wanted in (
         ("AWS::EKS::Cluster", "RoleArn", ("AmazonEKSClusterPolicy", "AmazonEKSServicePolicy")),
@@ -138,9 +139,10 @@ def _node_roles(app: App, *, vpc: bool, eks: bool = False) -> list[Resource]:
     found = []
     for cluster, _group, role in roles_of_groups(app):
         node = app.node(cluster)
-        if (not vpc or node.get("VpcConfig").present) and (not eks or node.get("Orchestrator", "Eks").present):
-            if reads_all(app, role) and given_by_managed(app, role) is not None:
-                found.append(role)
+        if ((not vpc or node.get("VpcConfig").present) and (not eks or node.get("Orchestrator", "Eks").present)) and (
+            reads_all(app, role) and given_by_managed(app, role) is not None
+        ):
+            found.append(role)
     return list(dict.fromkeys(found))
 
 

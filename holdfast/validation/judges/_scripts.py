@@ -117,7 +117,7 @@ def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     """
     if script.text is None:
         return
-    if script.name.endswith((".bat", ".cmd", ".ps1", ".exe", ".zip", ".tar", ".gz")):
+    if script.name.endswith((".bat", ".cmd", ".ps1", ".exe", ".zip", ".tar", ".gz", ".ipynb")):
         yield refused(
             script.path,
             said(script.name),

@@ -24,6 +24,11 @@ _ATTRIBUTES = {
 }
 
 
+_PORTS = {"LUSTRE": (988, *range(1018, 1024)), "OPENZFS": (111, 2049, 20001, 20002, 20003)}
+_ALL_PORTS = {
+    "LUSTRE": "TCP 988 and 1018-1023 from the nodes and the file system itself",
+    "OPENZFS": "TCP and UDP 111, 2049 and 20001-20003 from the nodes",
+}
 _KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d"
 
@@ -78,8 +83,8 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def windows(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    FSx takes HH:MM for backups and d:HH:MM, from 1 for Monday, for maintenance. It keeps backups for 90 days at most, RDS
-    for 35. Backups and maintenance of a database are not at the same time.
+    FSx takes HH:MM for backups and d:HH:MM, from 1 for Monday, for maintenance. It keeps backups for 90 days at most,
+    RDS for 35. Backups and maintenance of a database are not at the same time.
     """
     for file_system, node in app.each(FILE_SYSTEM):
         for kind in ("LustreConfiguration", "OpenZFSConfiguration", "OntapConfiguration", "WindowsConfiguration"):
@@ -136,7 +141,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     Nodes mount by DNS name and mount name, not by id; slurmdbd takes the address of its database, not its name or port;
     HyperPod takes the ARN of an EKS cluster, not its name.
     """
-    for _cluster, properties in app.each("AWS::SageMaker::Cluster"):
+    for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         orchestrator = properties.get("Orchestrator")
         places = [
             (("AccountingDatabase", name), orchestrator.get("Slurm", "AccountingDatabase", name))
@@ -152,14 +157,21 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
         for key, node in places:
             yield from _attribute(key, node)
         yield from _literal_names(properties)
+        yield from _database_port(app, cluster, properties)
+        for group in properties.get("InstanceGroups").items() or ():
+            capacity = group.get("CapacityRequirements")
+            if {"Spot", "OnDemand"} <= set(capacity.keys() or ()):
+                yield refused(
+                    capacity.path, "Spot and OnDemand", allowed="one of the two", fix="remove the one that is not meant"
+                )
     for _link, node in app.each(LINK):
         yield from _attribute(("LinkOfData", "FileSystemId"), node.get("FileSystemId"))
         linked = node.get("FileSystemId").resource(FILE_SYSTEM)
-        kind = app.node(linked).get("FileSystemType").text() if linked is not None else None
-        if linked is not None and isinstance(kind, str) and kind != "LUSTRE":
+        made = app.node(linked).get("FileSystemType").text() if linked is not None else None
+        if linked is not None and isinstance(made, str) and made != "LUSTRE":
             yield refused(
                 node.get("FileSystemId").path,
-                f"{linked.logical_id}, a file system of type {kind}",
+                f"{linked.logical_id}, a file system of type {made}",
                 allowed="a file system of type LUSTRE",
                 fix="name a Lustre file system",
             )
@@ -317,19 +329,23 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
     from holdfast.validation.judges._network_paths import _ingress, _lets
 
     for file_system, node in app.each(FILE_SYSTEM):
-        if node.get("FileSystemType").value != "LUSTRE":
+        ports = _PORTS.get(str(node.get("FileSystemType").value))
+        # Where a cluster mounts it, another rule looks at both sides.
+        mounted = any(True for _each in app.each("AWS::SageMaker::Cluster"))
+        if ports is None or mounted:
             continue
         groups = [entry.resource("AWS::EC2::SecurityGroup") for entry in node.get("SecurityGroupIds").items() or ()]
         known = [group for group in groups if group is not None]
         if not groups or len(known) < len(groups):
             continue
         rules = [each for group in known for each in _ingress(app, group)]
-        if None not in rules and not any(_lets(each, 988) for each in rules if each is not None):
+        closed = [port for port in ports if not any(_lets(each, port) for each in rules if each is not None)]
+        if None not in rules and closed:
             yield refused(
                 f"{file_system.path}.SecurityGroupIds",
-                f"groups that do not let port 988 in: {', '.join(g.logical_id for g in known)}",
-                allowed="Lustre, TCP 988 and 1018-1023, from the nodes and the file system itself",
-                fix=f"let TCP 988 and 1018-1023 into {known[0].logical_id}",
+                f"groups without port {', '.join(map(str, closed))}: {', '.join(g.logical_id for g in known)}",
+                allowed=_ALL_PORTS[str(node.get("FileSystemType").value)],
+                fix=f"let TCP {', '.join(map(str, closed))} into {known[0].logical_id}",
             )
 
 
@@ -385,7 +401,7 @@ def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
                 node.path,
                 f"{resource.logical_id}, a file system of type {found}",
                 allowed=f"one of type {_KINDS_OF_MOUNTS[key[0]]} in {key[0]}",
-                fix=f"name another file system, or write {'FsxOpenZfsConfig' if found == 'OPENZFS' else 'FsxLustreConfig'}",
+                fix="name a file system of that type, or use the configuration of the other",
             )
             return
     if resource.type.startswith("Custom::") or resource.type in (
@@ -413,6 +429,23 @@ def _one_file_system(config: Node) -> Iterator[Broken]:
             f"the mount name of {mount.resource.logical_id} with the DNS name of {name.resource.logical_id}",
             allowed="both of one file system",
             fix=f"write Fn::GetAtt {name.resource.logical_id}.LustreMountName",
+        )
+
+
+def _database_port(app: App, cluster: Resource, properties: Node) -> Iterator[Broken]:
+    accounting = properties.get("Orchestrator", "Slurm", "AccountingDatabase")
+    endpoint, port = accounting.get("Endpoint").value, accounting.get("Port").integer()
+    if not isinstance(endpoint, Reference) or endpoint.resource.type != "AWS::RDS::DBInstance":
+        return
+    own = app.node(endpoint.resource).get("Port").integer()
+    has = own if isinstance(own, int) else 3306 if own is None else None
+    asked = port if isinstance(port, int) else 3306 if port is None else None
+    if has is not None and asked is not None and has != asked:
+        yield refused(
+            f"{accounting.path}.Port",
+            f"port {asked} in {cluster.logical_id}",
+            allowed=f"{has}, that of {endpoint.resource.logical_id}",
+            fix=f"write {has}",
         )
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.validation._app import App, body_path
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
-from holdfast.validation._resources_graph import Resource, Template
+from holdfast.validation._resources_graph import Template
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation.judges._references import functions_in
 from holdfast.validation.judges._registry import closest
