@@ -161,7 +161,12 @@ class HyperPodCluster(ClusterBase):
             scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
         # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
         resource.node.add_dependency(
-            network, *self._allowed.values(), *(mount.file_system for mount in every), *self._scripts(instance_groups)
+            network,
+            *network.subnets,
+            *network.security_groups,
+            *self._allowed.values(),
+            *(mount.file_system for mount in every),
+            *self._scripts(instance_groups),
         )
         if eks is not None:
             resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))

@@ -134,6 +134,12 @@ class HyperPodNetwork(Construct):
             for service in SERVICES[orchestrator]:
                 self._endpoints.add(service)
         self._apply(removal_policy)
+        inside = self.vpc.node.find_all()
+        attachments = [found for found in inside if isinstance(found, ec2.CfnVPCGatewayAttachment)]
+        for address in inside:
+            if isinstance(address, ec2.CfnEIP):
+                # CloudFormation user guide, DependsOn: an address of a VPC waits for the attachment of its gateway.
+                address.node.add_dependency(*attachments)
 
     @staticmethod
     def from_attributes(

@@ -120,6 +120,15 @@ declare(
     can be chosen in more ways than are judged, that is said too.
     """,
 )
+declare(
+    "HF023",
+    title="No resource waits for itself",
+    source="CloudFormation user guide, 'Troubleshooting CloudFormation': circular dependency between resources",
+    explanation="""
+    Each reference and each `DependsOn` is an order. Two security groups that let each other in are the usual circle:
+    write the rules as resources of their own.
+    """,
+)
 
 
 @rule("HF009", title="A cluster has one orchestrator section", each=EnvironmentFile, source=OURS)

@@ -22,6 +22,24 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         made.close()
 
 
+def named(found: Mapping[str, Any]) -> set[str]:
+    """The file systems and buckets that a team had before."""
+    storage, lifecycle = found["storage"], found.get("lifecycle", {})
+    systems = [
+        storage[name]["existing"]["file_system_id"]
+        for name in ("lustre", "home")
+        if "existing" in storage.get(name, {})
+    ]
+    buckets = [place["bucket_name"] for place in (storage.get("data"), lifecycle.get("bucket")) if place is not None]
+    return {*systems, *buckets}
+
+
+def still_there(cloud: Cloud) -> set[str]:
+    systems = cloud.of("fsx").describe_file_systems()["FileSystems"]
+    buckets = cloud.of("s3").list_buckets()["Buckets"]
+    return {*(each["FileSystemId"] for each in systems), *(each["Name"] for each in buckets)}
+
+
 def cluster_of(template: Mapping[str, Any]) -> dict[str, Any]:
     (found,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::SageMaker::Cluster"]
     return dict(found["Properties"])
@@ -57,6 +75,7 @@ def test_an_environment_is_made_changed_failed_taken_back_and_deleted(name: str,
     gone = cloud.delete(stack)
     assert gone["StackStatus"] == "DELETE_COMPLETE", cloud.why(gone["StackId"])
     assert found["name"] not in clusters(cloud)
+    assert named(found) <= still_there(cloud)
 
 
 @pytest.mark.parametrize("name", ["minimal", "eks-p5"])

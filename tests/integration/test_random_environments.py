@@ -83,13 +83,13 @@ def environments(draw: st.DrawFn) -> dict[str, Any]:
             "dashboard": draw(st.booleans()),
             "prometheus": draw(st.booleans()),
             "mlflow": draw(st.booleans()),
-            "tensorboard": draw(st.booleans()),
         },
     }
     if continuous:
         document["cluster"]["node_provisioning_mode"] = "Continuous"
     if draw(st.booleans()):
         throughput = draw(st.sampled_from([125, 250, 500, 1000]))
+        document["observability"]["tensorboard"] = draw(st.booleans())
         document["storage"]["lustre"] = {
             "capacity_gib": draw(st.sampled_from([1200, 2400, 4800])),
             "throughput_mbps_per_tib": throughput,

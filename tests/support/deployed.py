@@ -11,7 +11,10 @@ from typing import Any
 
 from registry_schemas import create_only
 
-CONTENT_HASH = re.compile(r"[0-9a-f]{64}|(?<=lifecycle/)[0-9a-f]{16}|[0-9a-f]{16}(?=\.zip)|(?<=cr-owned:lifecycle/)\w+")
+CONTENT_HASH = re.compile(
+    r"[0-9a-f]{64}|(?<=lifecycle/)[0-9a-f]{16}|(?<=hyperpod/)[0-9a-f]{16}|[0-9a-f]{16}(?=\.zip)"
+    r"|(?<=cr-owned:lifecycle/)\w+|(?<=cr-owned:hyperpod/)\w+"
+)
 METADATA_KEY = "Holdfast::Environment"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import aws_cdk as cdk
 import boto3
 import yaml
+from buckets import make_bucket
 from existing_things import ExistingThings
 
 from holdfast.config import load
@@ -31,8 +32,7 @@ class Cloud:
         self._elsewhere: dict[str, Cloud] = {}
         self._client = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name=region).client
         self.bucket = f"cdk-hnb659fds-assets-{ACCOUNT}-{region}"
-        place = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        self.of("s3").create_bucket(Bucket=self.bucket, **place)
+        make_bucket(self.of("s3"), self.bucket, region=region)
         with contextlib.suppress(self.of("iam").exceptions.EntityAlreadyExistsException):
             self.of("iam").create_role(RoleName="PlatformAdmin", AssumeRolePolicyDocument="{}")  # full.yaml names it
         self.of("cloudwatch").put_metric_alarm(  # and this

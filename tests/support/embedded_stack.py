@@ -9,6 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import boto3
 from botocore.exceptions import WaiterError
+from buckets import make_bucket
 
 from holdfast.config import Environment
 from holdfast.localcloud.aws import EmbeddedAws
@@ -74,7 +75,7 @@ def upload(cloud: Cloud, outdir: Path, environment: Environment) -> str:
     s3 = cloud.client("s3")
     bucket = f"{ASSETS}-{environment.account}-{environment.region}"
     if bucket not in {each["Name"] for each in s3.list_buckets()["Buckets"]}:
-        s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
+        make_bucket(s3, bucket, region=environment.region)
     manifest = json.loads((outdir / f"{environment.stack_name}.assets.json").read_text())
     for asset in manifest["files"].values():
         source = outdir / asset["source"]["path"]

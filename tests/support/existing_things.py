@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from buckets import make_bucket
 from team_things import node_role
 
 
@@ -73,7 +74,7 @@ class ExistingThings:
     def _bucket(self, name: str, found: dict[str, Any]) -> str:
         s3, own = self._client("s3"), f"{name}-{found['name']}"
         if own not in [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]:
-            s3.create_bucket(Bucket=own, CreateBucketConfiguration={"LocationConstraint": found["region"]})
+            make_bucket(s3, own, region=found["region"])
         return own
 
     def _scripts(self, config: dict[str, str], found: dict[str, Any]) -> None:

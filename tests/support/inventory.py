@@ -12,9 +12,10 @@ EC2 = {
     "describe_security_groups": ("SecurityGroups", "GroupId"),
     "describe_internet_gateways": ("InternetGateways", "InternetGatewayId"),
     "describe_addresses": ("Addresses", "AllocationId"),
-    "describe_network_interfaces": ("NetworkInterfaces", "NetworkInterfaceId"),
     "describe_flow_logs": ("FlowLogs", "FlowLogId"),
 }
+NODES_LOGS = "/aws/sagemaker/Clusters/"
+"""HyperPod makes these, and they outlive their clusters; each has the cluster's id in its name and meets no other."""
 LISTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "amp": (("list_workspaces", "workspaces", "workspaceId"),),
     "cloudwatch": (("list_dashboards", "DashboardEntries", "DashboardName"),),
@@ -58,6 +59,10 @@ def _everything(cloud: Cloud) -> Iterator[str]:
             yield from _named(cloud, service, call, key, name)
     for call, (key, name) in EC2.items():
         yield from _named(cloud, "ec2", call, key, name)
+    subnets = {one["SubnetId"] for one in cloud.of("ec2").describe_subnets()["Subnets"]}
+    for interface in cloud.of("ec2").describe_network_interfaces()["NetworkInterfaces"]:
+        if interface["SubnetId"] in subnets:  # moto keeps those of NAT gateways, even without their subnets
+            yield f"network interface {interface['NetworkInterfaceId']}"
     for endpoint in cloud.of("ec2").describe_vpc_endpoints()["VpcEndpoints"]:
         if endpoint["State"].lower() not in ("deleting", "deleted"):
             yield f"vpc endpoint {endpoint['VpcEndpointId']}"
@@ -79,4 +84,8 @@ def _named(cloud: Cloud, service: str, call: str, key: str, name: str) -> Iterat
     ask: Callable[..., Any] = getattr(client, call)
     pages = client.get_paginator(call).paginate() if client.can_paginate(call) else [ask()]
     for page in pages:
-        yield from (f"{service} {call.partition('_')[2]} {one[name]}" for one in page.get(key, ()))
+        yield from (
+            f"{service} {call.partition('_')[2]} {one[name]}"
+            for one in page.get(key, ())
+            if not str(one[name]).startswith(NODES_LOGS)
+        )

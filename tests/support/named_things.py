@@ -1,6 +1,8 @@
 """Whatever the files of a cluster name, made on an embedded AWS, and the files with the names that it has there."""
 
+import json
 import re
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -42,8 +44,9 @@ class NamedThings:
                     text = text.replace(name, self._made[name])
             mount_name = self._made.get("mount name", "")
             text = MOUNT_NAME.sub(rf'\g<1>"{mount_name}"', text) if mount_name else text
+            buckets = sorted({bucket for bucket, _ in BUCKET.findall(text)})
             for folder, name in sorted(set(ROLE.findall(text))):
-                self._role(folder, name)
+                self._role(folder, name, buckets=buckets)
             for name in sorted(set(EKS.findall(text))):
                 own = f"{name}-{self._block}"  # an EKS cluster has one HyperPod cluster
                 text = text.replace(f"cluster/{name}", f"cluster/{own}")
@@ -77,10 +80,16 @@ class NamedThings:
         self._made["mount name"] = made["LustreConfiguration"]["MountName"]
         return str(made["FileSystemId"])
 
-    def _role(self, folder: str, name: str) -> None:
+    def _role(self, folder: str, name: str, *, buckets: Sequence[str] = ()) -> None:
+        """A role whose team lets it read its scripts: the managed policy allows buckets of ``sagemaker-`` alone."""
         iam = self._cloud.client("iam")
         if name not in {role["RoleName"] for role in iam.list_roles()["Roles"]}:
             node_role(iam, name, path=folder or "/")
+        if buckets:
+            arns = [f"arn:aws:s3:::{bucket}{rest}" for bucket in buckets for rest in ("", "/*")]
+            statement = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": arns}
+            document = {"Version": "2012-10-17", "Statement": [statement]}
+            iam.put_role_policy(RoleName=name, PolicyName="scripts", PolicyDocument=json.dumps(document))
 
     def _eks(self, name: str) -> None:
         eks: Any = self._cloud.client("eks")

@@ -33,6 +33,10 @@ def told(kind, **properties):
             {"InstanceGroupName": "no_underscore"},
             "#/InstanceGroups/0/InstanceGroupName: failed validation constraint for keyword [pattern]",
         ),
+        (
+            {"InstanceStorageConfigs": [{"FsxLustreConfig": {"DnsName": "a", "MountName": "b"}, "Nope": 1}]},
+            "#/InstanceGroups/0/InstanceStorageConfigs/0: #: 0 subschemas matched instead of one",
+        ),
         ({"InstanceCount": -1}, "#/InstanceGroups/0/InstanceCount: failed validation constraint for keyword [minimum]"),
     ],
 )

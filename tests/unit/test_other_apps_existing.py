@@ -10,6 +10,7 @@ from aws_cdk import aws_eks_v2 as eks_v2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from constructs import DependencyGroup
 from other_apps import (
     ACCOUNT,
     REGION,
@@ -234,9 +235,12 @@ def test_a_volume_is_installed_on_an_eks_cluster_of_the_cdk() -> None:
         default_capacity_type=eks_v2.DefaultCapacityType.NODEGROUP,
         default_capacity=0,
     )
-    eks.CfnAddon(team, "Cni", cluster_name=plane.cluster_name, addon_name="vpc-cni", addon_version="v1.20.4-eksbuild.2")
+    plugin = eks.CfnAddon(
+        team, "Cni", cluster_name=plane.cluster_name, addon_name="vpc-cni", addon_version="v1.20.4-eksbuild.2"
+    )
     joined = HyperPodEks.from_cluster(team, "Eks", cluster=plane)
     joined.install_charts(["ml.g5.2xlarge"])
+    joined.dependencies = DependencyGroup(joined.dependencies, plugin)
     volume(team, joined)
 
     assert set(installer(team)) == {"CLUSTER_NAME", "CLUSTER_ENDPOINT", "CLUSTER_CERTIFICATE_AUTHORITY"}

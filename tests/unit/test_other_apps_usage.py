@@ -69,7 +69,11 @@ def test_a_unit_test_with_the_vpc_of_the_cdk_is_not_refused() -> None:
 
     assert "dummy1a" in text(template(team))
     assert "HF210 zones" not in report.lower()
-    assert one(team, CLUSTER)["Properties"]["VpcConfig"]["Subnets"]
+    cluster = one(team, CLUSTER)
+    assert cluster["Properties"]["VpcConfig"]["Subnets"]
+    routes = [name for name in resources(team, "AWS::EC2::Route") if "Private" in name and "Subnet1" in name]
+    rules = [*resources(team, "AWS::EC2::SecurityGroupIngress"), *resources(team, "AWS::EC2::SecurityGroupEgress")]
+    assert [name for name in (*routes, *rules) if name not in cluster["DependsOn"]] == []
 
 
 def test_several_subnets_and_groups_are_the_clusters_and_its_role_may_use_them() -> None:

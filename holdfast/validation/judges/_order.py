@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.validation._app import App, body_path, references_in
+from holdfast.validation._app import App, body_path, references_in, text_of
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_order import named
@@ -81,7 +81,11 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
                     for route in app.values.linked(["AWS::EC2::Route"], ["RouteTableId"], table).found
                     if app.node(route).get("DestinationCidrBlock").value == "0.0.0.0/0"
                 ]
-                ways += app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                ways += [
+                    endpoint
+                    for endpoint in app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
+                    if not (text_of(app.node(endpoint).get("ServiceName").value) or "").endswith(".dynamodb")
+                ]
                 ways.append(association)
                 late = [way for way in ways if not _before(app, way, cluster)]
                 if late:
@@ -106,7 +110,10 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
             for name in named(group.get("LifeCycleConfig", "SourceS3Uri").written)
             if (found := app.values.graph.find(cluster.template, name)) is not None and found.type == "AWS::S3::Bucket"
         }
-        names = {app.node(bucket).get("BucketName").value: bucket for bucket, _node in app.each("AWS::S3::Bucket")}
+        named_buckets = (
+            (app.node(bucket).get("BucketName").value, bucket) for bucket, _node in app.each("AWS::S3::Bucket")
+        )
+        names = {name: bucket for name, bucket in named_buckets if isinstance(name, str)}
         for group in properties.get("InstanceGroups").items() or ():
             uri = group.get("LifeCycleConfig", "SourceS3Uri").value
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
@@ -186,12 +193,14 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
     not run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
     """
     for addon, node in app.each("AWS::EKS::Addon"):
-        if node.get("AddonName").value not in _WITH_PODS:
+        if str(node.get("AddonName").value) not in _WITH_PODS:
             continue
         nodes = [
             each
-            for each, _node in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
-            if each.template is addon.template and not each.conditional
+            for each, own in app.each("AWS::EKS::Nodegroup", "AWS::EKS::FargateProfile", CLUSTER)
+            if each.template is addon.template
+            and not each.conditional
+            and (each.type != CLUSTER or own.get("Orchestrator", "Eks").present)
         ]
         ordered = any(_before(app, each, addon) or _before(app, addon, each) for each in nodes)
         if nodes and not ordered:

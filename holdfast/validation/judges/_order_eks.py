@@ -131,7 +131,8 @@ def addons_after_roles(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    An elastic IP address and a public NAT gateway need the internet gateway to be attached to the VPC first. A secret
+    An elastic IP address and a public NAT gateway need the internet gateway to be attached to the VPC first; an address
+    that only NAT gateways take is in the VPC when they are, and waits with them. A secret
     holds the address of its database only after the attachment was made.
     """
     attachments = [each for each, _node in app.each("AWS::EC2::VPCGatewayAttachment")]
@@ -140,8 +141,15 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
         for each, node in app.each("AWS::EC2::Route")
         if node.get("GatewayId").resource("AWS::EC2::InternetGateway")
     ]
+    taken_by_nat = {
+        each.resource
+        for _nat, node in app.each("AWS::EC2::NatGateway")
+        for each in references_in(node.get("AllocationId").value)
+    }
     for address, node in app.each("AWS::EC2::EIP"):
         own = [each for each in attachments if each.template is address.template]
+        if address in taken_by_nat:
+            continue
         if own and node.get("Domain").value == "vpc" and not any(_before(app, each, address) for each in own):
             used = [nat for nat, _own in app.each("AWS::EC2::NatGateway") if address in _held(app, nat)]
             # An address alone does no harm: it is the NAT gateway with it that goes out.

@@ -292,6 +292,8 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
     if wanted.types and source.type not in wanted.types and source.type.startswith("AWS::"):
         if wanted.arn and _is_arn(source, given.attribute, names) and not wanted.only:
             return
+        if any(kind.rpartition("::")[2].lower() in given.attribute.lower() for kind in wanted.types):
+            return  # the attribute is one of that kind: ClusterSecurityGroupId of an EKS cluster
         yield refused(
             node.path,
             shown,

@@ -18,6 +18,7 @@ from holdfast.validation._rule import judge, told_best
 from holdfast.validation._template import deployments_in_app
 from holdfast.validation._template_files import read_templates
 from holdfast.validation.templates._causes import cause_of
+from holdfast.validation.templates._circles import circles
 from holdfast.validation.templates._conditions import Conditions
 from holdfast.validation.templates._document import Fault, Unreadable, line_of
 from holdfast.validation.templates._scenarios import Scenario, scenarios
@@ -115,6 +116,11 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
     known: set[tuple[str, str, str]] = set()
     last: Scenario | None = None
     for last in scenarios(templates):
+        for template in last.templates:
+            for fault in circles(template):
+                if (fault.code, fault.path, fault.given) not in known:
+                    known.add((fault.code, fault.path, fault.given))
+                    yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in told_best([finding for deployment in every for finding in judge(deployment)]):

@@ -77,7 +77,19 @@ def read_text(path: Path) -> Text:
     except Unreadable as error:
         error.file = str(path)
         raise
-    return Text(body=read.body, faults=(*read.faults, *_shape(read.body, size=len(text.encode()))))
+    faults = (*read.faults, *_shape(read.body, size=len(text.encode())))
+    _without_rubbish(read.body)
+    return Text(body=read.body, faults=faults)
+
+
+def _without_rubbish(body: LinedMapping) -> None:
+    """Take what cannot be properties for none: it is told already, and no rule has to think of it."""
+    resources = body.get("Resources")
+    for resource in resources.values() if isinstance(resources, Mapping) else ():
+        if isinstance(resource, LinedMapping) and "Properties" in resource:
+            properties = resource["Properties"]
+            if not isinstance(properties, Mapping):
+                resource["Properties"] = LinedMapping(resource.lines["Properties"])
 
 
 def no_resources(template: "Template") -> Unreadable:

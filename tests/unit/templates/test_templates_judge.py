@@ -311,8 +311,12 @@ Resources:
   A: {Type: AWS::SQS::Queue, DependsOn: [B]}
   B: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub "${C}-b"}}
   C: {Type: AWS::SQS::Queue, Properties: {QueueName: !If [Both, !GetAtt A.QueueName, c]}}
+  Itself: {Type: AWS::SQS::Queue, DependsOn: Itself}
 """
-    (found,) = wrong(check(tmp_path / "a.yaml", text))
+    found = [each for each in wrong(check(tmp_path / "a.yaml", text)) if each.code == "HF023"]
 
-    assert (found.code, found.line) == ("HF069", 5)
-    assert found.message.endswith('(with Both = "yes")')
+    assert [(each.line, each.message.partition(";")[0]) for each in found] == [
+        (5, "got the circle A -> B -> C -> A"),
+        (8, "got the circle Itself -> Itself"),
+    ]
+    assert found[0].message.endswith('(with Both = "yes")')

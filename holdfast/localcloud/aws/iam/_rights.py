@@ -1,5 +1,6 @@
 """The rights of a role as IAM has them now, and the refusal of what they do not cover."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -63,13 +64,15 @@ class Rights:
         return found if found["Arn"] == self.role else {}
 
     def _policies(self) -> list[Policy]:
-        inline = self._iam.list_role_policies(RoleName=self.name)["PolicyNames"]
-        found = [
-            Policy(document=self._iam.get_role_policy(RoleName=self.name, PolicyName=name)["PolicyDocument"])
-            for name in inline
-        ]
-        attached = self._iam.list_attached_role_policies(RoleName=self.name)["AttachedPolicies"]
-        return found + [self._managed(policy["PolicyArn"]) for policy in attached]
+        found = []
+        with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):  # the role itself may go meanwhile
+            for name in self._iam.list_role_policies(RoleName=self.name)["PolicyNames"]:
+                with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):
+                    told = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
+                    found.append(Policy(document=told["PolicyDocument"]))
+            attached = self._iam.list_attached_role_policies(RoleName=self.name)["AttachedPolicies"]
+            found += [self._managed(policy["PolicyArn"]) for policy in attached]
+        return found
 
     def _managed(self, arn: str) -> Policy:
         version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]

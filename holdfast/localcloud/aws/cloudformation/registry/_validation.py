@@ -50,7 +50,7 @@ def violations(resource_type: str, properties: Mapping[str, Any], *, region: str
     found = list(_read_only(rules, properties))
     for error in _validator(resource_type, region).iter_errors(properties):
         path = tuple(str(part) for part in error.absolute_path)
-        found.extend(Violation(path=path, words=words, instance=error.instance) for words in _worded(error))
+        found.extend(Violation(path=path, words=words, instance=error.instance) for words in _worded(error, rules))
     return sorted({str(one): one for one in found}.values(), key=str)
 
 
@@ -67,7 +67,7 @@ def _read_only(rules: Mapping[str, Any], properties: Mapping[str, Any]) -> Itera
             yield Violation(path=tuple(parents), words=words, instance=inside[name])
 
 
-def _worded(error: ValidationError) -> list[str]:
+def _worded(error: ValidationError, root: Mapping[str, Any]) -> list[str]:
     limit: Any = error.validator_value
     value: Any = error.instance
     match error.validator:
@@ -90,7 +90,7 @@ def _worded(error: ValidationError) -> list[str]:
         case "anyOf" | "requiredOr":
             return [f"#: no subschema matched out of the total {len(limit)} subschemas"]
         case "oneOf" | "requiredXor":
-            return [f"#: {_matching(error)} subschemas matched instead of one"]
+            return [f"#: {_matching(error, root)} subschemas matched instead of one"]
         case "dependentRequired":
             return [error.message]
         case _:
@@ -105,12 +105,13 @@ def _extra(error: ValidationError) -> list[str]:
     return sorted(key for key in given if key not in known and not any(re.search(pattern, key) for pattern in patterns))
 
 
-def _matching(error: ValidationError) -> int:
+def _matching(error: ValidationError, root: Mapping[str, Any]) -> int:
     value: Any = error.instance
     rules: Any = error.validator_value
     if error.validator == "requiredXor":
         return sum(key in value for key in rules)
-    return sum(_Registry(rule).is_valid(value) for rule in rules if "$ref" not in rule)
+    known = {"definitions": root.get("definitions", {})}
+    return sum(_Registry({**known, **rule}).is_valid(value) for rule in rules)
 
 
 def _java_name(value: Any) -> str:

@@ -70,7 +70,7 @@ def run(
     left = {name: set(needed) & needs.keys() for name, needed in needs.items()}
     errors: dict[str, BaseException] = {}
     flying: dict[Future[None], str] = {}
-    with ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="cloudformation") as pool:
+    with ThreadPoolExecutor(max_workers=1 if skip else WORKERS, thread_name_prefix="cloudformation") as pool:
         while left or flying:
             if not switch.failed.is_set() and not stopping.is_set():
                 for name in [name for name, needed in left.items() if not needed]:
