@@ -274,6 +274,8 @@ class Engine:
             key: {other for other, user in stack.resources.items() if entry.logical_id in user.needs and other != key}
             for key, entry in stack.resources.items()
         }
+        late = self.surroundings.mishaps.late
+        needs = dict(sorted(needs.items(), key=lambda one: one[0] not in late))  # what comes last is the first to go
 
         def work(name: str, switch: object) -> None:
             entry = stack.resources[name]
