@@ -103,6 +103,9 @@ class Account:
         tables = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
         names = [table["RouteTableId"] for table in tables]
         ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=f"com.amazonaws.{REGION}.s3", RouteTableIds=names)
+        among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]}]
+        ec2.authorize_security_group_ingress(GroupId=self.group, IpPermissions=among)
+        ec2.authorize_security_group_egress(GroupId=self.group, IpPermissions=among)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         self.client("logs").create_log_group(logGroupName=f"/holdfast/{NAME}/events")
         self.storage = self._file_system()
