@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.validation._app import App, body_path
+from holdfast.validation._app import App
 from holdfast.validation._deployment import Deployment
-from holdfast.validation._resources_graph import Resource, Template
+from holdfast.validation._resources_graph import Template
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation.judges._references import functions_in
 from holdfast.validation.judges._registry import closest
@@ -68,33 +68,6 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
             for path, function, argument in functions_in(value, start):
                 if function == "Fn::FindInMap" and isinstance(argument, list) and len(argument) == 3:
                     yield from _lookup(template, known, argument, path)
-
-
-@rule(
-    "HF069",
-    title="Resources do not wait for each other in a circle",
-    each=App,
-    source="CloudFormation reference, 'DependsOn attribute'",
-)
-def circles(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    "Circular dependency between resources". What two resources say of each other goes into a third: rules of security
-    groups, policies of roles and buckets.
-    """
-    told: set[Resource] = set()
-    for resource in app.all():
-        before = app.order.before(resource)
-        if resource in told or resource not in before:
-            continue
-        circle = [each for each in app.all() if each in before and resource in app.order.before(each)]
-        told.update(circle)
-        names = ", ".join(dict.fromkeys(each.logical_id for each in (resource, *circle)))
-        yield refused(
-            f"{body_path(resource)}.DependsOn" if resource.depends_on else resource.path,
-            f"a circle of {names}",
-            allowed="resources that can be made one after the other",
-            fix="move what one says of another into a resource of its own, or remove a DependsOn",
-        )
 
 
 @rule(
