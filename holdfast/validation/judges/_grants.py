@@ -45,6 +45,13 @@ def grants_in(document: Node) -> list[Grant]:
     return [_grant(entry) for entry in entries if isinstance(entry.value, Mapping)]
 
 
+def reads_document(document: Node) -> bool:
+    """Whether all statements of a policy document are known, if not all that they say."""
+    statement = document.get("Statement")
+    entries = [statement] if isinstance(statement.value, Mapping) else statement.items()
+    return entries is not None and all(isinstance(entry.value, Mapping) for entry in entries)
+
+
 def documents_of(app: App, role: Resource) -> list[Node]:
     """The policy documents that the app gives a role: inline, separate, and managed ones of its own."""
     properties = app.node(role)
@@ -94,7 +101,8 @@ def reads_all(app: App, role: Resource) -> bool:
     linked = app.values.linked(POLICIES, ["Roles"], role)
     single = app.values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role)
     known = all(each.effect and each.sure for each in grants_of(app, role))
-    return app.complete and linked.complete and single.complete and known
+    read = all(reads_document(document) for document in documents_of(app, role))
+    return app.complete and linked.complete and single.complete and known and read
 
 
 def role_of(node: Node) -> Resource | None:

@@ -304,7 +304,7 @@ def key_of(app: App, node: Node) -> Resource | None:
 def _keys_of(group: Node) -> Iterator[Node]:
     for config in group.get("InstanceStorageConfigs").items() or ():
         key = config.get("EbsVolumeConfig", "VolumeKmsKeyId")
-        if key.present:
+        if key.known:
             yield key
 
 

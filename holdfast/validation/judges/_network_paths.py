@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from holdfast.catalog.facts import page_fact
 from holdfast.validation._app import App, text_of
 from holdfast.validation._deployment import Deployment
+from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_graph import Resource, Text
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule, said
@@ -20,6 +21,7 @@ DNS = "VPC user guide, 'DNS attributes in your VPC'"
 ENDPOINT, VPC, SUBNET, GROUP = "AWS::EC2::VPCEndpoint", "AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup"
 ROUTE, TABLE, ASSOCIATION = "AWS::EC2::Route", "AWS::EC2::RouteTable", "AWS::EC2::SubnetRouteTableAssociation"
 _GATEWAYS = ("s3", "dynamodb")
+DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock")
 _ANYWHERE = ("0.0.0.0/0", "::/0")
 
 
@@ -437,6 +439,8 @@ def routes_of(app: App, subnet: Resource) -> list[Resource] | None:
         if routes is None or not routes.complete:
             return None
         found += routes.found
+    if any(app.node(each).get(name).value is UNRESOLVED for each in found for name in DESTINATIONS):
+        return None
     return found
 
 
@@ -574,7 +578,7 @@ def _needs_names(app: App, vpc: Resource) -> Iterator[str]:
 
 
 def _is_default(route: Node) -> bool:
-    return any(route.get(name).value in _ANYWHERE for name in ("DestinationCidrBlock", "DestinationIpv6CidrBlock"))
+    return any(route.get(name).value in _ANYWHERE for name in DESTINATIONS)
 
 
 def _other_vpc(app: App, route: Resource, node: Node, table: Resource | None) -> Iterator[Broken]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.validation._app import App, body_path, references_in, text_of
 from holdfast.validation._deployment import Deployment
+from holdfast.validation._item import UNRESOLVED, UnresolvedError
 from holdfast.validation._resources_graph import Resource
 from holdfast.validation._resources_order import named
 from holdfast.validation._rule import Broken, refused, rule
@@ -132,7 +133,10 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
     """
     attachments = [each for each, _node in app.each("AWS::EC2::VPCGatewayAttachment")]
     for route, node in app.each("AWS::EC2::Route"):
-        gateway = node.get("GatewayId").resource("AWS::EC2::InternetGateway")
+        target = node.get("GatewayId")
+        if target.value is UNRESOLVED:
+            raise UnresolvedError(target.path)
+        gateway = target.resource("AWS::EC2::InternetGateway")
         if gateway is None:
             continue
         own = [
@@ -141,6 +145,9 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
             if each.template is route.template
             and app.node(each).get("InternetGatewayId").resource("AWS::EC2::InternetGateway") is gateway
         ]
+        unknown = [app.node(each).get("InternetGatewayId") for each in attachments if each.template is route.template]
+        if not own and any(each.value is UNRESOLVED for each in unknown):
+            raise UnresolvedError(unknown[0].path)
         if own and not any(_before(app, each, route) for each in own):
             yield _late(route, own[0], f"the attachment of {gateway.logical_id}")
         if not own and app.complete and not attachments and gateway.template is route.template:

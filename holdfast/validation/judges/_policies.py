@@ -210,7 +210,7 @@ def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
     ECR. With Slurm's rights nodes join, and pods get neither address nor image.
     """
     for cluster, _group, role in _each_role(app):
-        if not app.node(cluster).get("Orchestrator", "Eks").present or not reads_all(app, role):
+        if not app.node(cluster).get("Orchestrator", "Eks").known or not reads_all(app, role):
             continue
         given = given_by_managed(app, role)
         if given is None:
@@ -364,7 +364,7 @@ def _not_taken(app: App, role: Resource, service: str, path: str) -> Iterator[Br
     grants = grants_in(app.node(role).get("AssumeRolePolicyDocument"))
     named = [node for grant in grants if grant.effect == "Allow" for node in principals(grant, "Service")]
     texts = [text_of(node.value) for node in named]
-    if not grants or any(text is None for text in texts):
+    if not grants or any(text is None for text in texts) or not all(grant.effect for grant in grants):
         return
     federated = any(principals(grant, "Federated") for grant in grants)
     if any(_same_service(str(text), service) for text in texts) or (federated and service.startswith("pods.")):

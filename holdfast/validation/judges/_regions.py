@@ -54,6 +54,7 @@ _WANTED: Mapping[str, tuple[str, ...]] = {
     "AWS::APS::Workspace": ("observability", "prometheus"),
     "AWS::SageMaker::MlflowApp": ("observability", "mlflow"),
     "AWS::SageMaker::ClusterSchedulerConfig": ("eks", "task_governance"),
+    "AWS::SageMaker::ComputeQuota": ("eks", "task_governance", "teams"),
     "AWS::EKS::Cluster": ("eks",),
     "AWS::FSx::FileSystem": ("storage", "lustre"),
     "AWS::FSx::DataRepositoryAssociation": ("storage", "lustre", "datasets"),
@@ -379,6 +380,8 @@ def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
         value: Any = file.data
         for part in path:
             value = value.get(part) if isinstance(value, Mapping) else None
+        if kind.endswith("::ClusterSchedulerConfig") and isinstance(value, Mapping) and value.get("policy") is False:
+            continue
         if value not in (None, False, [], ()) and _lacks(kind, region):
             yield _not_there(".".join(path), f"{'.'.join(path)} ({kind})", region, kind)
 

@@ -60,7 +60,7 @@ def secret_of_database(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for cluster, group, role in roles_of_groups(app):
         secret = app.node(cluster).get("Orchestrator", "Slurm", "AccountingDatabase", "SecretArn")
-        if not secret.present or group.get("SlurmConfig", "NodeType").text() not in ("Controller", None):
+        if not secret.known or group.get("SlurmConfig", "NodeType").text() not in ("Controller", None):
             continue
         if (reads_all(app, role) and given_by_managed(app, role) is not None) and (
             not _may(app, role, "secretsmanager:GetSecretValue")
