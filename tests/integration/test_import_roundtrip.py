@@ -27,8 +27,9 @@ AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "images", "observability", 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def deployed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cloud, Any]]:
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
-        cloud = Cloud(running)
-        environment = standing_on(cloud, load(ROOT / "environments" / f"{request.param}.yaml"))
+        written = load(ROOT / "environments" / f"{request.param}.yaml")
+        cloud = Cloud(running, region=written.region)
+        environment = standing_on(cloud, written)
         deploy(cloud, environment, outdir=tmp_path_factory.mktemp("assembly"))
         yield cloud, environment
         cloud.close()
@@ -40,7 +41,7 @@ def standing_on(cloud: Cloud, written: Environment) -> Environment:
     vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     ids = {"vpc-0123456789abcdef0": vpc}
     for number, (cidr, zone) in enumerate((("10.1.0.0/17", "a"), ("10.1.128.0/24", "a"), ("10.1.129.0/24", "b"))):
-        subnet = ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=f"us-west-2{zone}")["Subnet"]
+        subnet = ec2.create_subnet(VpcId=vpc, CidrBlock=cidr, AvailabilityZone=f"{written.region}{zone}")["Subnet"]
         ids[f"subnet-0123456789abcdef{number}"] = subnet["SubnetId"]
     group = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
     itself = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]

@@ -20,15 +20,15 @@ ASSETS = "cdk-hnb659fds-assets"
 
 
 class Cloud:
-    """Clients of one embedded AWS."""
+    """Clients of one embedded AWS, in one region."""
 
-    def __init__(self, running: EmbeddedAws) -> None:
-        self.endpoint, self._made = running.endpoint, {}
+    def __init__(self, running: EmbeddedAws, *, region: str = "us-west-2") -> None:
+        self.endpoint, self.region, self._made = running.endpoint, region, {}
 
     def client(self, service: str) -> Any:
         if service not in self._made:
             keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self.endpoint, region_name="us-west-2", **keys)
+            self._made[service] = boto3.client(service, endpoint_url=self.endpoint, region_name=self.region, **keys)
         return self._made[service]
 
     def close(self) -> None:

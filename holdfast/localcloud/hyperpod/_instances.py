@@ -243,7 +243,7 @@ class Procedure:
             _daemons.revive_compute(node)
 
     def _start_slurmd(self, node: Node) -> None:
-        with self.tools.boots:
+        with self.tools.starts:
             _daemons.start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
 
     def _is_given_up(self) -> bool:

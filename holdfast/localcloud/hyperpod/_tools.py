@@ -28,7 +28,9 @@ from holdfast.localcloud.image import Image, build
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 
 BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
-"""And starts of slurmd. More only take time from the controller, for which all others wait, and from each other."""
+"""More only take time from the controller, for which all others wait."""
+STARTS_AT_ONCE = 3 * (os.cpu_count() or 1)
+"""Of slurmd, each of which waits for its configuration. More starve the last boots."""
 
 EMBEDDED_PORT = 5710
 
@@ -72,6 +74,7 @@ class Tools:
     file_systems: list[FileSystem] = field(default_factory=list)
     slurms: dict[str, Slurm] = field(default_factory=dict)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(BOOTS_AT_ONCE))
+    starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(STARTS_AT_ONCE))
 
     arrived: set[str] = field(default_factory=set)
     """Instance ids whose scripts have ended since this process started."""
