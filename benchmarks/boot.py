@@ -101,7 +101,7 @@ class Benchmark:
         self.booted_at.append(time.monotonic())
         if instance.group == "controller":
             conf = slurm_conf(self.cluster, machine=Machine(cpus=os.cpu_count() or 1, memory_mib=1024))
-            self.slurm.form(controller=node, conf=conf), before_start=lambda _: None)
+            self.slurm.form(controller=node, conf=conf, before_start=lambda _: None)
         else:
             self.slurm.wait_formed()
             start_compute(node, controller_address=self.cluster.instances[0].address)
