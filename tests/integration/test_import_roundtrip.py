@@ -51,7 +51,10 @@ def standing_on(cloud: Cloud, written: Environment) -> Environment:
     table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
     gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
-    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    address = ec2.allocate_address()["AllocationId"]
+    public = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.130.0/24", AvailabilityZone=f"{written.region}a")["Subnet"]
+    nat = ec2.create_nat_gateway(SubnetId=public["SubnetId"], AllocationId=address)["NatGateway"]["NatGatewayId"]
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", NatGatewayId=nat)
     ec2.associate_route_table(RouteTableId=table, SubnetId=ids["subnet-0123456789abcdef0"])
     ids["rtb-0123456789abcdef0"] = table
     ids["1234abcd-12ab-34cd-56ef-1234567890ab"] = cloud.client("kms").create_key()["KeyMetadata"]["KeyId"]
@@ -142,6 +145,6 @@ def test_a_stack_that_is_not_there_is_told_from_one_that_cannot_be_asked(deploye
         stack_name="holdfast-nobody", region=environment.region, endpoint="http://localhost:9", timeout_s=0.2
     )
 
-    assert (absent.state, absent.why) == ("absent", "there is no stack holdfast-nobody in us-west-2")
+    assert (absent.state, absent.why) == ("absent", f"there is no stack holdfast-nobody in {environment.region}")
     assert silent.state == "not checked"
     assert "localhost:9" in silent.why
