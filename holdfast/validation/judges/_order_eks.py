@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from holdfast.validation._app import App, references_in
 from holdfast.validation._deployment import Deployment
-from holdfast.validation._item import UNRESOLVED
 from holdfast.validation._resources_graph import Resource
+from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, rule
 from holdfast.validation.judges._network_paths import node_groups
 from holdfast.validation.judges._order import CLUSTER, DEPENDS_ON, _before, _late
@@ -142,11 +142,11 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
         for each, node in app.each("AWS::EC2::Route")
         if node.get("GatewayId").resource("AWS::EC2::InternetGateway")
     ]
-    allocations = [node.get("AllocationId").value for _nat, node in app.each("AWS::EC2::NatGateway")]
-    taken_by_nat = {each.resource for allocation in allocations for each in references_in(allocation)}
+    allocations = [node.get("AllocationId") for _nat, node in app.each("AWS::EC2::NatGateway")]
+    taken_by_nat = {each.resource for allocation in allocations for each in references_in(allocation.value)}
     for address, node in app.each("AWS::EC2::EIP"):
         own = [each for each in attachments if each.template is address.template]
-        if address in taken_by_nat or UNRESOLVED in allocations:
+        if address in taken_by_nat or any(not _is_known(allocation) for allocation in allocations):
             continue
         if own and node.get("Domain").value == "vpc" and not any(_before(app, each, address) for each in own):
             used = [nat for nat, _own in app.each("AWS::EC2::NatGateway") if address in _held(app, nat)]
@@ -155,7 +155,7 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
                 yield _late(address, own[0], "the attachment of the gateway")
     for nat, node in app.each("AWS::EC2::NatGateway"):
         own = [each for each in (*attachments, *routes) if each.template is nat.template]
-        if node.get("AllocationId").value is UNRESOLVED:  # that address may wait for it
+        if not _is_known(node.get("AllocationId")):  # that address may wait for it
             continue
         if own and node.get("ConnectivityType").value != "private" and not _waits(app, nat, own):
             yield _late(nat, own[-1], "the way out of its subnet")
@@ -216,6 +216,11 @@ def _known_release(resource: Resource) -> bool:
 
 def _held(app: App, resource: Resource) -> list[Resource]:
     return list(dict.fromkeys(each.resource for each in references_in(app.node(resource).value)))
+
+
+def _is_known(allocation: Node) -> bool:
+    """Whether an address is one that the app makes, or there is none."""
+    return not allocation.present or allocation.resource("AWS::EC2::EIP") is not None
 
 
 def _waits(app: App, resource: Resource, needed: list[Resource]) -> bool:
