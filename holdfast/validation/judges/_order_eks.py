@@ -220,7 +220,8 @@ def _held(app: App, resource: Resource) -> list[Resource]:
 
 def _is_known(allocation: Node) -> bool:
     """Whether an address is one that the app makes, or there is none."""
-    return not allocation.present or allocation.resource("AWS::EC2::EIP") is not None
+    made = any(each.resource.type == "AWS::EC2::EIP" for each in references_in(allocation.value))
+    return not allocation.present or made
 
 
 def _waits(app: App, resource: Resource, needed: list[Resource]) -> bool:
