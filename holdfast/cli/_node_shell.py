@@ -39,7 +39,17 @@ def instance(context: Context, *, node: str) -> "Node":
 
 
 def run(
-    context: Context, *, node: str, argv: Sequence[str], user: str | None = None, timeout_s: float = 20.0
+    context: Context,
+    *,
+    node: str,
+    argv: Sequence[str],
+    user: str | None = None,
+    text: str | None = None,
+    timeout_s: float = 20.0,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``argv`` on ``node`` and return its output."""
-    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user)
+    """
+    Run ``argv`` on ``node`` and return its output.
+
+    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+    """
+    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text)
