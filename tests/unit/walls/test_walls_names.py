@@ -5,7 +5,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +37,7 @@ class Machine:
         self.jobs, self.folder, tools = place / "js o;b", place / "folder [red] x", place / "bin"
         for directory in (self.jobs, self.folder, tools):
             directory.mkdir()
-        (tools / "sbatch").write_text('#!/bin/sh\nprintf "%s\\0" "$PWD" "$@" > "$SEEN"\necho 17\n')
+        (tools / "sbatch").write_text('#!/bin/sh\nprintf "%s\\0" "$PWD" "$HOLDFAST_TOKEN" "$@" > "$SEEN"\necho 17\n')
         (tools / "sbatch").chmod(0o755)
         self.seen = place / "seen"
         self.users: list[str | None] = []
@@ -50,12 +50,20 @@ class Machine:
         monkeypatch.setattr(_submit, "record_event", lambda *_, **__: None)
 
     def _run(
-        self, _: Any, *, node: str, argv: Sequence[str], user: str | None = None, text: str | None = None
+        self,
+        _: Any,
+        *,
+        node: str,
+        argv: Sequence[str],
+        user: str | None = None,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> "subprocess.CompletedProcess[str]":
         assert node == "head"
         self.users.append(user)
+        environment = {**self._environment, **(env or {})}
         return subprocess.run(
-            list(argv), input=text, env=self._environment, cwd="/", capture_output=True, text=True, check=False
+            list(argv), input=text, env=environment, cwd="/", capture_output=True, text=True, check=False
         )
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
@@ -82,8 +90,9 @@ def test_a_job_file_of_any_name_is_submitted_and_never_run_as_a_command(machine:
 
     assert machine.submit(name) == "17"
 
-    where, *given = machine.seen.read_text().split("\0")[:-1]
+    where, token, *given = machine.seen.read_text().split("\0")[:-1]
     assert given == ["--parsable", f"./{name}"]
+    assert len(token) == 64
     assert Path(where).parent == machine.jobs
     assert {str(path.relative_to(where)) for path in Path(where).rglob("*") if path.is_file()} == {
         name,
