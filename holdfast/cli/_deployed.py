@@ -266,15 +266,22 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str
 
     if context.session.cloud == "aws" or not nodes:
         return {}, []
-    script = "sinfo -h -N -o 'N|%N|%T' ; squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
+    # The name comes last: whoever submits a job chooses it, and may put anything into it.
+    script = "sinfo -h -N -o 'N|%N|%T' ; squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
     except (CommandError, OSError, subprocess.TimeoutExpired):
         return {}, []
-    rows = [line.split("|") for line in answer.stdout.splitlines()]
-    states = {row[1]: row[2] for row in rows if row[0] == "N"}
-    fields = ("job_id", "name", "state", "nodes", "elapsed", "reason")
-    return states, [JobView(**dict(zip(fields, row[1:], strict=True))) for row in rows if row[0] == "J"]
+    return parse_slurm(answer.stdout)
+
+
+def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
+    """Node states by host name, and the queue. A line that a name with a line break has torn off is left out."""
+    fields = ("job_id", "state", "nodes", "elapsed", "reason", "name")
+    rows = [line.split("|", len(fields)) for line in text.split("\n")]
+    states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) == 3}
+    jobs = [dict(zip(fields, row[1:], strict=True)) for row in rows if row[0] == "J" and len(row) == len(fields) + 1]
+    return states, [JobView(**job) for job in jobs]
 
 
 def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:

@@ -78,13 +78,13 @@ def job_output(context: Context, *, job: str) -> list[str]:
     Raises:
         CommandError: Slurm knows no such job.
     """
-    if not job.isdigit():
+    if not (job.isascii() and job.isdigit()):
         raise CommandError(f"--job is {job!r}; allowed: a Slurm job number, as holdfast submit prints it")
     script = (
-        f"path=$(scontrol show job {job} | sed -n 's/^ *StdOut=//p' | head -n 1);"
+        "path=$(scontrol show job \"$1\" | sed -n 's/^ *StdOut=//p' | head -n 1);"
         ' test -n "$path" || exit 3; cat "$path" 2>/dev/null || true'
     )
-    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])
+    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script, "logs", job])
     if answer.returncode:
         raise CommandError(f"Slurm knows no job {job}; jobs that ended minutes ago are forgotten; see: holdfast status")
     return answer.stdout.splitlines()

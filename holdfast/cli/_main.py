@@ -7,6 +7,7 @@ from types import FrameType
 from typing import NoReturn
 
 import typer
+from rich.text import Text
 
 from holdfast.cli import (
     _check,
@@ -104,5 +105,5 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:
-    error_console.print(f"[red]holdfast:[/red] {message}" if error_console.is_terminal else f"holdfast: {message}")
+    error_console.print(Text.assemble(("holdfast:", "red"), f" {message}"))
     sys.exit(exit_code)

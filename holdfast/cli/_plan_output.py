@@ -29,7 +29,7 @@ COST_COLUMNS = ("to train", "5 to 95 %, days", "lost", "cost", "saves", "saves")
 def render(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
     """The whole plan."""
     parts: list[RenderableType] = [
-        Rule(f"[bold]{inputs.title}", style="dim"),
+        Rule(Text(inputs.title, style="bold"), style="dim"),
         Text(headline(plan)),
         _goodputs(plan),
         _costs(plan),

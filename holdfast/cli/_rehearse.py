@@ -124,10 +124,11 @@ class _Watch:
         return f"job {self.job_id} is starting"
 
     def _fail_if_the_job_did(self) -> None:
-        script = f"scontrol -o show job {self.job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
+        script = "scontrol -o show job \"$1\" | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
+        argv = ["/bin/sh", "-c", script, "state", self.job_id]
         controller = controller_hostname(self._context)
         # A job array has a state per task; what is over for one is over for all.
-        states = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.split()
+        states = run(self._context, node=controller, argv=argv).stdout.split()
         state = next((state for state in states if state in ENDED), None)
         if state is not None:
             said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])

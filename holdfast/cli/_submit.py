@@ -7,7 +7,7 @@ runs on the controller. So the same command works wherever the cluster is.
 
 import hashlib
 import os
-import re
+import secrets
 import subprocess
 import sys
 import time
@@ -102,8 +102,13 @@ def submit_job(context: Context, *, file: Path, user: str) -> str:
             s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{path}", Body=body)
         target = f"{directory}/{name}"
         _wait_for_files(context, controller=controller, directory=target, names=[path for path, _ in files])
-        sbatch = f"cd {target} && sbatch --parsable {file.name}"
-        answer = run(context, node=controller, argv=["/bin/bash", "-lc", sbatch], user=user)
+        # The shell is for the account's profile; names are arguments of it and never its program.
+        script = 'cd -- "$1" && shift && exec "$@"'
+        command = [target, "sbatch", "--parsable", f"./{file.name}"]
+        argv = ["/bin/bash", "-lc", script, "submit", *command]
+        # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
+        token = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
+        answer = run(context, node=controller, argv=argv, user=user, env=token)
         if answer.returncode:
             raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
         job_id = answer.stdout.strip().partition(";")[0]
@@ -117,8 +122,12 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
-            if re.search(r"['\"\\\s]", str(relative)):
-                raise CommandError(f"{path}: job folders may not hold names with spaces or quotes; rename it")
+            try:
+                str(relative).encode()
+            except UnicodeEncodeError:
+                raise CommandError(
+                    f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
+                ) from None
             found.append((str(relative), path.read_bytes()))
     total = sum(len(body) for _, body in found)
     if total > MAX_FOLDER_BYTES:
@@ -130,9 +139,10 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:
-    test = " && ".join(f"test -e {directory}/{name}" for name in names)
+    script = 'cd -- "$1" && xargs -0 ls -d -- > /dev/null'
+    argv = ["/bin/sh", "-c", script, "look", directory]
     deadline = time.monotonic() + APPEAR_TIMEOUT_S
-    while run(context, node=controller, argv=["/bin/sh", "-c", test]).returncode:
+    while run(context, node=controller, argv=argv, text="\0".join(names)).returncode:
         if time.monotonic() > deadline:
             raise CommandError(f"the job's files did not appear in {directory} within {APPEAR_TIMEOUT_S:g} s")
         time.sleep(0.2)

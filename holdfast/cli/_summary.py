@@ -22,7 +22,7 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
     """
     told = timeline(events)
     parts: list[RenderableType] = [
-        Rule("[bold]what just happened"),
+        Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
         *(_job(job) for job in told.jobs),

@@ -162,20 +162,45 @@ def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     assert all(line.startswith("#") or len(line.split()) == 2 for line in metrics.splitlines())
 
 
-def test_a_launcher_that_does_not_know_the_token_is_not_let_in(
+def test_a_launcher_that_does_not_know_the_token_is_not_let_in_and_both_sides_say_so(
     launchers: Launchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
-    start = QUICK.replace("start=60", "start=26")
     monkeypatch.setenv("HOLDFAST_TOKEN", "ours")
-    one = launchers.plain("wait", "--peers", peers, "--node-rank", "0", "--deadlines", start)
+    one = launchers.plain("wait", "--peers", peers, "--node-rank", "0")
     monkeypatch.setenv("HOLDFAST_TOKEN", "another")
-    other = launchers.plain("wait", "--peers", peers, "--node-rank", "1", "--deadlines", start)
+    other = launchers.plain("wait", "--peers", peers, "--node-rank", "1")
+    assert one.stderr is not None
+    assert other.stderr is not None
 
-    time.sleep(2.0)
+    here = next(line for line in one.stderr if "token" in line)
+    there = next(line for line in other.stderr if "token" in line)
 
+    for said in (here, there):  # each is called by the other, and calls it
+        assert "not let" in said
+        assert "the token of the run is another; all launchers of a run need the same HOLDFAST_TOKEN" in said
     assert (one.poll(), other.poll()) == (None, None)
     assert launchers.started() == []
+
+
+def test_launchers_without_a_token_hand_one_out_that_other_users_cannot_read(
+    launchers: Launchers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
+    monkeypatch.delenv("HOLDFAST_TOKEN")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = ("/bin/sh", "-c", "echo token $HOLDFAST_TOKEN")
+    started = [
+        launchers.start("--peers", peers, "--node-rank", node, "--rdzv-id", "17", "--no-python", program=program)
+        for node in ("0", "1")
+    ]
+
+    said = [launcher.communicate(timeout=60) for launcher in started]
+
+    assert [launcher.returncode for launcher in started] == [0, 0], said
+    (kept,) = (tmp_path / ".holdfast/run-tokens").iterdir()
+    assert {out for out, _ in said} == {f"token {kept.read_text()}\n"}
+    assert [path.stat().st_mode & 0o077 for path in (kept, kept.parent)] == [0, 0]
 
 
 def test_a_program_that_is_not_python_is_run_too(launchers: Launchers) -> None:

@@ -211,8 +211,7 @@ class Procedure:
         if self._group.mounts:
             # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
             first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
-            directory = ensure_directory(self.tools.home, self._file_system(first))
-            _ami.move_home(node, home=_ami.shared_home(directory=directory, mount_path=first.mount_path))
+            _ami.move_home(node, home=_ami.shared_home(node, mount_path=first.mount_path))
         slurm = self.tools.slurm(self.cluster)
         slurm.wait_formed()
         if self.role == LOGIN:
@@ -264,10 +263,7 @@ class Procedure:
 
     def _note(self, node: Node, line: str) -> None:
         """A line of HyperPod's own in the log that its CloudWatch agent uploads."""
-        path = node.root / PROVISIONING_LOG.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as log:
-            log.write(line + "\n")
+        node.inside(PROVISIONING_LOG).append(line.encode() + b"\n")
 
     def _join_slurm(self, node: Node) -> None:
         """A node is in service when Slurm would start a job on it."""

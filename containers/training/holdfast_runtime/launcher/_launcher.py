@@ -55,6 +55,7 @@ class Launcher:
             down=self._peer_down,
             message=self._peer_says,
             taken=lambda reason: self._ending.give_up(reason),
+            stranger=self.journal.say,
         )
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
         self._ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
@@ -140,7 +141,8 @@ class Launcher:
             waited = time.monotonic() - began
             if waited > self.options.deadlines.start:
                 missing = sorted(set(range(self.options.nodes)) - self.links.up - {self.options.node_rank})
-                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
+                why = "; ".join(("", *self.links.strangers))
+                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s{why}")
                 return
             enough = len(self.links.up) + 1 >= self.options.nodes - self.options.spare_nodes
             enough_s = enough_s or (waited if enough else 0.0)
