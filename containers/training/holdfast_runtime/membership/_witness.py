@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from holdfast_runtime.membership._messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
 from holdfast_runtime.membership._view import Ballot, Status, View
 
+NOTHING = View(epoch=0, nodes=())
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -18,7 +20,7 @@ class Witness:
     identity: int
     seat: int
     """What launchers call it: the number after that of the last of them."""
-    committed: View = View(epoch=0, nodes=())
+    committed: View = NOTHING
     promised: Ballot | None = None
     accepted: tuple[Ballot, View] | None = None
 
