@@ -13,6 +13,9 @@ from pathlib import Path
 
 from killing import PYTHONPATH, free_ports
 
+NODE_LOST = {"kind": "SIGKILL", "phase": "bucket:1", "rank": 1, "step": 4, "victims": ["launcher"]}
+"""The launcher of rank 1's node is killed, and its ranks and spares with it."""
+
 
 class WitnessProcess:
     """One that a service manager would keep."""
@@ -44,11 +47,8 @@ class WitnessProcess:
                 command, stderr=log, env={**os.environ, "PYTHONPATH": PYTHONPATH}, preexec_fn=_die_with_parent
             )
         end = time.monotonic() + 60.0
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1.0).close()
-                return
-            except OSError:
+        with socket.socket() as caller:
+            while caller.connect_ex(("127.0.0.1", self.port)):
                 assert time.monotonic() < end, self.text
                 time.sleep(0.02)
 

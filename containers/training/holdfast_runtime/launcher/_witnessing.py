@@ -18,8 +18,8 @@ from holdfast_runtime.launcher._options import Options
 from holdfast_runtime.membership import View
 from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness
 
-STEADY_S = 5.0
-"""How long it has been in reach before training is interrupted to give it a vote; twice as long each time."""
+STEADY = 3.0
+"""Heartbeats that it has been in reach for before training is interrupted for its vote; twice as many each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Witnessing:
         self._journal = journal
         self._asks = asks
         self._loop = asyncio.get_running_loop()
-        self._steady_s = STEADY_S
+        self._steady_s = STEADY * options.deadlines.heartbeat
         self._timer: asyncio.TimerHandle | None = None
         self._said = ""
         self.link = WitnessLink(
@@ -87,7 +87,10 @@ class Witnessing:
         """There is another view."""
         self.link.claim_changed()
         self._consider()
-        self.say_what_may_be_lost()
+        if self.votes or self._asks.view().witness < 0:
+            self.say_what_may_be_lost()
+        else:  # this launcher has just been told which memory to join
+            self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
 
     def say_what_may_be_lost(self) -> None:
         """Said at the start, and whenever it is something else."""

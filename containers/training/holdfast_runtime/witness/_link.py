@@ -32,6 +32,7 @@ LINE_BYTES = 1 << 26
 RETRY_S = 0.2
 SLOWEST_RETRY_S = 5.0
 OPEN = -1
+UNREACHABLE = "unreachable"
 
 
 class _RefusedError(Exception):
@@ -110,18 +111,19 @@ class WitnessLink:
                     await self._call(address, claim)
                     pause_s = RETRY_S
                 except _RefusedError as error:
-                    self._tell(str(error))
+                    self._tell(str(error), f"{address[0]} port {address[1]} refuses: {error}")
                     pause_s = SLOWEST_RETRY_S
                 except (OSError, asyncio.TimeoutError, MessageError, ValueError, EOFError) as error:
-                    self._tell(f"{address[0]} port {address[1]} does not answer ({type(error).__name__}: {error})")
+                    why = str(error) or type(error).__name__
+                    self._tell(UNREACHABLE, f"{address[0]} port {address[1]} does not answer: {why}")
                     pause_s = min(SLOWEST_RETRY_S, pause_s * 1.5)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), pause_s)
 
-    def _tell(self, why: str) -> None:
-        if why != self._said:
-            self._said = why
-            self._handlers.refused(why)
+    def _tell(self, what: str, text: str) -> None:
+        if what != self._said:
+            self._said = what
+            self._handlers.refused(text)
 
     async def _call(self, address: Address, claim: int) -> None:
         """From the connection to its end. Raises what keeps it from being made."""
@@ -191,6 +193,7 @@ class WitnessLink:
             beating.cancel()
             self.identity, self._writer = -1, None
             if not self._closing:
+                self._said = UNREACHABLE
                 self._handlers.lost(f"it was silent for {self._deadlines.heartbeat:g} s" if self._silent else why)
 
     async def _beat(self, writer: asyncio.StreamWriter) -> None:
