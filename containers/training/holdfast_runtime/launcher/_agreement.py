@@ -140,6 +140,6 @@ class Agreement:
     def _may_wait(self) -> bool:
         """A majority that lacks processes waits longer than a launcher that reaches no majority."""
         waited_s = self._loop.time() - self._wanted_s
-        if self.patient:
-            return waited_s < self._deadlines.start
-        return self._node.voters >= self._node.majority and waited_s < self._deadlines.view
+        if self._node.voters < self._node.majority and self.committed.epoch:
+            return False
+        return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)
