@@ -72,6 +72,8 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "epoch": view.epoch,
         "nodes": [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0] if view.epoch else [],
         "in_reach": sorted(launcher.links.up | {launcher.slots.node}),
+        "may_be_lost": launcher.witness.may_be_lost if view.epoch else 0,
+        "witness": launcher.witness.votes,
         "world_size": len(view.ranks),
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
