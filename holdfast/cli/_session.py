@@ -83,9 +83,7 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
     return botocore.session.get_session().create_client(
         service,
         region_name=session.region,
-        endpoint_url=local.endpoint,
-        aws_access_key_id="holdfast",
-        aws_secret_access_key="holdfast",  # noqa: S106 - the embedded AWS takes any key
+        **local.client_arguments(),
         config=Config(
             s3={"addressing_style": "path"},
             connect_timeout=3,
@@ -104,14 +102,9 @@ def load() -> Context:
         CommandError: there is none, or its local cloud does not run.
     """
     local = from_environment()
-    try:
-        session = Session(**json.loads(_path(local.home).read_text()))
-    except FileNotFoundError:
-        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local") from None
-    except (json.JSONDecodeError, TypeError):
-        raise CommandError(f"{_path(local.home)} is not a session of this version; run: holdfast down") from None
-    except PermissionError:
-        raise CommandError(f"{local.home} cannot be read by this user; run the command as root") from None
+    session = recorded(local.home)
+    if session is None:
+        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     if session.cloud == "embedded":
         local = LocalCloud(home=local.home, port=session.port)
         if not all(local.running().values()):
@@ -122,6 +115,23 @@ def load() -> Context:
             )
         os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     return Context(session=session, local=local)
+
+
+def recorded(home: Path) -> Session | None:
+    """
+    The session of a home; None when it has none.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return Session(**json.loads(_path(home).read_text()))
+    except FileNotFoundError:
+        return None
+    except (json.JSONDecodeError, TypeError):
+        raise CommandError(f"{_path(home)} is not a session of this version; run: holdfast down") from None
+    except PermissionError:
+        raise CommandError(f"{home} cannot be read by this user; run the command as root") from None
 
 
 def _path(home: Path) -> Path:

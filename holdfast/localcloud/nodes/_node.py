@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
+
+from holdfast.localcloud.home import remove_tree_quietly
 
 from . import _proc
 from ._fabric import Fabric
@@ -114,7 +115,7 @@ class Node:
     def remove(self) -> None:
         """Destroy the node and forget it, files included."""
         self.destroy()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_tree_quietly(self._directory)
 
     def freeze(self) -> None:
         """Stop every process; sockets stay open and nobody answers, as when a kernel hangs."""
