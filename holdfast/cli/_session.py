@@ -55,13 +55,7 @@ class Context:
         """
         if self.session.cloud == "aws":
             return _aws.ask_botocore(self.client(service), operation, parameters)
-        return _aws.ask_json(
-            self.local.endpoint,
-            region=self.session.region,
-            service=service,
-            operation=operation,
-            parameters=parameters,
-        )
+        return _aws.ask_json(self._embedded, service=service, operation=operation, parameters=parameters)
 
     def describe_stack(self) -> dict[str, Any]:
         """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
@@ -70,7 +64,12 @@ class Context:
             answer = _aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
             stack: dict[str, Any] = answer["Stacks"][0]
             return stack
-        return _aws.ask_describe_stack(self.local.endpoint, region=self.session.region, stack_name=name)
+        return _aws.ask_describe_stack(self._embedded, stack_name=name)
+
+    @functools.cached_property
+    def _embedded(self) -> _aws.Embedded:
+        local = self.local
+        return _aws.Embedded(endpoint=local.endpoint, keys=local.keys(), region=self.session.region)
 
 
 @functools.cache

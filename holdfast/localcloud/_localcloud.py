@@ -57,7 +57,8 @@ class LocalCloud:
             return fresh_keys()
         except PermissionError as error:
             raise LocalCloudError(
-                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; run the command as its owner"
+                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; "
+                "run the command as its owner"
             ) from None
 
     def client_environment(self, *, region: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ removed from it that the local cloud did not make.
 from holdfast.localcloud.home._claim import MARKER, HomeError, claim, recognise, release
 from holdfast.localcloud.home._keys import Keys, fresh_keys, keys_of, made_keys
 from holdfast.localcloud.home._private import private_bytes, write_private
+from holdfast.localcloud.home._signing import signed_headers
 from holdfast.localcloud.home._trees import remove_tree, remove_tree_quietly
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "release",
     "remove_tree",
     "remove_tree_quietly",
+    "signed_headers",
     "write_private",
 ]

@@ -55,11 +55,11 @@ def _empty(top: int) -> None:
         try:
             for below in _unlink_files(folder):
                 fresh = next(each for each in names if not _exists(each, top))
-                os.rename(below, fresh, src_dir_fd=folder, dst_dir_fd=top)  # noqa: PTH104  no path is that long
+                os.rename(below, fresh, src_dir_fd=folder, dst_dir_fd=top)
                 waiting.append(fresh)
         finally:
             os.close(folder)
-        os.rmdir(name, dir_fd=top)  # noqa: PTH106
+        os.rmdir(name, dir_fd=top)
 
 
 def _unlink_files(folder: int) -> list[str]:
@@ -69,7 +69,7 @@ def _unlink_files(folder: int) -> list[str]:
     for name, is_folder in found:
         if not is_folder:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=folder)  # noqa: PTH108
+                os.unlink(name, dir_fd=folder)
     return [name for name, is_folder in found if is_folder]
 
 
