@@ -53,7 +53,7 @@ class Judge:
                 method=request.method,
                 path=request.path,
                 query=request.args,
-                headers=request.headers,
+                copied_from=request.headers.get("x-amz-copy-source", ""),
                 body=request.get_data(),
             )
         else:

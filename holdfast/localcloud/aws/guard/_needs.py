@@ -165,9 +165,7 @@ PLAIN = frozenset(
 """Parts of a query that ask for nothing more, or that are looked at below."""
 
 
-def needs_of_s3(
-    *, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
-) -> Iterator[Need]:
+def needs_of_s3(*, method: str, path: str, query: Mapping[str, str], copied_from: str, body: bytes) -> Iterator[Need]:
     """What a request to S3 needs; ``path`` is decoded, with the bucket first."""
     bucket, _, key = path.removeprefix("/").partition("/")
     if not bucket or path.startswith("/v20180820/"):  # S3 Control's, which moto finds there
@@ -177,9 +175,9 @@ def needs_of_s3(
     context = {f"s3:{name}": query[name] for name in ("prefix", "delimiter", "max-keys") if name in query}
     for action, resource in _of_s3(method, bucket, key, query, body):
         yield Need(action=f"s3:{action}", resources=(resource or place,), context=context)
-    source = headers.get("x-amz-copy-source")
-    if source:
-        yield Need(action="s3:GetObject", resources=(f"arn:aws:s3:::{unquote(source.partition('?')[0]).lstrip('/')}",))
+    if copied_from:
+        source = unquote(copied_from.partition("?")[0]).lstrip("/")
+        yield Need(action="s3:GetObject", resources=(f"arn:aws:s3:::{source}",))
 
 
 def _of_s3(method: str, bucket: str, key: str, query: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,13 @@ address has that name in Host.
 """
 
 import ipaddress
-from collections.abc import Mapping
+
+from werkzeug.datastructures import Headers
 
 OWN_SITES = ("none", "same-origin")
 
 
-def foreign(headers: Mapping[str, str]) -> str:
+def foreign(headers: Headers) -> str:
     """Why a request is refused for what it says of where it comes from; "" when it is not."""
     host = headers.get("Host", "")
     if not _is_ours(host):

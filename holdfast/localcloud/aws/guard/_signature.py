@@ -21,6 +21,7 @@ from botocore.auth import HmacV1QueryAuth, S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.compat import HTTPHeaders
 from botocore.credentials import Credentials
+from werkzeug.datastructures import Headers
 
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.home import Keys
@@ -56,7 +57,7 @@ class Signed:
         return f"{ALGORITHM} Credential={scope}, SignedHeaders={';'.join(self.headers)}, Signature={self.signature}"
 
 
-def signed(headers: Mapping[str, str], query: Mapping[str, str]) -> Signed:
+def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
     """
     Read the signature of a request.
 
@@ -103,7 +104,7 @@ def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) ->
         )
 
 
-def _in_header(headers: Mapping[str, str]) -> Signed:
+def _in_header(headers: Headers) -> Signed:
     algorithm, _, rest = headers["Authorization"].partition(" ")
     if algorithm != ALGORITHM:
         raise _incomplete(f"Authorization header requires '{ALGORITHM}', given: {algorithm[:40]!r}.")

@@ -88,7 +88,7 @@ def _denied(request: Request, why: str) -> Decision:
 
 
 def _says(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
-    """Whether some statement of this effect is about the request; ``named``: and names who makes it, or one of these."""
+    """Whether some statement of this effect is about the request; ``named``: and names its maker or one of these."""
     return any(
         statement.get("Effect") == effect
         and (named is None or _names(statement, request, named))
