@@ -17,4 +17,6 @@ def down() -> None:
         raise CommandError("down removes namespaces and mounts and needs root; run it with sudo")
     with step("take the local cloud down") as progress:
         progress.update(str(local.home))
-        local.remove()
+        left = local.remove()
+    if left:
+        console.print(f"left in {local.home}, because Holdfast did not make it: {', '.join(left)}", markup=False)

@@ -23,10 +23,8 @@ def client(aws):
         if service not in made:
             made[service] = boto3.client(
                 service,
-                endpoint_url=aws.endpoint,
                 region_name="us-west-2",
-                aws_access_key_id="test",
-                aws_secret_access_key="test",
+                **aws.client_arguments,
             )
         return made[service]
 

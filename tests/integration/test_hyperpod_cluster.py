@@ -61,10 +61,8 @@ class Lab:
     def client(self, service: str) -> Any:
         return boto3.client(
             service,
-            endpoint_url=self.aws.endpoint,
             region_name="us-west-2",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            **self.aws.client_arguments,
         )
 
     def start(self) -> None:

@@ -30,8 +30,7 @@ class Lab:
         self._network()
 
     def client(self, service):
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name="us-west-2", **keys)
+        return boto3.client(service, region_name="us-west-2", **self.aws.client_arguments)
 
     def stop(self):
         self.plane.stop()

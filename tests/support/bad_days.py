@@ -121,8 +121,7 @@ class Lab:
         self.thread: threading.Thread | None = None
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name=REGION, **keys)
+        return boto3.client(service, region_name=REGION, **self.aws.client_arguments)
 
     def start(self, **settings: Any) -> None:
         """A control plane with these settings; nodes of an earlier one are adopted."""

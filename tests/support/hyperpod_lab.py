@@ -84,8 +84,7 @@ class HyperPodLab:
         self.thread.start()
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name=REGION, **keys)
+        return boto3.client(service, region_name=REGION, **self.aws.client_arguments)
 
     def stop(self) -> None:
         self.plane.stop()
