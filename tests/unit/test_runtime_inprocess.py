@@ -372,7 +372,7 @@ def test_a_rank_that_is_torn_in_its_update_says_so(launcher: FakeLauncher) -> No
     ready = launcher.wait(Ready, count=2)
     assert (ready.committed_step, ready.state) == (0, "torn")
     assert "a bit flipped" in ready.reason
-    assert "a bit flipped" in launcher.wait(Fault).reason
+    assert "a bit flipped" in launcher.wait(Raised).what
 
 
 def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_decides(launcher: FakeLauncher) -> None:
