@@ -85,7 +85,7 @@ def test_deadlines_grow_from_the_innermost_wait_to_the_outermost() -> None:
 
     assert values == sorted(set(values))
     assert deadlines.leave < deadlines.progress
-    assert {field.name for field in fields(Deadlines)} == {*order, "progress", "stop"}
+    assert {field.name for field in fields(Deadlines)} == {*order, "frozen", "silence", "progress", "stop"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from collections.abc import Coroutine
 
 from holdfast_common import EventLog, kinds
 from holdfast_runtime import control
-from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Ready
+from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Raised, Ready
 from holdfast_runtime.launcher._agreement import Agreement, Effects
 from holdfast_runtime.launcher._ending import Ending
 from holdfast_runtime.launcher._journal import Journal
@@ -26,9 +26,10 @@ from holdfast_runtime.launcher._processes import Process, Processes, Program
 from holdfast_runtime.launcher._rank_views import rank_views
 from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
-from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, Trouble, Warm
+from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, RaisedAt, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
 from holdfast_runtime.launcher._witnessing import Asks, Witnessing
+from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import Message, Policy, Slot, View
 
 LAST_WORDS_S = 0.02
@@ -82,7 +83,26 @@ class Launcher:
                 preload=options.preload,
                 log_dir=options.log_dir,
             ),
+            deadlines=options.deadlines,
             on_exit=lambda *how: self._spawn(self._process_ended(*how)),
+            on_forker_lost=lambda how: self.journal.say(f"{how}; another one is started"),
+        )
+        self._watch = Watch(
+            slots=self.slots,
+            processes=self._processes,
+            journal=self.journal,
+            deadlines=options.deadlines,
+            trouble=self._trouble,
+        )
+        self._judgement = Judgement(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self._ending,
+            nodes=options.nodes,
+            world_size=options.world_size,
+            stop_s=options.deadlines.stop,
+            trouble=self._trouble,
         )
         self._agreement: Agreement | None = None
         self._prepared = asyncio.Event()
@@ -90,6 +110,8 @@ class Launcher:
         self._troubled_s = 0.0
         self._deaths = 0
         self._deaths_step = -1
+        self._why = ""
+        """Why the newest epoch was wanted."""
         self._port = 0
         """Where ranks of a script that makes its own groups meet in this epoch."""
         self._first = True
@@ -135,7 +157,7 @@ class Launcher:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
             self.witness.start()
             self._spawn(self._begin())
-            self._spawn(self._watch_progress())
+            self._spawn(self._watch.run())
             return await self._ending.exit_code
         finally:
             for task in self._tasks:
@@ -210,6 +232,8 @@ class Launcher:
             if message.epoch == self.view.epoch and not self._ending.begun:
                 self._note_trouble()
                 self.agreement.trouble(message.reason)
+        elif isinstance(message, RaisedAt):
+            self._judgement.heard(message.error)
         elif isinstance(message, Warm):
             self._warm()
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
@@ -255,6 +279,9 @@ class Launcher:
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
             self.slots.learn(message.step)
+            self._watch.moved(message.step)
+        elif isinstance(message, Raised):
+            self._judgement.raised(slot, message)
         elif isinstance(message, Hello):
             self._warm()
         elif isinstance(message, Ready):
@@ -353,19 +380,6 @@ class Launcher:
             self._loop.call_later(REFILL_AFTER_S if spare else 0.0, self._fill, slot)
             self._left()
 
-    async def _watch_progress(self) -> None:
-        """A rank that is alive and does nothing stops all others: after the deadline it has to leave or to die."""
-        limit_s = self.options.deadlines.progress
-        while True:
-            await asyncio.sleep(min(5.0, limit_s / 4))
-            for slot in self.slots.in_view:
-                silent_s = time.monotonic() - slot.heard_s
-                training = slot.alive and slot.ready is None
-                phase = slot.progress.phase if slot.progress is not None else "copy"
-                if training and not slot.finished and phase != "copy" and silent_s > limit_s:
-                    self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
-                    break
-
     # -- views --------------------------------------------------------------------------------------------------------
 
     def _policy(self) -> Policy:
@@ -389,6 +403,7 @@ class Launcher:
 
     def _leave(self, epoch: int, reason: str) -> None:
         """Every local rank has to leave its collectives."""
+        self._why = reason
         if epoch > 1:
             self.journal.say(f"epoch {epoch} is wanted: {reason}")
         for slot in self.slots:
@@ -419,6 +434,7 @@ class Launcher:
         """Give the view to the local processes."""
         me = self.slots.node
         self._keys.begin(view)
+        self._watch.installed(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self._belongs_to(view) else []
         before = [slot.rank for slot in self.slots]
@@ -439,6 +455,7 @@ class Launcher:
             return
         if any(item.port for item in view.ranks):
             self._first = self.agreement.patient = False
+            self._judgement.installed(view, reason=self._why)
         for place, told in rank_views(view, node=me) if mine else ():
             self._give(told, place)
         self._keys.share()
