@@ -7,11 +7,8 @@ renewal, simulation; docs/planner.md has the formulas and what each assumes.
 
 from holdfast.planner._advice import (
     IntervalAdvice,
-    SizeAdvice,
-    SizeOption,
     SparesAdvice,
     advise_interval,
-    advise_size,
     advise_spares,
     best_interval_s,
     daly_interval_s,
@@ -20,10 +17,11 @@ from holdfast.planner._advice import (
 from holdfast.planner._calibration import (
     Calibration,
     Comparison,
+    Known,
     PlanAgainstActual,
     calibrate,
-    calibrated,
     compare,
+    known,
     ledger_total,
 )
 from holdfast.planner._errors import PlanError
@@ -37,8 +35,10 @@ from holdfast.planner._scenario import ASSUMED_WRITE_S, Checkpoints, Failures, S
 from holdfast.planner._sensitivity import Elasticity, elasticities
 from holdfast.planner._shortfalls import Shortfall, shortfalls
 from holdfast.planner._simulation import Estimate, Simulation, simulate_wall, simulate_work
+from holdfast.planner._spares_cost import SparesCost, cheapest_spares, spares_costs
 from holdfast.planner._statistics import RateEstimate, TimeEstimate, estimate_rate, estimate_time
 from holdfast.planner._strategies import AssumedRate, assumed_rate, strategy_at
+from holdfast.planner._ways import Way, WaysAdvice, advise_ways, best_of, way
 
 __all__ = [
     "ACCOUNTS",
@@ -52,6 +52,7 @@ __all__ = [
     "Estimate",
     "Failures",
     "IntervalAdvice",
+    "Known",
     "Ledger",
     "Outlook",
     "Plan",
@@ -64,19 +65,21 @@ __all__ = [
     "Shares",
     "Shortfall",
     "Simulation",
-    "SizeAdvice",
-    "SizeOption",
     "SparesAdvice",
+    "SparesCost",
     "Strategy",
     "Stretch",
     "TimeEstimate",
+    "Way",
+    "WaysAdvice",
     "advise_interval",
-    "advise_size",
     "advise_spares",
+    "advise_ways",
     "assumed_rate",
     "best_interval_s",
+    "best_of",
     "calibrate",
-    "calibrated",
+    "cheapest_spares",
     "compare",
     "cost_per_failure_h",
     "daly_interval_s",
@@ -86,6 +89,7 @@ __all__ = [
     "example_run",
     "first_order_goodput",
     "goodput",
+    "known",
     "ledger_total",
     "ledgers",
     "make_plan",
@@ -95,7 +99,9 @@ __all__ = [
     "shortfalls",
     "simulate_wall",
     "simulate_work",
+    "spares_costs",
     "strategy_at",
     "wall_h",
+    "way",
     "young_interval_s",
 ]

@@ -64,7 +64,7 @@ def test_events_calibrate_the_plan_and_stand_beside_it(capsys: pytest.CaptureFix
 
     told = json.loads(out)["actual"]
     assert code == 0
-    assert {"goodput", "failures per instance-hour", "replace, s"} <= {row["what"] for row in told["comparisons"]}
+    assert {"goodput", "failures per instance-hour", "replace, mean, s"} <= {row["what"] for row in told["comparisons"]}
     for book in told["ledgers"]:
         assert sum(book["accounts_ns"].values()) == book["wall_ns"]
 
