@@ -216,10 +216,14 @@ def _events(path: Path | None, *, environment: str | None, actual: bool) -> "tup
 def _write_page(
     path: Path, made: "Plan", inputs: "Inputs", compared: "PlanAgainstActual | None", *, seed: int, quiet: bool
 ) -> None:
-    from holdfast.cli._plan_html import page
+    from datetime import UTC, datetime
 
+    from holdfast import __version__
+    from holdfast.cli.planpage import page
+
+    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=__version__)
     try:
-        path.write_text(page(made, inputs, compared, seed=seed), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"--html {path} cannot be written: {error}") from None
     if not quiet:

@@ -327,7 +327,9 @@ def percent(share: float) -> str:
 
 
 def dollars(usd: float | None) -> str:
-    return "-" if usd is None else f"${usd:,.0f}"
+    if usd is None:
+        return "-"
+    return f"-${-usd:,.0f}" if usd <= -0.5 else f"${max(0.0, usd):,.0f}"
 
 
 def days(duration_h: float | None) -> str:

@@ -28,7 +28,7 @@ from holdfast.planner._errors import PlanError
 from holdfast.planner._example_run import example_run
 from holdfast.planner._first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h
 from holdfast.planner._ledger import ACCOUNTS, Ledger, Stretch, ledgers
-from holdfast.planner._plan import Curve, Outlook, Plan, make_plan
+from holdfast.planner._plan import CURVE_SIZES, Curve, Outlook, Plan, make_plan
 from holdfast.planner._published import PublishedFigure, PublishedTable, published_tables
 from holdfast.planner._renewal import Shares, goodput, shares
 from holdfast.planner._scenario import ASSUMED_WRITE_S, Checkpoints, Failures, Scenario, Strategy
@@ -43,6 +43,7 @@ from holdfast.planner._ways import Way, WaysAdvice, advise_ways, best_of, way
 __all__ = [
     "ACCOUNTS",
     "ASSUMED_WRITE_S",
+    "CURVE_SIZES",
     "AssumedRate",
     "Calibration",
     "Checkpoints",
