@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.confined import Inside, Links
-from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.fsx import of_metadata, to_metadata
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
 from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
 
