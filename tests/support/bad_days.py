@@ -30,7 +30,7 @@ MISSING = (
 )
 
 
-def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
+def eventually(holds: Callable[[], Any], *, within_s: float = 80.0) -> Any:
     """What ``holds`` returns once it is true."""
     deadline = time.monotonic() + within_s
     while not (found := holds()):
