@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, QUICK, Job, free_ports, run_job
+from waiting import eventually
 
 PLAIN = """
 import os, signal, sys, time
@@ -70,13 +70,6 @@ def launchers(tmp_path: Path) -> Iterator[Launchers]:
     found.close()
 
 
-def until(condition: Callable[[], bool], *, within_s: float = 20.0) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -121,7 +114,7 @@ def test_a_script_that_always_fails_ends_the_job_after_the_allowed_restarts(laun
 
 def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) -> None:
     launcher = launchers.plain("wait", "--nproc-per-node", "2")
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
 
     launcher.send_signal(signal.SIGTERM)
     launcher.communicate(timeout=20)
@@ -132,19 +125,19 @@ def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) ->
 
 def test_nothing_outlives_a_launcher_that_is_killed(launchers: Launchers) -> None:
     launcher = launchers.plain("wait", "--nproc-per-node", "2")
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
     pids = [int(pid) for *_, pid in launchers.started()]
     assert all(alive(pid) for pid in pids)
 
     launcher.kill()
 
-    until(lambda: not any(alive(pid) for pid in pids))
+    eventually(lambda: not any(alive(pid) for pid in pids))
 
 
 def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     (port,) = free_ports(1)
     launchers.plain("wait", "--nproc-per-node", "2", "--metrics-port", str(port))
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
     ask = [sys.executable, "-m", "holdfast_runtime.launcher", "status", "--socket", str(launchers.folder / "0.sock")]
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
 
