@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -197,9 +196,9 @@ def test_a_file_that_others_can_write_is_not_read(tmp_path: Path, mode: int) -> 
 
 
 @pytest.fixture
-def pipe(tmp_path: Path) -> Iterator[Path]:
+def pipe(tmp_path: Path) -> Path:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    yield tmp_path / "pipe"
+    return tmp_path / "pipe"
 
 
 def test_a_pipe_is_not_waited_for(pipe: Path) -> None:

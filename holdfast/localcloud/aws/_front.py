@@ -44,6 +44,7 @@ LARGEST_UNPACKED = 16 << 20
 HEALTH = ("GET", "/_holdfast/health")
 NOT_SERVED = ("/moto-api", "/latest/meta-data/", "/latest/api/", "/favicon.ico")
 """moto's own plane and its instance metadata, which it serves to anybody."""
+FORM = "application/x-www-form-urlencoded"
 POLICIES = ("iam", "s3")
 """Services whose changes may change what roles may do."""
 READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "BatchGet", "Simulate", "Decrypt")
@@ -234,7 +235,7 @@ def _operation(request: Request) -> str:
 def _action(request: Request) -> str:
     if request.args.get("Action"):
         return request.args["Action"]
-    if request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded"):
+    if request.headers.get("Content-Type", "").startswith(FORM):
         named = re.search(rb"(?:^|&)Action=(\w+)", request.get_data(parse_form_data=False)[:4096])
         if named:
             return named[1].decode()
@@ -245,6 +246,8 @@ def _action(request: Request) -> str:
 def _protocol(request: Request, service: str) -> str:
     if "X-Amz-Target" in request.headers or "json" in request.headers.get("Content-Type", ""):
         return "json"
+    if service == "" and request.headers.get("Content-Type", "").startswith(FORM):
+        return "query"
     if service in ("", "s3"):
         return "rest-xml"
     try:
