@@ -134,9 +134,7 @@ def bomb(levels: int = 40) -> str:
 
 @pytest.mark.parametrize("body", [bomb(), "A: &a\n  b: *a", "A: &a {b: 1}\nB:\n  <<: *a", "&a [*a]"])
 def test_aliases_are_refused_as_cloudformation_refuses_them(body: str) -> None:
-    with pytest.raises(
-        TemplateError, match="^Template error: YAML aliases are not allowed"
-    ):
+    with pytest.raises(TemplateError, match="Template error: YAML aliases are not allowed"):
         parse(body)
 
 

@@ -30,6 +30,7 @@ from holdfast.localcloud.aws._direct import OWN
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._service import Caller, HostedService, error_response
+from holdfast.localcloud.aws._shaped import cannot_take, must_fit
 from holdfast.localcloud.aws._words import for_service
 from holdfast.localcloud.aws.guard import Budget, Callers, Judge, Who, ceiling_of, foreign, read_body, signed, verify
 
@@ -163,14 +164,20 @@ class Front:
         _rewind(request.environ)
         try:
             application = self._moto.get_application(request.environ)
+            names = (application.service, service)  # type: ignore[attr-defined]
+            must_fit(request, names=names, operation=operation)
             _rewind(request.environ)
             with self._gate.shared():
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
-        except (NotImplementedError, ImportError, ValueError) as error:
-            if isinstance(error, ValueError) and "backend" not in str(error).lower():
-                raise
-            log.debug("moto: %s", error)
-            return _not_implemented(request, service, operation)
+        except ServiceError:
+            raise
+        except Exception as error:
+            if isinstance(error, NotImplementedError | ImportError) or _is_no_backend(error):
+                log.debug("moto: %s", error)
+                return _not_implemented(request, service, operation)
+            log.warning("moto failed at %s %s %s", service, operation or request.method, request.path, exc_info=error)
+            protocol = _protocol(request, service)
+            return error_response(protocol=protocol, error=cannot_take(protocol, operation))
         response = Response(body, status=status, headers=headers)
         if policy and request.method == "GET" and response.status_code == 200:
             response.set_data(_bucket_policy.for_caller(response.get_data()))
@@ -205,6 +212,10 @@ class _Scope:
         """Of a request that this process makes, whose signature needs no check."""
         said = signed(request.headers, request.args)
         return cls(key=said.key_id, region=said.region, service=said.service)
+
+
+def _is_no_backend(error: Exception) -> bool:
+    return isinstance(error, ValueError) and "backend" in str(error).lower()
 
 
 def _refusal(request: Request, error: ServiceError) -> Response:
