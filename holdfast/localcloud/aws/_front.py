@@ -12,6 +12,7 @@ import json
 import logging
 import re
 import time
+import traceback
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -171,11 +172,14 @@ class Front:
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
         except ServiceError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - moto fails in any way at what no SDK would send
             if isinstance(error, NotImplementedError | ImportError) or _is_no_backend(error):
                 log.debug("moto: %s", error)
                 return _not_implemented(request, service, operation)
-            log.warning("moto failed at %s %s %s", service, operation or request.method, request.path, exc_info=error)
+            # A line and no more: whoever may ask may ask often, and the log is on a disk.
+            what, where = f"{type(error).__name__}: {str(error)[:200]}", traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{where.filename.rpartition('site-packages/')[2]}:{where.lineno}"
+            log.warning("moto failed at %s %s: %s at %s", service, operation or request.method, what, place)
             protocol = _protocol(request, service)
             return error_response(protocol=protocol, error=cannot_take(protocol, operation))
         response = Response(body, status=status, headers=headers)
