@@ -10,7 +10,7 @@ from holdfast.localcloud import from_environment
 def down() -> None:
     """Remove the local cloud: nodes, processes, namespaces, mounts, files. Safe to repeat, also after a crash."""
     local = from_environment()
-    if not local.home.exists():
+    if not local.home.is_dir() or not (local.is_claimed() or any(local.home.iterdir())):
         console.print(f"nothing is up in {local.home}")
         return
     if os.geteuid() != 0:

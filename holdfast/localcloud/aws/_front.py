@@ -12,6 +12,7 @@ import json
 import logging
 import re
 import time
+import traceback
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from holdfast.localcloud.aws._direct import OWN
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._service import Caller, HostedService, error_response
+from holdfast.localcloud.aws._shaped import cannot_take, must_fit
 from holdfast.localcloud.aws._words import for_service
 from holdfast.localcloud.aws.guard import Budget, Callers, Judge, Who, ceiling_of, foreign, read_body, signed, verify
 
@@ -44,6 +46,7 @@ LARGEST_UNPACKED = 16 << 20
 HEALTH = ("GET", "/_holdfast/health")
 NOT_SERVED = ("/moto-api", "/latest/meta-data/", "/latest/api/", "/favicon.ico")
 """moto's own plane and its instance metadata, which it serves to anybody."""
+FORM = "application/x-www-form-urlencoded"
 POLICIES = ("iam", "s3")
 """Services whose changes may change what roles may do."""
 READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "BatchGet", "Simulate", "Decrypt")
@@ -162,14 +165,23 @@ class Front:
         _rewind(request.environ)
         try:
             application = self._moto.get_application(request.environ)
+            names = (application.service, service)  # type: ignore[attr-defined]
+            must_fit(request, names=names, operation=operation)
             _rewind(request.environ)
             with self._gate.shared():
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
-        except (NotImplementedError, ImportError, ValueError) as error:
-            if isinstance(error, ValueError) and "backend" not in str(error).lower():
-                raise
-            log.debug("moto: %s", error)
-            return _not_implemented(request, service, operation)
+        except ServiceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - moto fails in any way at what no SDK would send
+            if isinstance(error, NotImplementedError | ImportError) or _is_no_backend(error):
+                log.debug("moto: %s", error)
+                return _not_implemented(request, service, operation)
+            # A line and no more: whoever may ask may ask often, and the log is on a disk.
+            what, where = f"{type(error).__name__}: {str(error)[:200]}", traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{where.filename.rpartition('site-packages/')[2]}:{where.lineno}"
+            log.warning("moto failed at %s %s: %s at %s", service, operation or request.method, what, place)
+            protocol = _protocol(request, service)
+            return error_response(protocol=protocol, error=cannot_take(protocol, operation))
         response = Response(body, status=status, headers=headers)
         if policy and request.method == "GET" and response.status_code == 200:
             response.set_data(_bucket_policy.for_caller(response.get_data()))
@@ -206,6 +218,10 @@ class _Scope:
         return cls(key=said.key_id, region=said.region, service=said.service)
 
 
+def _is_no_backend(error: Exception) -> bool:
+    return isinstance(error, ValueError) and "backend" in str(error).lower()
+
+
 def _refusal(request: Request, error: ServiceError) -> Response:
     """An error of the guard's, or of the front's, in the words of the service that was meant."""
     try:
@@ -234,7 +250,7 @@ def _operation(request: Request) -> str:
 def _action(request: Request) -> str:
     if request.args.get("Action"):
         return request.args["Action"]
-    if request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded"):
+    if request.headers.get("Content-Type", "").startswith(FORM):
         named = re.search(rb"(?:^|&)Action=(\w+)", request.get_data(parse_form_data=False)[:4096])
         if named:
             return named[1].decode()
@@ -245,6 +261,8 @@ def _action(request: Request) -> str:
 def _protocol(request: Request, service: str) -> str:
     if "X-Amz-Target" in request.headers or "json" in request.headers.get("Content-Type", ""):
         return "json"
+    if service == "" and request.headers.get("Content-Type", "").startswith(FORM):
+        return "query"
     if service in ("", "s3"):
         return "rest-xml"
     try:

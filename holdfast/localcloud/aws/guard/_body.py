@@ -78,7 +78,7 @@ def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
         body = b"".join(_chunks(source, ceiling=ceiling, part=part))
     else:
         length = str(said or "0").strip()
-        if not (length.isascii() and length.isdigit() and len(length) < 20):
+        if not (length.isascii() and length.isdigit() and len(length) <= 20):
             raise _bad(f"Content-Length is {length[:40]!r}; allowed: a number of bytes")
         body = b"".join(_exactly(source, _within(int(length), ceiling), part))
     return body

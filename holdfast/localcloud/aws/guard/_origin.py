@@ -7,9 +7,11 @@ address has that name in Host.
 """
 
 import ipaddress
+import re
 
 from werkzeug.datastructures import Headers
 
+HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 OWN_SITES = ("none", "same-origin")
 
 
@@ -28,7 +30,10 @@ def foreign(headers: Headers) -> str:
 
 def _is_ours(host: str) -> bool:
     """A name is only the loopback's. An address is one of a private network: nodes reach us by their gateway's."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    found = HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found["six"] or found["name"]
     if name.lower() == "localhost":
         return True
     try:
