@@ -47,6 +47,17 @@ class Intrinsics:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._known: dict[tuple[int, int], tuple[Template, object, object]] = {}
+        """By identity, which keeping both keeps: a template, what is written in it, and what that comes to."""
+
+    def value(self, template: Template, written: Any) -> object:
+        """What ``resolve`` gives; not to be changed by whoever gets it."""
+        if not isinstance(written, dict | list):
+            return self.resolve(template, written)
+        place = (id(template), id(written))
+        if place not in self._known:
+            self._known[place] = (template, written, self.resolve(template, written))
+        return self._known[place][2]
 
     def resolve(self, template: Template, value: Any, depth: int = 0) -> object:
         """Plain values, Reference, Text, ABSENT or UNRESOLVED; inside mappings and lists too."""

@@ -16,7 +16,7 @@ from holdfast.catalog.facts import (
     regions,
     regions_of,
 )
-from holdfast.validation._app import App, body_path, leaves, text_of
+from holdfast.validation._app import App, body_path, text_of
 from holdfast.validation._deployment import Deployment, EnvironmentFile
 from holdfast.validation._item import UnresolvedError
 from holdfast.validation._resources_graph import Template, Text
@@ -337,7 +337,7 @@ def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tupl
         return
     for resource in item.all():
         region = item.region(resource.template)
-        for leaf in leaves(item.node(resource)):
+        for leaf in item.leaves(resource):
             known = leaf.value if isinstance(leaf.value, str) else _start(leaf)
             if known is not None:
                 yield leaf.path, known, region
@@ -359,7 +359,7 @@ def _addresses(app: App) -> Iterator[Broken]:
         if partition is None:
             continue
         suffix = dns_suffix(partition)
-        for leaf in leaves(app.node(resource)):
+        for leaf in app.leaves(resource):
             text = text_of(leaf.value)
             if text is None or ".amazonaws.com" not in text or "${" in text:
                 continue
