@@ -63,7 +63,7 @@ for unit in docker containerd dlami-nvme; do
 done
 mkdir -p /run/sshd /run/slurm
 chown slurm /run/slurm
-[ ! -x /usr/sbin/sshd ] || begin ssh /usr/sbin/sshd -D
+[ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
 [ -e /etc/munge/munge.key ] || exit 0
 # It goes into the background when it answers.
 setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import _boot, _proc, _root
+from . import _boot, _limits, _proc, _root
 from ._fabric import Fabric, Network, link_name, mac_of
 from ._plan import Bind, Layer, Plan
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
@@ -83,6 +83,9 @@ def _plan(
         directories=directories,
         files=files,
         binds=binds,
+        capabilities=sorted(_limits.KEPT.values()),
+        read_only=list(_limits.READ_ONLY),
+        masked=list(_limits.MASKED),
     )
 
 
