@@ -16,6 +16,7 @@ from holdfast.localcloud.home import remove_tree_quietly
 
 from . import _proc
 from ._fabric import Fabric
+from ._limits import bounding_set
 from ._spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
@@ -227,7 +228,9 @@ class Node:
     ) -> tuple[list[str], dict[str, str]]:
         self._require_alive()
         account = self._account(user or "root")
-        command = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
+        # Before the entrance: what runs behind it is the node's, and may be somebody else's by now.
+        command = ["setpriv", "--bounding-set", bounding_set(), "--"]
+        command += ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
         if user not in (None, "root"):
             command += ["setpriv", "--reuid", account["uid"], "--regid", account["gid"], "--init-groups", "--"]
         if cwd != "/":
