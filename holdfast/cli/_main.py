@@ -28,7 +28,7 @@ from holdfast.cli import (
 from holdfast.cli._aws import AwsError, UnreachableError
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
-from holdfast.cli.jobs import CommandWithArguments
+from holdfast.cli.jobs import CommandWithArguments, cancel, jobs
 from holdfast.localcloud import LocalCloudError, ProcessError
 
 INTERRUPTED = 130
@@ -47,6 +47,8 @@ for command in (
     _up.up,
     _down.down,
     _status.status,
+    jobs,
+    cancel,
     _logs.logs,
     _ssh.ssh,
     _kill_node.kill_node,
