@@ -9,8 +9,9 @@ import typer
 
 from holdfast.cli._errors import CommandError
 from holdfast.cli._output import console, print_json
-from holdfast.cli._session import Context, load
-from holdfast.cli.jobs import output_paths, read_output
+from holdfast.cli._session import Context
+from holdfast.cli.jobs import check_job_id, output_paths, read_output
+from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, refuse_on_aws
 
 POLL_S = 0.5
 GROUP_PREFIX = "/aws/sagemaker/Clusters"
@@ -19,14 +20,21 @@ GROUP_PREFIX = "/aws/sagemaker/Clusters"
 def logs(
     node: Annotated[str | None, typer.Argument(help="Instance id. Default: list the streams there are.")] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this Slurm job instead.")] = None,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as it grows.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print lines, or streams, as JSON; with --follow a string a line.")
     ] = False,
 ) -> None:
     """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
-    context = load()
     if job is not None:
+        check_job_id(job)
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    if job is not None:
+        refuse_on_aws(context, what="reading the output of a job")
         _print_growing(lambda: job_output(context, job=job), follow=follow, as_json=json)
     elif node is not None:
         group, stream = _lifecycle_stream(context, node=node)
@@ -42,8 +50,13 @@ def logs(
 def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
     """(log group, log stream) of every lifecycle log of clusters of this name."""
     client = context.client("logs")
-    prefix = f"{GROUP_PREFIX}/{context.session.cluster_name}/"
-    groups = client.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    # HyperPod names a group after the cluster's name; an ARN has only its id, with which the group ends.
+    name = context.session.cluster_name
+    prefix = f"{GROUP_PREFIX}/" if name.startswith("arn:") else f"{GROUP_PREFIX}/{name}/"
+    pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+    groups = [group for page in pages for group in page["logGroups"]]
+    if name.startswith("arn:"):
+        groups = [group for group in groups if group["logGroupName"].endswith(f"/{name.rpartition('/')[2]}")]
     return [
         (group["logGroupName"], stream["logStreamName"])
         for group in groups

@@ -20,6 +20,7 @@ from holdfast.cli._session import Context, load
 from holdfast.cli._submit import check_job_file, prepare_data, submit_job
 from holdfast.cli._summary import summary
 from holdfast.cli.jobs import job_outcome
+from holdfast.cli.target import refuse_on_aws
 
 if TYPE_CHECKING:
     from holdfast_common import Event
@@ -41,7 +42,9 @@ def rehearse(
     """Run each job, destroy a node under it after its first checkpoint, and report how it came back."""
     for file in files:
         check_job_file(file)
-    events = rehearse_jobs(load(), files=files, prepare=prepare, fault=fault)
+    context = load()
+    refuse_on_aws(context, what="holdfast rehearse")
+    events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
     if json:
         print_json([event.to_json() for event in events])
 

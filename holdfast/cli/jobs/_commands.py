@@ -16,6 +16,7 @@ from holdfast.cli.jobs._ended import JobRow, rows
 from holdfast.cli.jobs._history import accounting, check_job_id
 from holdfast.cli.jobs._records import JobRecord, newest_first
 from holdfast.cli.layout import Column, Fitted, coloured
+from holdfast.cli.target import refuse_on_aws
 
 ENDS_WITHIN_S = 30.0
 POLL_S = 0.5
@@ -31,6 +32,7 @@ def jobs(
     """Jobs of now and of the past, from Slurm's accounting: those that failed first, with why."""
     wanted = [check_job_id(one) for one in job or []]
     context = load()
+    refuse_on_aws(context, what="holdfast jobs")
     records = accounting(context, jobs=wanted, since=f"now-{days}days")
     missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
     if missing:
@@ -51,6 +53,7 @@ def cancel(
     """End jobs, whether they run or wait."""
     wanted = list(dict.fromkeys(check_job_id(one) for one in job))
     context = load()
+    refuse_on_aws(context, what="holdfast cancel")
     before = _states(context, wanted)
     missing = [one for one in wanted if one not in before]
     if missing:

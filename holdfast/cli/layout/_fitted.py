@@ -9,6 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.cli.layout._breaking import broken, uncut
+
 GAP = 2
 
 
@@ -41,7 +43,7 @@ class Fitted:
         if self._width() <= options.max_width:
             yield self._table()
             return
-        yield from self._blocks(console, options.max_width)
+        yield from self._blocks(options.max_width)
 
     def _width(self) -> int:
         widths = [
@@ -58,7 +60,7 @@ class Fitted:
             table.add_row(*row)
         return table
 
-    def _blocks(self, console: Console, width: int) -> Iterator[Text]:
+    def _blocks(self, width: int) -> Iterator[Text]:
         """Each row as lines of what fits, all but the first moved in; a word longer than a line stays whole."""
         for row in self._rows:
             pieces = [
@@ -69,22 +71,15 @@ class Fitted:
             line = Text()
             for piece in pieces:
                 if line.plain and cell_len(line.plain) + GAP + cell_len(piece.plain) > width:
-                    yield from _whole_words(console, line, width)
+                    yield from _whole_words(line, width)
                     line = Text(" " * GAP)
                 line = Text.assemble(line, " " * GAP if line.plain.strip() else "", piece)
-            yield from _whole_words(console, line, width)
+            yield from _whole_words(line, width)
 
 
-def _whole_words(console: Console, line: Text, width: int) -> Iterator[Text]:
+def _whole_words(line: Text, width: int) -> Iterator[Text]:
     if cell_len(line.plain) <= width:
-        yield _uncut(line)
+        yield uncut(line)
         return
-    indent = " " * (len(line.plain) - len(line.plain.lstrip()))
-    for number, part in enumerate(line.wrap(console, width - len(indent) - GAP, overflow="ignore")):
-        part.rstrip()
-        yield _uncut(part if number == 0 else Text.assemble(indent + " " * GAP, part))
-
-
-def _uncut(line: Text) -> Text:
-    line.no_wrap, line.overflow = True, "ignore"
-    return line
+    margin = " " * (len(line.plain) - len(line.plain.lstrip()))
+    yield from broken(line, width, indent=margin + " " * GAP)
