@@ -29,7 +29,7 @@ from holdfast.cli import (
 from holdfast.cli._aws import AwsError, UnreachableError
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
-from holdfast.cli.jobs import CommandWithArguments
+from holdfast.cli.jobs import CommandWithArguments, cancel, jobs
 from holdfast.localcloud import LocalCloudError, ProcessError
 
 INTERRUPTED = 130
@@ -49,6 +49,8 @@ for command in (
     _down.down,
     _env.env,
     _status.status,
+    jobs,
+    cancel,
     _logs.logs,
     _ssh.ssh,
     _kill_node.kill_node,

@@ -24,6 +24,7 @@ from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json, step
 from holdfast.cli._session import Context, load
 from holdfast.cli.jobs import Words, arguments_after_dashes
+from holdfast.cli.target import refuse_on_aws
 from holdfast.localcloud.fsx import to_metadata
 
 APPEAR_TIMEOUT_S = 30.0
@@ -50,6 +51,7 @@ def submit(
     check_job_file(file)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
     session = load()
+    refuse_on_aws(session, what="holdfast submit")
     if prepare is not None:
         prepare_data(session, program=prepare)
     job_id = submit_job(session, file=file, user=user, words=given)

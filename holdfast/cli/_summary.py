@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli._deployed import StatusView
-from holdfast.cli._status import coloured, node_table
+from holdfast.cli._status import node_table
+from holdfast.cli.layout import coloured
 from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
 
 

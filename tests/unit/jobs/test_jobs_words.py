@@ -7,7 +7,9 @@ from typer.testing import CliRunner
 
 from holdfast.cli import _main, _submit
 from holdfast.cli._errors import CommandError
+from holdfast.cli._session import Context, Session
 from holdfast.cli.jobs import Words
+from holdfast.localcloud import LocalCloud
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,11 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
         seen.append((file, user, words))
         return "7"
 
-    monkeypatch.setattr(_submit, "load", lambda: None)
+    session = Session(
+        environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
+    )
+    local = LocalCloud(home=tmp_path, port=1)
+    monkeypatch.setattr(_submit, "load", lambda: Context(session=session, local=local))
     monkeypatch.setattr(_submit, "submit_job", submit_job)
     done = CliRunner().invoke(
         _main.app, ["submit", str(file), "-N2", "--user", "trainer", "--qos=high", "--json", "--", "--json", "--user"]
