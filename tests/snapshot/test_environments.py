@@ -75,7 +75,7 @@ GONE = (
     *(f"ObservabilityMetrics{metric.name}" for metric in OWN_EVENTS),
     "PrometheusRules",
 )
-"""What ids of things begin with that an update may take away: they wait for signals that nothing sends, without data."""
+"""What ids begin with that an update may take away: things that wait for signals that nothing sends, without data."""
 
 
 def deployed_before(name: str) -> dict[str, Any]:
