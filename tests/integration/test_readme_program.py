@@ -23,14 +23,7 @@ def test_the_first_training_program_runs_as_it_is_pasted(tmp_path: Path) -> None
     # The launcher is a module here; as holdfast-run it is installed on nodes and in images.
     run = [sys.executable, "-m", "holdfast_runtime.launcher", "--socket", str(tmp_path / "socket")]
     launcher = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "holdfast_runtime.launcher",
-            "--socket",
-            str(tmp_path / "socket"),
-            *shlex.split(command),
-        ],
+        [*run, *shlex.split(command)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.PIPE,
