@@ -41,7 +41,7 @@ def test_a_job_of_two_nodes_goes_on_when_one_is_destroyed(product: Any, tmp_path
     controller = next(node["hostname"] for node in product.status()["nodes"] if node["instance_group"] == "controller")
 
     def on(node: str, command: str) -> str:
-        return product.run("ssh", node, "--", "/bin/sh", "-c", command, check=False).stdout
+        return str(product.run("ssh", node, "--", "/bin/sh", "-c", command, check=False).stdout)
 
     told = product.run("submit", str(folder / "two.sbatch"), "--json").stdout
     job = json.loads(told[told.index("{") :])["job_id"]
