@@ -13,7 +13,7 @@ import pytest
 from killing import Job, Outcome, run_job
 from witnesses import PATIENT, WitnessProcess, witness
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 
 CALM_STEPS = 400
 DEADLINES = PATIENT.replace("heartbeat=10", "heartbeat=3")
@@ -21,7 +21,9 @@ DEADLINES = PATIENT.replace("heartbeat=10", "heartbeat=3")
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    outcome = run_job(tmp_path_factory.mktemp("calm"), Job(steps=CALM_STEPS, ranks=2, spares=0))
+    outcome = run_job(
+        tmp_path_factory.mktemp("calm"), Job(steps=CALM_STEPS, ranks=2, spares=0, deadlines=DEADLINES, timeout_s=300.0)
+    )
     assert outcome.finished, outcome.text[-3000:]
     return outcome
 
@@ -49,7 +51,7 @@ class Story:
                     arguments=("--witness", self.voter.address),
                     restart_launchers=False,
                     deadlines=DEADLINES,
-                    timeout_s=150.0,
+                    timeout_s=300.0,
                 ),
             )
         finally:

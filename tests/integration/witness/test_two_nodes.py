@@ -13,12 +13,14 @@ from witnesses import NODE_LOST, PATIENT, witness
 
 STEPS = 8
 
-pytestmark = pytest.mark.timeout(110)
+pytestmark = pytest.mark.timeout(500)
 
 
 def test_with_a_witness_the_node_that_is_left_trains_on_to_the_same_bits(tmp_path: Path) -> None:
-    calm = run_job(tmp_path / "calm", Job(steps=STEPS, ranks=2, spares=0))
-    job = Job(steps=STEPS, nodes=2, ranks=1, faults=(NODE_LOST,), restart_launchers=False, deadlines=PATIENT)
+    calm = run_job(tmp_path / "calm", Job(steps=STEPS, ranks=2, spares=0, deadlines=PATIENT, timeout_s=200.0))
+    job = Job(
+        steps=STEPS, nodes=2, ranks=1, faults=(NODE_LOST,), restart_launchers=False, deadlines=PATIENT, timeout_s=200.0
+    )
     with witness(tmp_path) as voter:
         outcome = run_job(tmp_path / "lost", replace(job, arguments=("--witness", voter.address)))
 
