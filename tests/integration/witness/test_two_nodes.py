@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from killing import PYTHONPATH, QUICK, Job, differences, free_ports, run_job
-from witnesses import NODE_LOST, witness
+from killing import PYTHONPATH, Job, differences, free_ports, run_job
+from witnesses import NODE_LOST, PATIENT, witness
 
 STEPS = 8
 
-pytestmark = pytest.mark.timeout(110)
+pytestmark = pytest.mark.timeout(500)
 
 
 def test_with_a_witness_the_node_that_is_left_trains_on_to_the_same_bits(tmp_path: Path) -> None:
-    calm = run_job(tmp_path / "calm", Job(steps=STEPS, ranks=2, spares=0))
-    job = Job(steps=STEPS, nodes=2, ranks=1, faults=(NODE_LOST,), restart_launchers=False)
+    calm = run_job(tmp_path / "calm", Job(steps=STEPS, ranks=2, spares=0, deadlines=PATIENT, timeout_s=200.0))
+    job = Job(
+        steps=STEPS, nodes=2, ranks=1, faults=(NODE_LOST,), restart_launchers=False, deadlines=PATIENT, timeout_s=200.0
+    )
     with witness(tmp_path) as voter:
         outcome = run_job(tmp_path / "lost", replace(job, arguments=("--witness", voter.address)))
 
@@ -30,7 +32,7 @@ def test_with_a_witness_the_node_that_is_left_trains_on_to_the_same_bits(tmp_pat
 
 
 def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Path) -> None:
-    quick = QUICK.replace("minority=3", "minority=1.7")
+    quick = "heartbeat=2.5,leave=2.6,ready=2.7,minority=2.8"
     peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
     command = [sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", "--deadlines", quick]
     command += ["--peers", peers, "--no-python"]

@@ -151,7 +151,7 @@ class WitnessLink:
         nonce = secrets.token_hex(16)
         asked: Handshake = Open(self._run_id, self._seat, self._key, nonce)
         if claim != OPEN:
-            asked = Join(claim, nonce, proof(self._key, identity=claim, nonce=challenge.nonce))
+            asked = Join(claim, nonce, proof("join", self._key, identity=claim, nonce=challenge.nonce))
         writer.write(HANDSHAKE.encode(asked) + b"\n")
         answer = await self._handshake(reader)
         if isinstance(answer, Refused) and answer.unknown:
@@ -161,7 +161,7 @@ class WitnessLink:
             raise _RefusedError(answer.reason)
         if not isinstance(answer, Seated):
             raise MessageError("it does not answer with a seat")
-        mine = proof(self._key, identity=answer.identity, nonce=nonce)
+        mine = proof("seated", self._key, identity=answer.identity, nonce=nonce)
         if answer.proof != mine or claim not in (answer.identity, OPEN):
             raise MessageError("it does not know this run's key")
         return answer.identity

@@ -114,7 +114,7 @@ class _Connection(asyncio.Protocol):
             if found is None:
                 self.tell(Refused("it remembers nothing of this run", unknown=True))
                 raise _ClosedError
-            wanted = proof(found.key, identity=asked.identity, nonce=self._nonce)
+            wanted = proof("join", found.key, identity=asked.identity, nonce=self._nonce)
             if not hmac.compare_digest(asked.proof.encode(), wanted.encode()):
                 self.tell(Refused("the token is another"))
                 raise _ClosedError(f"run {found.run_id!r}: a launcher with another token is refused")
@@ -122,7 +122,7 @@ class _Connection(asyncio.Protocol):
         else:
             raise _ClosedError("a handshake begins with open or join")
         identity = record.witness.identity
-        self.tell(Seated(identity, proof(record.key, identity=identity, nonce=asked.nonce)))
+        self.tell(Seated(identity, proof("seated", record.key, identity=identity, nonce=asked.nonce)))
         record.links += 1
         return record
 

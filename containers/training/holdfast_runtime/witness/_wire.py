@@ -7,6 +7,7 @@ The others join it by its identity, which the view tells them, and prove that th
 
 import hmac
 from dataclasses import dataclass
+from typing import Literal
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Codec
@@ -90,6 +91,6 @@ def key_of(*, token: str, run_id: str) -> str:
     return hmac.new(token.encode(), f"witness of {run_id}".encode(), "sha256").hexdigest()
 
 
-def proof(key: str, *, identity: int, nonce: str) -> str:
-    """That somebody has the key."""
-    return hmac.new(key.encode(), f"{identity}/{nonce}".encode(), "sha256").hexdigest()
+def proof(role: Literal["join", "seated"], key: str, *, identity: int, nonce: str) -> str:
+    """That somebody has the key; what one side shows is of no use to the other."""
+    return hmac.new(key.encode(), f"{role}/{identity}/{nonce}".encode(), "sha256").hexdigest()
