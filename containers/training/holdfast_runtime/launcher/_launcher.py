@@ -113,6 +113,16 @@ class Launcher:
         return self._agreement.committed
 
     @property
+    def forker_pid(self) -> int | None:
+        """Of the process that forks ranks; None where there is none."""
+        return self._processes.forker_pid
+
+    @property
+    def silence_s(self) -> float:
+        """How long a rank may wait for the others now."""
+        return self._watch.silence_s
+
+    @property
     def wanted(self) -> str:
         """Why another view is wanted; empty when it is not."""
         return self._agreement.wanted if self._agreement is not None else ""
