@@ -297,7 +297,14 @@ class Member:
             return
         store = EpochStore(self._control.keys, epoch=self.epoch, deadline_s=self.deadlines.connect)
         with _with_peers("the ranks did not connect"):
-            self._group.open(store=store, rank=self.rank, world_size=self.world_size, deadline_s=self.deadlines.connect)
+            self._group.open(
+                store=store,
+                rank=self.rank,
+                world_size=self.world_size,
+                deadline_s=self.deadlines.connect,
+                wait_s=self.deadlines.progress + self.deadlines.ready,
+                leaving=lambda: self.must_leave,
+            )
         self.check()
         if fresh:
             seed = torch.tensor(self._state.seed, device=self._device)

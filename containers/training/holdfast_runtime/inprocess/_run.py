@@ -234,6 +234,7 @@ class Run:
             self._state.committed()
             member.committed_step += 1
             member.validity = "valid"
+            member.progress("other")
             member.faults.point("commit")
         self._save()
 

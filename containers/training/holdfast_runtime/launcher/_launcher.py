@@ -11,6 +11,7 @@ import contextlib
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Coroutine
 
 from holdfast_common import EventLog, kinds
@@ -18,6 +19,7 @@ from holdfast_runtime import control
 from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Raised, Ready
 from holdfast_runtime.launcher._agreement import Agreement, Effects
 from holdfast_runtime.launcher._ending import Ending
+from holdfast_runtime.launcher._forker import ForkError
 from holdfast_runtime.launcher._journal import Journal
 from holdfast_runtime.launcher._key_post import KeyPost
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
@@ -123,6 +125,16 @@ class Launcher:
         if self._agreement is None:
             return View(epoch=0, nodes=(0,) * self.options.nodes)
         return self._agreement.committed
+
+    @property
+    def forker_pid(self) -> int | None:
+        """Of the process that forks ranks; None where there is none."""
+        return self._processes.forker_pid
+
+    @property
+    def silence_s(self) -> float:
+        """How long a rank may wait for the others now."""
+        return self._watch.silence_s
 
     @property
     def wanted(self) -> str:
@@ -263,11 +275,8 @@ class Launcher:
         )
         try:
             process = await self._processes.start(environment, name=f"node{self.options.node_rank}-slot{slot.index}")
-        except (RuntimeError, OSError) as error:
+        finally:
             slot.starting = False
-            self._ending.give_up(str(error))
-            return
-        slot.starting = False
         slot.process = process
         slot.heard_s = time.monotonic()
         if self._ending.begun:
@@ -489,7 +498,17 @@ class Launcher:
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """What fails here would leave the job waiting for something that never comes."""
+        self._tasks.discard(task)
+        error = task.exception() if not task.cancelled() else None
+        if isinstance(error, ForkError | OSError):
+            self._ending.give_up(str(error))
+        elif error is not None:
+            self.journal.say("".join(traceback.format_exception(error)).rstrip())
+            self._ending.give_up(f"the launcher failed: {type(error).__name__}: {error}; see the traceback above")
 
 
 def _free_port() -> int:

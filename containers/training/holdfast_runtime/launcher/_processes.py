@@ -16,6 +16,7 @@ from holdfast_runtime.launcher._forker import Forker
 from holdfast_runtime.launcher._zygote import Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
+HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
 
 
 @dataclass
@@ -158,5 +159,6 @@ class Processes:
         if result is not None and result.si_code == os.CLD_EXITED:
             code, how = result.si_status, f"it ended with exit code {result.si_status}"
         elif result is not None:
-            code, how = -result.si_status, f"it was killed by {signal.Signals(result.si_status).name}"
+            name = signal.Signals(result.si_status).name
+            code, how = -result.si_status, f"it was killed by {name}{HINTS.get(name, '')}"
         self._on_exit(process, code, how)

@@ -78,6 +78,8 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
         "wanted": launcher.wanted,
+        "forker": launcher.forker_pid,
+        "silence_s": launcher.silence_s,
         "recoveries": launcher.journal.recoveries,
         "last_recovery_s": launcher.journal.last_recovery_s,
         "steps_lost": launcher.journal.steps_lost,
