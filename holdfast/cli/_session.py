@@ -27,6 +27,8 @@ class Session:
     stack_name: str
     cluster_name: str
     port: int
+    profile: str = ""
+    """Of AWS's configuration files; empty: as botocore chooses."""
 
     def save(self, *, home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,8 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
     from botocore.config import Config
 
     if session.cloud == "aws":
-        return botocore.session.get_session().create_client(service, region_name=session.region)
+        chosen = botocore.session.Session(profile=session.profile or None)
+        return chosen.create_client(service, region_name=session.region)
     return botocore.session.get_session().create_client(
         service,
         region_name=session.region,

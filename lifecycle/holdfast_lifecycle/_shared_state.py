@@ -21,9 +21,8 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import write_whole
@@ -35,8 +34,7 @@ _LOCKED_BY_MARIADB = ("aria_log_control", "ibdata1")
 _FOLDERS = (".holdfast", "slurm")
 
 
-@dataclass(frozen=True)
-class Owner:
+class Owner(NamedTuple):
     """Who may use what is here, since which turn."""
 
     number: int

@@ -65,7 +65,7 @@ def refusal(call, **arguments):
 
 
 def eventually(look, goal):
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (seen := look()) != goal:
         assert time.monotonic() < deadline, seen
         time.sleep(0.05)

@@ -1,11 +1,11 @@
 """A cluster on EKS with real nodes: they boot and run their lifecycle scripts, and no Slurm is formed."""
 
 import threading
-import time
 
 import boto3
 import pytest
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
@@ -96,17 +96,6 @@ class Lab:
     def delete(self, name):
         self.sagemaker.delete_cluster(ClusterName=name)
         eventually(lambda: not self.sagemaker.list_clusters(NameContains=name)["ClusterSummaries"])
-
-
-def eventually(holds, *, within_s=30.0):
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = holds()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,8 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from aws_nodes import PYTHONS
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
@@ -28,15 +28,6 @@ MISSING = (
     "Lifecycle scripts did not run successfully. Ensure the scripts exist in provided S3 path, are accessible, and run "
     "without errors. Please see CloudWatch logs for lifecycle script execution details."
 )
-
-
-def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
-    return found
 
 
 class Gate:

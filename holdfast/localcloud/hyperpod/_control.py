@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from holdfast.localcloud import containers
+from holdfast.localcloud import auto_resume, containers
 from holdfast.localcloud.home import keys_of
 from holdfast.localcloud.hyperpod import _reconcile
 from holdfast.localcloud.hyperpod._accounting import Accounting
@@ -28,7 +28,7 @@ from holdfast.localcloud.hyperpod._daemons import FORM_TIMEOUT_S
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
 from holdfast.localcloud.hyperpod._forward import Forwarder
 from holdfast.localcloud.hyperpod._health import Watch
-from holdfast.localcloud.hyperpod._instances import Procedure
+from holdfast.localcloud.hyperpod._instances import TRAINING_ENVIRONMENT, Procedure
 from holdfast.localcloud.hyperpod._lifecycle import TIMEOUT_S, Bundles
 from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
@@ -42,6 +42,7 @@ from holdfast.localcloud.hyperpod._sessions import RoleSessions
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
 from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, Tools
+from holdfast.localcloud.image import environment_programs
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node, NodeError
 from holdfast_common import kinds
 
@@ -118,6 +119,8 @@ class ControlPlane:
             region=region,
             form_timeout_s=form_timeout_s,
             containers=containers.prepare(home=home),
+            auto_resume=auto_resume.prepare(home=home),
+            programs=environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT),
         )
         self._watch = Watch(on_change=self._waker.wake)
         self._reach = Reach(on_change=self._waker.wake)

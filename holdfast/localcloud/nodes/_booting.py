@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.localcloud.home import remove_tree_quietly
 
-from . import _boot, _proc, _root
+from . import _boot, _limits, _proc, _root
 from ._fabric import Fabric, Network, link_name, mac_of
 from ._plan import Bind, Layer, Plan
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
@@ -84,6 +84,9 @@ def _plan(
         directories=directories,
         files=files,
         binds=binds,
+        capabilities=sorted(_limits.KEPT.values()),
+        read_only=list(_limits.READ_ONLY),
+        masked=list(_limits.MASKED),
     )
 
 

@@ -60,7 +60,11 @@ class Fleet:
             self._clear()
             self.directory.mkdir(parents=True)
             _boot.mount(
-                source="holdfast", target=str(self.directory), kind="tmpfs", flags=_boot.MS_NOSUID, data="mode=755"
+                source="holdfast",
+                target=str(self.directory),
+                kind="tmpfs",
+                flags=_boot.MS_NOSUID | _boot.MS_NODEV,
+                data="mode=755",
             )
             self.fabric.create(wanted)
             text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
