@@ -66,7 +66,7 @@ class Machine:
             list(argv), input=text, env=environment, cwd="/", capture_output=True, text=True, check=False
         )
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Metadata: dict[str, str]) -> None:  # noqa: N803, ARG002
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Metadata: dict[str, str]) -> None:  # noqa: N803
         target = self.jobs / Key.removeprefix("jobs/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(Body)
