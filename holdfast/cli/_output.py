@@ -15,9 +15,17 @@ from rich.text import Text
 PIPE_WIDTH = 160
 """Columns where there is no terminal to say how many it has."""
 
+
+class UncutConsole(Console):
+    """One that never cuts what is too wide: a terminal wraps it, and a pipe takes it as it is."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*objects, **{"crop": False, **options})
+
+
 # No markup: what is printed holds names that others chose, and "[/x]" in one would be an error.
-console = Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-error_console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+console = UncutConsole(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+error_console = UncutConsole(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

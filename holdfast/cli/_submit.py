@@ -8,9 +8,11 @@ runs on the controller. So the same command works wherever the cluster is.
 import hashlib
 import os
 import secrets
+import stat
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -21,13 +23,24 @@ from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json, step
 from holdfast.cli._session import Context, load
+from holdfast.cli.jobs import Words, arguments_after_dashes
+from holdfast.cli.target import refuse_on_aws
+from holdfast.localcloud.fsx import to_metadata
 
 APPEAR_TIMEOUT_S = 30.0
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
 
 
 def submit(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Slurm job file; everything in its folder goes along.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SBATCH OPTIONS] [-- ARGUMENTS]",
+            help="Options of sbatch, such as --nodes=2, and after -- what the job file gets as arguments.",
+        ),
+    ] = None,
     prepare: Annotated[
         Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
     ] = None,
@@ -36,10 +49,12 @@ def submit(
 ) -> None:
     """Submit a job to the cluster's Slurm."""
     check_job_file(file)
-    context = load()
+    given = Words.parse(words or [], arguments=arguments_after_dashes(context))
+    session = load()
+    refuse_on_aws(session, what="holdfast submit")
     if prepare is not None:
-        prepare_data(context, program=prepare)
-    job_id = submit_job(context, file=file, user=user)
+        prepare_data(session, program=prepare)
+    job_id = submit_job(session, file=file, user=user, words=given)
     if json:
         print_json({"job_id": job_id})
     else:
@@ -53,6 +68,8 @@ def check_job_file(file: Path) -> None:
     Raises:
         CommandError: no such file, a folder, or no ``#!`` first line.
     """
+    if str(file).startswith("-"):
+        raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
     if not file.exists():
         raise CommandError(f"job file {file} does not exist")
     if not file.is_file():
@@ -87,24 +104,26 @@ def prepare_data(context: Context, *, program: Path) -> None:
             raise CommandError(f"{program} failed with exit code {done.returncode}:\n{done.stderr.strip()[-800:]}")
 
 
-def submit_job(context: Context, *, file: Path, user: str) -> str:
+def submit_job(context: Context, *, file: Path, user: str, words: Words | None = None) -> str:
     """Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id."""
     bucket, prefix, directory = jobs_prefix(context)
     controller = controller_hostname(context)
     folder = file.resolve().parent
     files = _files(folder)
-    digest = hashlib.sha256(b"".join(path.encode() + b"\0" + body for path, body in files)).hexdigest()[:8]
-    name = f"{folder.name}-{digest}"
+    name = f"{folder.name}-{_digest(files)}"
+    words = words or Words()
     with step(f"submit {file.name}") as progress:
         progress.update(f"{len(files)} files to s3://{bucket}/{prefix}/{name}")
         s3 = context.client("s3")
-        for path, body in files:
-            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{path}", Body=body)
+        for one in files:
+            # Readable for whoever owns the job, whatever the umask was here.
+            metadata = to_metadata(mode=0o755 if one.executable else 0o644, mtime_ns=one.mtime_ns)
+            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{one.path}", Body=one.content, Metadata=metadata)
         target = f"{directory}/{name}"
-        _wait_for_files(context, controller=controller, directory=target, names=[path for path, _ in files])
+        _wait_for_files(context, controller=controller, directory=target, names=[one.path for one in files])
         # The shell is for the account's profile; names are arguments of it and never its program.
         script = 'cd -- "$1" && shift && exec "$@"'
-        command = [target, "sbatch", "--parsable", f"./{file.name}"]
+        command = [target, "sbatch", "--parsable", *words.options, f"./{file.name}", *words.arguments]
         argv = ["/bin/bash", "-lc", script, "submit", *command]
         # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
         token = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
@@ -117,8 +136,26 @@ def submit_job(context: Context, *, file: Path, user: str) -> str:
     return job_id
 
 
-def _files(folder: Path) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """A file of the folder as it is uploaded."""
+
+    path: str
+    content: bytes
+    executable: bool
+    mtime_ns: int
+
+
+def _digest(files: list[_File]) -> str:
+    """Of names, contents and executable bits, so that a folder on the nodes never changes under a job."""
+    digest = hashlib.sha256()
+    for one in files:
+        digest.update(f"{one.path}\0{one.executable}\0{len(one.content)}\0".encode() + one.content)
+    return digest.hexdigest()[:8]
+
+
+def _files(folder: Path) -> list[_File]:
+    found: list[_File] = []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
@@ -128,8 +165,16 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
                 raise CommandError(
                     f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
                 ) from None
-            found.append((str(relative), path.read_bytes()))
-    total = sum(len(body) for _, body in found)
+            info = path.stat()
+            found.append(
+                _File(
+                    path=str(relative),
+                    content=path.read_bytes(),
+                    executable=bool(info.st_mode & stat.S_IXUSR),
+                    mtime_ns=info.st_mtime_ns,
+                )
+            )
+    total = sum(len(one.content) for one in found)
     if total > MAX_FOLDER_BYTES:
         raise CommandError(
             f"{folder} holds {total >> 20} MiB; at most {MAX_FOLDER_BYTES >> 20} MiB go along with a job; "

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hyperpod_lab import BUCKET, HyperPodLab, eventually, hyperpod_lab, ok
+from hyperpod_lab import BUCKET, HyperPodLab, hyperpod_lab, ok
+from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 
@@ -256,7 +257,17 @@ def test_instance_metadata_tells_what_scripts_of_aws_ask_for(ready: Node, token:
         "placement/availability-zone": "us-west-2a",
         "placement/region": "us-west-2",
     }
-    assert imds(ready, "meta-data/iam/security-credentials/", token)[0] == "404"
+
+
+@pytest.mark.documented("HP-92")
+def test_the_credentials_of_an_instance_are_of_its_execution_role(lab: HyperPodLab, ready: Node, token: str):
+    name = lab.role.rpartition("/")[2]
+    assert imds(ready, "meta-data/iam/security-credentials/", token) == ("200", name)
+
+    told = json.loads(imds(ready, f"meta-data/iam/security-credentials/{name}", token)[1])
+    assert (told["Code"], told["Type"]) == ("Success", "AWS-HMAC")
+    arn = ok(ready, "aws", "sts", "get-caller-identity", "--query", "Arn", "--output", "text", user="nobody")
+    assert arn == f"arn:aws:sts::123456789012:assumed-role/{name}/SageMaker"
 
 
 # --- users and keys

@@ -51,7 +51,7 @@ class End:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(60.0):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -59,7 +59,7 @@ async def until(condition: Callable[[], bool]) -> None:
 def run(test: Coroutine[Any, Any, None]) -> None:
     async def and_close() -> None:
         try:
-            await asyncio.wait_for(test, 30.0)
+            await asyncio.wait_for(test, 100.0)
         finally:
             while opened:
                 await opened.pop().links.close()

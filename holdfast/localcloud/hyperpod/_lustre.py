@@ -15,19 +15,20 @@ import shutil
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.confined import Inside, Links
+from holdfast.localcloud.fsx import of_metadata, to_metadata
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
 from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
 
 REST_NS = 300_000_000
 BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
-FILE_MODE = 0o664
 LONGEST_KEY = 1024
 """Bytes of an S3 key (S3 user guide, "Naming Amazon S3 objects")."""
 _HIDDEN = ".holdfast-import."
@@ -68,7 +69,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
         return
     for entry in os.scandir(parent):
         if entry.name not in keep and entry.name.startswith("fs-"):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            remove_tree_quietly(Path(entry.path))
 
 
 class Linked:
@@ -185,7 +186,7 @@ class Linked:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
                 shutil.copyfileobj(answer["Body"], file, 1 << 20)
                 file.flush()
-                os.fchmod(file.fileno(), FILE_MODE)
+                _dress(file.fileno(), answer.get("Metadata") or {})
                 info = os.fstat(file.fileno())
         except OSError as error:
             if error.errno not in _NO_PLACE:
@@ -215,15 +216,20 @@ class Linked:
             if not _nobody_writes(file.fileno()):
                 return False
             before = os.fstat(file.fileno())
+            said = to_metadata(
+                mode=before.st_mode, owner=before.st_uid, group=before.st_gid, mtime_ns=before.st_mtime_ns
+            )
             if before.st_size > BIG_FILE:
-                self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key)
+                more = {"Metadata": said}
+                self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key, ExtraArgs=more)
                 etag = self._s3.head_object(Bucket=self.association.bucket, Key=key)["ETag"]
             else:
                 content = file.read()
                 after = os.fstat(file.fileno())
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     return False
-                etag = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content)["ETag"]
+                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=said)
+                etag = put["ETag"]
         self._book[path] = Entry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True
 
@@ -232,6 +238,16 @@ class Linked:
         fresh = self._book_path.with_suffix(".new")
         fresh.write_text(json.dumps({path: asdict(entry) for path, entry in self._book.items()}))
         os.replace(fresh, self._book_path)  # noqa: PTH105
+
+
+def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
+    """Give an imported file the owner, mode and time that its object tells, in an order that keeps all three."""
+    posix = of_metadata(metadata)
+    if posix.owner is not None or posix.group is not None:
+        os.fchown(descriptor, -1 if posix.owner is None else posix.owner, -1 if posix.group is None else posix.group)
+    os.fchmod(descriptor, posix.mode)
+    if posix.mtime_ns is not None:
+        os.utime(descriptor, ns=(posix.mtime_ns, posix.mtime_ns))
 
 
 class _KeptOpen:

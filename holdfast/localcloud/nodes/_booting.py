@@ -4,13 +4,14 @@ import contextlib
 import importlib.util
 import marshal
 import os
-import shutil
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+from holdfast.localcloud.home import remove_tree_quietly
 
 from . import _boot, _limits, _proc, _root
 from ._fabric import Fabric, Network, link_name, mac_of
@@ -101,7 +102,7 @@ def _layers(directory: Path, *, image: Path | None) -> list[Layer]:
             info = Path(at).stat()
             os.chown(upper, info.st_uid, info.st_gid)
             upper.chmod(stat.S_IMODE(info.st_mode))
-        shutil.rmtree(work, ignore_errors=True)
+        remove_tree_quietly(work)
         work.mkdir()
         over = [str(image / at[1:])] if image is not None and (image / at[1:]).is_dir() else []
         layers.append(Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))

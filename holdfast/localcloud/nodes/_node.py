@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from holdfast.localcloud.confined import Inside
+from holdfast.localcloud.home import remove_tree_quietly
 
 from . import _proc
 from ._fabric import Fabric
@@ -122,7 +122,7 @@ class Node:
     def remove(self) -> None:
         """Destroy the node and forget it, files included."""
         self.destroy()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_tree_quietly(self._directory)
 
     def freeze(self) -> None:
         """Stop every process; sockets stay open and nobody answers, as when a kernel hangs."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher._peers import Address, Peers, PeersError, find_peers
 from holdfast_runtime.launcher.trust import run_token
+from holdfast_runtime.witness import find_witness
 
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
 
@@ -50,6 +51,8 @@ class Options:
     metrics_port: int | None
     log_dir: Path | None
     log_json: bool
+    witness: str | None = None
+    """HOST:PORT, or none. Default: beside Slurm's controller"""
 
     @property
     def world_size(self) -> int:
@@ -87,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--master-addr", "--master_addr", metavar="HOST", help="the same, as torchrun's older flags say it")
     add("--master-port", "--master_port", type=int, metavar="PORT", help="the same. Default: 29500")
     add("--peers", metavar="HOST:PORT,...", help="address of every launcher, by node rank")
+    add("--witness", metavar="HOST:PORT", help="one more voter; or 'none'. Default: that beside Slurm's controller")
     add("--port", type=int, metavar="PORT", help="where this launcher listens. Default: that of its peers, or any")
     add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="name of the job. Default: Slurm's job id")
     add("--max-restarts", "--max_restarts", type=int, default=3, help="deaths without progress between. Default: 3")
@@ -126,6 +130,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
             raise OptionsError(f"--{name.replace('_', '-')} is {getattr(values, name)}; allowed: {least} or more")
     if not 0 <= values.spare_nodes < peers.nodes:
         raise OptionsError(f"--spare-nodes is {values.spare_nodes}; allowed: 0 to {peers.nodes - 1}, fewer than nodes")
+    find_witness(values.witness, nodes=2, environment={})  # refuses what is no address
     run_id = values.rdzv_id or environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or "0"
     return Options(
         nodes=peers.nodes,
@@ -147,6 +152,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         metrics_port=values.metrics_port,
         log_dir=values.log_dir,
         log_json=values.log_format == "json",
+        witness=values.witness,
     )
 
 

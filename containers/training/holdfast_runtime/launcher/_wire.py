@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Change, Changed, Codec, Keys
+from holdfast_runtime.patience import Error
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class Trouble:
 
 
 @dataclass(frozen=True)
+class RaisedAt:
+    """The program raised an exception in a process of this launcher."""
+
+    error: Error
+
+
+@dataclass(frozen=True)
 class ChangeAt:
     """A rank of another node asks for a change of an entry."""
 
@@ -87,12 +95,13 @@ class Done:
     reason: str
 
 
-LinkMessage = Beat | Trouble | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
+LinkMessage = Beat | Trouble | RaisedAt | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
 
 HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
 LINK: Codec[LinkMessage] = Codec(
     beat=Beat,
     trouble=Trouble,
+    raised=RaisedAt,
     warm=Warm,
     keys=Keys,
     change=ChangeAt,
