@@ -33,8 +33,8 @@ TRIES = 4
 class Rehearsal:
     """One embedded AWS, and every environment's template on it."""
 
-    def __init__(self, endpoint: str, mishaps: Mishaps, folder: Path) -> None:
-        self.mishaps, self._base = mishaps, Cloud(endpoint)
+    def __init__(self, reach: dict[str, str], mishaps: Mishaps, folder: Path) -> None:
+        self.mishaps, self._base = mishaps, Cloud(reach)
         self.templates: list[tuple[Cloud, Template]] = []
         self.users: dict[Pair, list[tuple[Cloud, Template, str]]] = defaultdict(list)
         for name in NAMES:
@@ -74,7 +74,7 @@ class Rehearsal:
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     mishaps, folder = Mishaps(), tmp_path_factory.mktemp("orders")
     with serve(home=folder / "cloud", hyperpod="simulated", skip_waits=True, mishaps=mishaps) as aws:
-        made = Rehearsal(aws.endpoint, mishaps, folder)
+        made = Rehearsal(aws.client_arguments, mishaps, folder)
         yield made
         made.close()
 
