@@ -4,11 +4,12 @@ import argparse
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher._peers import Address, Peers, PeersError, find_peers
+from holdfast_runtime.launcher.trust import run_token
 from holdfast_runtime.witness import find_witness
 
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
@@ -45,7 +46,7 @@ class Options:
     lost_steps_allowed: int
     deadlines: Deadlines
     run_id: str
-    token: str
+    token: str = field(repr=False)
     socket: Path
     metrics_port: int | None
     log_dir: Path | None
@@ -146,7 +147,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         lost_steps_allowed=values.allow_loss,
         deadlines=read_deadlines(values.deadlines),
         run_id=run_id,
-        token=environment.get("HOLDFAST_TOKEN") or f"holdfast {run_id}",
+        token=run_token(environment=environment, nodes=peers.nodes, run_id=run_id),
         socket=values.socket or default_socket(run_id, peers.node_rank),
         metrics_port=values.metrics_port,
         log_dir=values.log_dir,
