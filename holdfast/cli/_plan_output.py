@@ -34,7 +34,7 @@ IF_IT_SCALES = "if throughput grows with the number of instances"
 def render(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
     """The whole plan."""
     parts: list[RenderableType] = [
-        Rule(f"[bold]{inputs.title}", style="dim"),
+        Rule(Text(inputs.title, style="bold"), style="dim"),
         Text(headline(plan)),
         _goodputs(plan),
         _costs(plan),

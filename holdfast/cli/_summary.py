@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli._deployed import StatusView
-from holdfast.cli._status import coloured, node_table
+from holdfast.cli._status import node_table
+from holdfast.cli.layout import coloured
 from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
 
 
@@ -22,7 +23,7 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
     """
     told = timeline(events)
     parts: list[RenderableType] = [
-        Rule("[bold]what just happened"),
+        Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
         *(_job(job) for job in told.jobs),

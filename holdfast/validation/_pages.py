@@ -1,5 +1,6 @@
 """The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
 
+import functools
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -56,6 +57,7 @@ _CHAPTERS = {
 }
 
 
+@functools.cache
 def pages() -> Mapping[str, str]:
     """The text of every page, by file name."""
     ordered = sorted(rules().values(), key=lambda each: each.code)
