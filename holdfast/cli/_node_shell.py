@@ -6,7 +6,7 @@ Only instances of the local HyperPod can be entered from here; on AWS the same i
 """
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli._errors import CommandError
@@ -39,7 +39,18 @@ def instance(context: Context, *, node: str) -> "Node":
 
 
 def run(
-    context: Context, *, node: str, argv: Sequence[str], user: str | None = None, timeout_s: float = 20.0
+    context: Context,
+    *,
+    node: str,
+    argv: Sequence[str],
+    user: str | None = None,
+    text: str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 20.0,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``argv`` on ``node`` and return its output."""
-    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user)
+    """
+    Run ``argv`` on ``node`` and return its output.
+
+    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+    """
+    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)

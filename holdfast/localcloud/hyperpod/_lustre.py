@@ -2,31 +2,40 @@
 The Lustre stand-in: one directory per file system, and the data repository associations that link it with S3.
 
 Which paths to copy is decided in ``_sync``; this lists, copies and keeps the book. A file is exported only when nobody
-has it open for writing and it has been at rest, so a half-written file never reaches the bucket.
+has it open for writing and it has been at rest, so a half-written file never reaches the bucket. This is root of the
+machine at work in folders of the nodes' users: every path is opened beneath the file system, without links.
 """
 
-import contextlib
+import errno
 import fcntl
 import json
 import logging
 import os
 import shutil
 import signal
-import tempfile
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.localcloud.confined import Inside, Links
+from holdfast.localcloud.fsx import of_metadata, to_metadata
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
 from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
 
 REST_NS = 300_000_000
 BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
-FILE_MODE = 0o664
+LONGEST_KEY = 1024
+"""Bytes of an S3 key (S3 user guide, "Naming Amazon S3 objects")."""
 _HIDDEN = ".holdfast-import."
+_NO_PLACE = frozenset(
+    {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
+)
+"""What the file system answers where a path is taken by something else, or leads out."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +69,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
         return
     for entry in os.scandir(parent):
         if entry.name not in keep and entry.name.startswith("fs-"):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            remove_tree_quietly(Path(entry.path))
 
 
 class Linked:
@@ -68,28 +77,33 @@ class Linked:
 
     def __init__(self, *, association: Association, root: Path, books: Path, s3: Any) -> None:
         self.association = association
-        self._root = root / association.path.strip("/")
+        self._file_system = root
+        self._folder = association.path.strip("/")
         self._book_path = books / f"{association.association_id}.json"
         self._s3 = s3
         self._book = _load_book(self._book_path)
         self._refused: set[str] = set()
 
     def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
-        """Bring both sides together, as far as the policies say."""
-        _make_directories(self._root)
+        """
+        Bring both sides together, as far as the policies say.
+
+        Raises:
+            OSError: the association's folder leads out of the file system, among others.
+        """
         link = self.association
         # Without imports the bucket is only written to: what the book says of it is enough.
         objects = (
             self._listed() if link.imports else {p: ObjectStat(etag=e.etag, size=e.size) for p, e in self._book.items()}
         )
-        files = dict(_scan(self._root, at_rest_before_ns=now_ns() - REST_NS))
+        files = dict(self._scan(at_rest_before_ns=now_ns() - REST_NS))
         todo = plan(objects=objects, files=files, book=self._book, imports=link.imports, exports=link.exports)
         before = dict(self._book)
         imported = [path for path in todo.imports if self._import(path)]
         exported = [path for path in todo.exports if self._export(path)]
         for path in todo.delete_files:
-            (self._root / path).unlink(missing_ok=True)
-            del self._book[path]
+            if self._delete(path):
+                del self._book[path]
         for path in todo.delete_objects:
             self._s3.delete_object(Bucket=link.bucket, Key=link.prefix + path)
             del self._book[path]
@@ -99,6 +113,46 @@ class Linked:
             self._save()
         size = sum(self._book[path].size for path in (*imported, *exported) if path in self._book)
         return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
+
+    def _inside(self, path: str) -> Inside:
+        """A path of the association. Users of the nodes may put a link anywhere in it, at any time."""
+        return Inside(root=self._file_system, path=f"{self._folder}/{path}".strip("/"), links=Links.REFUSED)
+
+    def _scan(self, *, at_rest_before_ns: int) -> Iterator[tuple[str, FileStat]]:
+        """Regular files, with whether they have been left alone for a while; the folder is made when missing."""
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            try:
+                with self._inside(folder).directory(make=None if folder else DIRECTORY_MODE) as descriptor:
+                    entries = list(os.scandir(descriptor))
+                    stats = [(entry.name, _stat_of(entry)) for entry in entries]
+            except OSError:
+                if not folder:
+                    raise
+                continue
+            for name, info in stats:
+                path = f"{folder}/{name}" if folder else name
+                if info is None or not self._can_be_key(path):
+                    continue
+                if stat.S_ISDIR(info.st_mode):
+                    folders.append(path)
+                elif stat.S_ISREG(info.st_mode) and not name.startswith(_HIDDEN):
+                    at_rest = info.st_mtime_ns < at_rest_before_ns
+                    yield path, FileStat(size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=at_rest)
+
+    def _can_be_key(self, path: str) -> bool:
+        try:
+            if len((self.association.prefix + path).encode()) <= LONGEST_KEY:
+                return True
+        except UnicodeEncodeError:
+            pass
+        if path not in self._refused:
+            self._refused.add(path)
+            _log.warning(
+                "file %s is not exported: a key of S3 is at most %d bytes of UTF-8", ascii(path[:200]), LONGEST_KEY
+            )
+        return False
 
     def _listed(self) -> dict[str, ObjectStat]:
         found = {}
@@ -120,48 +174,62 @@ class Linked:
     def _refuse(self, key: str) -> None:
         if key not in self._refused:
             self._refused.add(key)
-            _log.warning("object %r is not imported: its key does not name a path below the file system", key)
+            _log.warning("object %r is not imported: there is no place for it below the file system", key)
 
     def _import(self, path: str) -> bool:
-        target = self._root / path
-        _make_directories(target.parent, below=self._root)
-        if target.is_dir() or not _inside(target.parent, self._root):
-            self._refuse(self.association.prefix + path)
+        key = self.association.prefix + path
+        if self._inside(path).is_directory():
+            self._refuse(key)
             return False
-        descriptor, temporary = tempfile.mkstemp(prefix=_HIDDEN, dir=target.parent)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                answer = self._s3.get_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
+            with self._inside(path).fresh(make=DIRECTORY_MODE, prefix=_HIDDEN) as file:
+                answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
                 shutil.copyfileobj(answer["Body"], file, 1 << 20)
-                os.fchmod(file.fileno(), FILE_MODE)
-            os.replace(temporary, target)  # noqa: PTH105  one atomic step
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)  # noqa: PTH108
-            raise
-        info = target.stat()
+                file.flush()
+                _dress(file.fileno(), answer.get("Metadata") or {})
+                info = os.fstat(file.fileno())
+        except OSError as error:
+            if error.errno not in _NO_PLACE:
+                raise
+            self._refuse(key)
+            return False
         self._book[path] = Entry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
+        return True
+
+    def _delete(self, path: str) -> bool:
+        """Whether the file is gone. Where something else has taken its place meanwhile, the next pass decides anew."""
+        try:
+            self._inside(path).unlink()
+        except OSError as error:
+            if error.errno not in _NO_PLACE:
+                raise
+            return False
         return True
 
     def _export(self, path: str) -> bool:
         key = self.association.prefix + path
         try:
-            descriptor = os.open(self._root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            file = self._inside(path).open("rb")
         except OSError:
             return False
-        with os.fdopen(descriptor, "rb") as file:
-            if not _nobody_writes(descriptor):
+        with file:
+            if not _nobody_writes(file.fileno()):
                 return False
-            before = os.fstat(descriptor)
+            before = os.fstat(file.fileno())
+            said = to_metadata(
+                mode=before.st_mode, owner=before.st_uid, group=before.st_gid, mtime_ns=before.st_mtime_ns
+            )
             if before.st_size > BIG_FILE:
-                self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key)
+                more = {"Metadata": said}
+                self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key, ExtraArgs=more)
                 etag = self._s3.head_object(Bucket=self.association.bucket, Key=key)["ETag"]
             else:
                 content = file.read()
-                after = os.fstat(descriptor)
+                after = os.fstat(file.fileno())
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     return False
-                etag = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content)["ETag"]
+                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=said)
+                etag = put["ETag"]
         self._book[path] = Entry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True
 
@@ -170,6 +238,16 @@ class Linked:
         fresh = self._book_path.with_suffix(".new")
         fresh.write_text(json.dumps({path: asdict(entry) for path, entry in self._book.items()}))
         os.replace(fresh, self._book_path)  # noqa: PTH105
+
+
+def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
+    """Give an imported file the owner, mode and time that its object tells, in an order that keeps all three."""
+    posix = of_metadata(metadata)
+    if posix.owner is not None or posix.group is not None:
+        os.fchown(descriptor, -1 if posix.owner is None else posix.owner, -1 if posix.group is None else posix.group)
+    os.fchmod(descriptor, posix.mode)
+    if posix.mtime_ns is not None:
+        os.utime(descriptor, ns=(posix.mtime_ns, posix.mtime_ns))
 
 
 class _KeptOpen:
@@ -190,40 +268,11 @@ def _load_book(path: Path) -> dict[str, Entry]:
         return {}
 
 
-def _make_directories(path: Path, *, below: Path | None = None) -> None:
-    """``path`` and its missing parents, each open to the users of the nodes."""
-    missing = []
-    while not path.exists() and path != below:
-        missing.append(path)
-        path = path.parent
-    for one in reversed(missing):
-        one.mkdir(exist_ok=True)
-        one.chmod(DIRECTORY_MODE)
-
-
-def _inside(path: Path, root: Path) -> bool:
-    """No symbolic link, which a user of a node may have made, leads out of the file system."""
-    return path.is_dir() and path.resolve().is_relative_to(root.resolve())
-
-
-def _scan(root: Path, *, at_rest_before_ns: int, prefix: str = "") -> Iterator[tuple[str, FileStat]]:
-    """Regular files below ``root``, with whether they have been left alone for a while."""
+def _stat_of(entry: "os.DirEntry[str]") -> os.stat_result | None:
     try:
-        entries = list(os.scandir(root))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _scan(Path(entry.path), at_rest_before_ns=at_rest_before_ns, prefix=f"{prefix}{entry.name}/")
-            elif entry.is_file(follow_symlinks=False) and not entry.name.startswith(_HIDDEN):
-                info = entry.stat(follow_symlinks=False)
-                yield (
-                    f"{prefix}{entry.name}",
-                    FileStat(
-                        size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=info.st_mtime_ns < at_rest_before_ns
-                    ),
-                )
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def _nobody_writes(descriptor: int) -> bool:

@@ -30,8 +30,9 @@ from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
 from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, RaisedAt, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
+from holdfast_runtime.launcher._witnessing import Asks, Witnessing
 from holdfast_runtime.launcher.watch import Judgement, Watch
-from holdfast_runtime.membership import Policy, Slot, View
+from holdfast_runtime.membership import Message, Policy, Slot, View
 
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
@@ -58,9 +59,22 @@ class Launcher:
             down=self._peer_down,
             message=self._peer_says,
             taken=lambda reason: self._ending.give_up(reason),
+            stranger=self.journal.say,
         )
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
         self._ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
+        self.witness = Witnessing(
+            options,
+            links=self.links,
+            journal=self.journal,
+            asks=Asks(
+                view=lambda: self.view,
+                found=self._witness_found,
+                lost=lambda: self._agreement.witness_lost() if self._agreement is not None else None,
+                message=lambda message: self.agreement.message(options.nodes, message),
+                interrupt=self._interrupt,
+            ),
+        )
         self._keys = KeyPost(slots=self.slots, links=self.links)
         self._loop = asyncio.get_running_loop()
         self._processes = Processes(
@@ -137,13 +151,14 @@ class Launcher:
                 incarnation=self.links.incarnation,
                 deadlines=self.options.deadlines,
                 effects=Effects(
-                    send=self.links.send,
+                    send=self._send,
                     leave=self._leave,
                     install=self._install,
                     stop=self._ending.give_up,
                     policy=self._policy,
                 ),
             )
+            self._witness_found(self.witness.link.identity)
         return self._agreement
 
     async def run(self) -> int:
@@ -152,6 +167,7 @@ class Launcher:
             self._loop.add_signal_handler(number, self._ending.signalled, number)
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
+            self.witness.start()
             self._spawn(self._begin())
             self._spawn(self._watch.run())
             return await self._ending.exit_code
@@ -160,6 +176,7 @@ class Launcher:
                 task.cancel()
             if self._agreement is not None:
                 self._agreement.close()
+            await self.witness.close()
             await self.links.close()
             self._processes.close()
 
@@ -174,7 +191,8 @@ class Launcher:
             waited = time.monotonic() - began
             if waited > self.options.deadlines.start:
                 missing = sorted(set(range(self.options.nodes)) - self.links.up - {self.options.node_rank})
-                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
+                why = "; ".join(("", *self.links.strangers))
+                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s{why}")
                 return
             enough = len(self.links.up) + 1 >= self.options.nodes - self.options.spare_nodes
             enough_s = enough_s or (waited if enough else 0.0)
@@ -188,9 +206,27 @@ class Launcher:
 
     def _peer_up(self, peer: PeerHello) -> None:
         self._ending.forget(peer.node)
+        self.witness.link.claim_changed()
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
         self.agreement.found(peer.node)
+
+    def _send(self, to: int, message: Message) -> None:
+        """To a launcher, or to the witness, which has the seat after the last of them."""
+        if to == self.options.nodes:
+            self.witness.link.send(message)
+        else:
+            self.links.send(to, message)
+
+    def _witness_found(self, identity: int) -> None:
+        if self._agreement is not None and identity >= 0:
+            self._agreement.witness_found(identity)
+
+    def _interrupt(self, reason: str) -> bool:
+        """Ask for a view that nothing else calls for, where processes live through it."""
+        if self.slots.in_process and not self._first:
+            self._trouble(reason)
+        return self.slots.in_process
 
     def _peer_down(self, node: int, why: str) -> None:
         if self._ending.has_finished(node) or self._ending.begun:
@@ -307,8 +343,7 @@ class Launcher:
 
     def _vote_is_needed(self) -> bool:
         """Whether the launchers that may vote are just enough: then one that came back is made one of them at once."""
-        voters = sum(incarnation >= 0 for incarnation in self.view.nodes)
-        return voters <= self.options.nodes // 2 + 1
+        return not self.witness.may_be_lost
 
     async def _process_ended(self, process: Process, code: int, how: str) -> None:
         slot = self.slots.of(process)
@@ -415,6 +450,7 @@ class Launcher:
         for slot in self.slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
         self._tell(view, before)
+        self.witness.installed()
         if not self._belongs_to(view):
             self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
         if not self.slots.in_process:

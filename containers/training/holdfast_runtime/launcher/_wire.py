@@ -30,8 +30,8 @@ class Hello:
     met: tuple[tuple[int, str, int], ...]
     """Node, uid and incarnation of others that this launcher has had a link with."""
     nonce: str
-    proof: str
-    """HMAC of the other side's nonce with the job's token."""
+    proof: str = ""
+    """That it knows the run's token."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Refused:
 
     reason: str
     incarnation: int = -1
+    proof: str = ""
+    """That it knows the run's token; empty where the caller does not."""
 
 
 @dataclass(frozen=True)
