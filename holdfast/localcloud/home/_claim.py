@@ -16,6 +16,7 @@ OURS = (
     "aws",
     "cdk.out",
     "containers",
+    "docker-stand-in",
     "fsx",
     "hyperpod",
     "images",
