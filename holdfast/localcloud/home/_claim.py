@@ -13,6 +13,7 @@ from holdfast.localcloud.home._trees import remove_tree
 
 MARKER = ".holdfast-home"
 OURS = (
+    "auto-resume",
     "aws",
     "cdk.out",
     "containers",
