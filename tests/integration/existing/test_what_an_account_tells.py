@@ -44,7 +44,7 @@ class Team:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated", skip_waits=True) as aws:
-        made = Cloud(aws.endpoint)
+        made = Cloud(aws.client_arguments)
         yield made
         made.close()
 
