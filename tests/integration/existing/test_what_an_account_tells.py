@@ -17,6 +17,8 @@ from holdfast.validation._account_facts import AccountFacts
 from holdfast.validation.environment import deployment_in
 from holdfast.validation.existing._account import existing_facts
 
+pytestmark = pytest.mark.timeout(600)  # for something that hangs, however busy the machine is
+
 VERSION = {"Version": "2012-10-17"}
 OTHERS = AccountFacts.__dataclass_fields__.keys() - {"path", "places", "existing"}
 
