@@ -6,7 +6,7 @@ Only instances of the local HyperPod can be entered from here; on AWS the same i
 """
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli._errors import CommandError
@@ -45,6 +45,7 @@ def run(
     argv: Sequence[str],
     user: str | None = None,
     text: str | None = None,
+    env: Mapping[str, str] | None = None,
     timeout_s: float = 20.0,
 ) -> "subprocess.CompletedProcess[str]":
     """
@@ -52,4 +53,4 @@ def run(
 
     A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
     """
-    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text)
+    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)

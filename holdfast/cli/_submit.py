@@ -7,6 +7,7 @@ runs on the controller. So the same command works wherever the cluster is.
 
 import hashlib
 import os
+import secrets
 import stat
 import subprocess
 import sys
@@ -123,7 +124,10 @@ def submit_job(context: Context, *, file: Path, user: str, words: Words | None =
         # The shell is for the account's profile; names are arguments of it and never its program.
         script = 'cd -- "$1" && shift && exec "$@"'
         command = [target, "sbatch", "--parsable", *words.options, f"./{file.name}", *words.arguments]
-        answer = run(context, node=controller, argv=["/bin/bash", "-lc", script, "submit", *command], user=user)
+        argv = ["/bin/bash", "-lc", script, "submit", *command]
+        # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
+        token = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
+        answer = run(context, node=controller, argv=argv, user=user, env=token)
         if answer.returncode:
             raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
         job_id = answer.stdout.strip().partition(";")[0]

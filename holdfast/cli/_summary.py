@@ -107,7 +107,7 @@ def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[
         stages.add_column(column, justify="left" if column == "stage" else "right")
     for stage, seconds in planned.items():
         if stage in seen:
-            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].typical_s:.1f} s")
+            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].mean_s:.1f} s")
     spent = Table.grid(padding=(0, 2))
     for book in ledgers(events):
         accounts = {name: ns / 1e9 for name, ns in book.totals_ns.items() if ns}

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import importlib
 import json
 import logging
@@ -17,11 +18,10 @@ from typing import Any, Literal, Self
 
 from moto.core.base_backend import BackendDict
 from moto.core.config import default_user_config
-from moto.moto_server.werkzeug_app import MotoRequestHandler
-from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _clock
+from holdfast.localcloud.aws._clients import Clients
 from holdfast.localcloud.aws._direct import Direct
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._front import Front, json_response
@@ -30,6 +30,8 @@ from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
+from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
+from holdfast.localcloud.home import claim, fresh_keys, made_keys
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +60,17 @@ class EmbeddedAws:
                 undo.callback(one.close)
             self.port: int = sockets[0].getsockname()[1]
             self.endpoint = f"http://localhost:{self.port}"
+            claim(home)
+            self.home = home
+            self.keys = made_keys(home)
+            """Of the home's owner: what any client signs with."""
+            self._own = fresh_keys()
             self._plane = Plane(simulated=hyperpod == "simulated")
             gate, self._skips = Gate(), skip_waits
             self._services = hosted(
                 port=self.port,
                 plane=self._plane,
+                keys=self._own,
                 in_moto=partial(self._in_moto, gate),
                 direct=self._at_once if skip_waits else None,
                 skip=skip_waits,
@@ -70,7 +78,14 @@ class EmbeddedAws:
             )
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
-            self._front = Front(services=by_scope, private=self._private, gate=gate)
+            self._judge = Judge(functools.cache(self._client))
+            self._front = Front(
+                services=by_scope,
+                private=self._private,
+                gate=gate,
+                callers=Callers(owner=self.keys, own=self._own),
+                judge=self._judge,
+            )
             self._servers = [_server(one, self._front) for one in sockets]
             self._threads = [
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -79,6 +94,16 @@ class EmbeddedAws:
             self._stopping = threading.Event()
             self._start()
             undo.pop_all()
+
+    @property
+    def client_arguments(self) -> dict[str, str]:
+        """What boto3 and botocore need to reach it, but for the region."""
+        return {"endpoint_url": self.endpoint, **self.keys.boto}
+
+    def _client(self, account: str, region: str) -> Clients:
+        """Clients whose requests stay in this process, to look up what roles may do."""
+        direct = Direct(self._front)
+        return Clients(endpoint=self.endpoint, account=account, region=region, keys=self._own, direct=direct)
 
     def _at_once(self, request: Any, **_: Any) -> Any:
         return Direct(self._front)(request)
@@ -185,16 +210,9 @@ def serve(
     return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
-class _Handler(MotoRequestHandler):
-    """One request; the front logs what there is to log."""
-
-    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002, ARG002 - the name is werkzeug's
-        return
-
-
-def _server(listening: socket.socket, front: Front) -> BaseWSGIServer:
+def _server(listening: socket.socket, front: Front) -> BoundedServer:
     host, port = listening.getsockname()[:2]
-    server = make_server(host, port, front, threaded=True, request_handler=_Handler, fd=listening.fileno())
+    server = BoundedServer(host, port, front, fd=listening.fileno())
     listening.close()  # the server has its own duplicate
     return server
 

@@ -13,12 +13,14 @@ import urllib.error
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud import auto_resume, containers
+from holdfast.localcloud.home import keys_of
 from holdfast.localcloud.hyperpod import _reconcile
 from holdfast.localcloud.hyperpod._accounting import Accounting
 from holdfast.localcloud.hyperpod._aws import Aws, Plane, Report, Waker
@@ -31,11 +33,12 @@ from holdfast.localcloud.hyperpod._lifecycle import TIMEOUT_S, Bundles
 from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
 from holdfast.localcloud.hyperpod._metadata import PORT as METADATA_PORT
-from holdfast.localcloud.hyperpod._metadata import Metadata
+from holdfast.localcloud.hyperpod._metadata import Item, Metadata
 from holdfast.localcloud.hyperpod._model import FAILED, FAILURE, IN_SERVICE, ROLLING_BACK, Cluster, Instance
 from holdfast.localcloud.hyperpod._node_files import instance_metadata
 from holdfast.localcloud.hyperpod._reach import Reach
 from holdfast.localcloud.hyperpod._reconcile import Action, Health, Observed
+from holdfast.localcloud.hyperpod._sessions import RoleSessions
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
 from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, Tools
@@ -96,13 +99,15 @@ class ControlPlane:
         self._forwarder: Forwarder | None = None
         self._metadata: Metadata | None = None
         self._region, self._zone = region, ""
-        aws = Aws(endpoint=endpoint, region=region)
+        keys = keys_of(home)
+        aws = Aws(endpoint=endpoint, region=region, keys=keys)
+        self._sessions = RoleSessions(sts=aws.sts)
         shipper = LogShipper(logs=aws.logs)
         self._tools = Tools(
             home=home,
             fleet=Fleet(home=home),
             aws=aws,
-            plane=Plane(endpoint=endpoint),
+            plane=Plane(endpoint=endpoint, region=region, keys=keys),
             events=EventSink(shipper=shipper),
             tailer=Tailer(shipper=shipper),
             shipper=shipper,
@@ -172,6 +177,7 @@ class ControlPlane:
             try:
                 seen = self._tools.plane.watch(version=version)
             except _UNREACHABLE:
+                self._sessions.forget()
                 self._stopping.wait(0.3)
                 continue
             if seen != version:
@@ -252,12 +258,17 @@ class ControlPlane:
         self._tools.fleet.close()
         self._tools.forget_images()
 
-    def _instance_metadata(self, address: str) -> dict[str, str] | None:
+    def _instance_metadata(self, address: str) -> dict[str, Item] | None:
         """What the instance with this address is, for its metadata service."""
         for cluster in self._clusters:
             for one in cluster.instances:
                 if one.address == address:
-                    return instance_metadata(cluster, one, region=self._region, zone=self._zone)
+                    found: dict[str, Item] = {**instance_metadata(cluster, one, region=self._region, zone=self._zone)}
+                    role = cluster.group(one.group).role
+                    if role:
+                        name = role.rpartition("/")[2]
+                        found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
+                    return found
         return None
 
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:

@@ -63,7 +63,7 @@ for unit in docker containerd dlami-nvme; do
     [ ! -e /usr/lib/systemd/system/$unit.service ] ||
         printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
 done
-[ ! -x /usr/sbin/sshd ] || begin ssh /usr/sbin/sshd -D
+[ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
 [ -e /etc/munge/munge.key ] || exit 0
 # It goes into the background when it answers.
 setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null

@@ -53,6 +53,7 @@ from holdfast.localcloud.hyperpod._node_files import (
     PROVISIONING_PARAMETERS,
     RESOURCE_CONFIG,
     client_environment,
+    client_settings,
     hosts,
     job_environment,
     life_cycle_config,
@@ -144,14 +145,14 @@ class Procedure:
 
     def _spec(self) -> NodeSpec:
         cluster, instance = self.cluster, self.instance
-        prolog = task_prolog(environment=job_environment(cluster, instance))
+        reach = {"endpoint": f"http://{self.tools.gateway}:{EMBEDDED_PORT}", "region": self.tools.region}
+        prolog = task_prolog(environment={**job_environment(cluster, instance), **client_settings(**reach)})
         files = {
             "/etc/hosts": FileSpec(content=hosts(cluster).encode()),
             RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
             TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
         }
-        aws = client_environment(endpoint=f"http://{self.tools.gateway}:{EMBEDDED_PORT}", region=self.tools.region)
-        files[AWS_SETTINGS] = FileSpec(content=aws.encode())
+        files[AWS_SETTINGS] = FileSpec(content=client_environment(**reach).encode())
         if self._group.script:
             files[LIFE_CYCLE_CONFIG] = FileSpec(content=life_cycle_config(self._group).encode())
         if self.role:

@@ -22,6 +22,7 @@ from typing import Any
 
 from holdfast.localcloud.confined import Inside, Links
 from holdfast.localcloud.fsx import of_metadata, to_metadata
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
 from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
 
@@ -68,7 +69,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
         return
     for entry in os.scandir(parent):
         if entry.name not in keep and entry.name.startswith("fs-"):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            remove_tree_quietly(Path(entry.path))
 
 
 class Linked:

@@ -98,6 +98,8 @@ def _slurm_entries() -> dict[str, Entry]:
     for folder, source, names in (("bin", "/usr/bin", _slurm.COMMANDS), ("sbin", "/usr/sbin", _slurm.DAEMONS)):
         present = [name for name in names if Path(source, name).exists()]
         entries |= {f"/opt/slurm/{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+    if "/opt/slurm/sbin/slurmd" in entries:
+        entries["/opt/slurm/sbin/slurmd"] = _text(_slurm.SLURMD, mode=0o755)
     units = _slurm.units()
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
     entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}

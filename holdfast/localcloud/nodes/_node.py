@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +12,11 @@ from pathlib import Path
 from typing import IO
 
 from holdfast.localcloud.confined import Inside
+from holdfast.localcloud.home import remove_tree_quietly
 
 from . import _proc
 from ._fabric import Fabric
+from ._limits import bounding_set
 from ._spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
@@ -121,7 +122,7 @@ class Node:
     def remove(self) -> None:
         """Destroy the node and forget it, files included."""
         self.destroy()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_tree_quietly(self._directory)
 
     def freeze(self) -> None:
         """Stop every process; sockets stay open and nobody answers, as when a kernel hangs."""
@@ -227,7 +228,9 @@ class Node:
     ) -> tuple[list[str], dict[str, str]]:
         self._require_alive()
         account = self._account(user or "root")
-        command = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
+        # Before the entrance: what runs behind it is the node's, and may be somebody else's by now.
+        command = ["setpriv", "--bounding-set", bounding_set(), "--"]
+        command += ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
         if user not in (None, "root"):
             command += ["setpriv", "--reuid", account["uid"], "--regid", account["gid"], "--init-groups", "--"]
         if cwd != "/":
