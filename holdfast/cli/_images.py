@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli._command import Command
 from holdfast.cli._errors import CommandError
 from holdfast.cli._output import console, print_json
 from holdfast.localcloud import from_environment
@@ -14,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Container images of the local clou
 _JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_images(json: _JSON = False) -> None:
     """Names that --container-image takes on the local cloud."""
     images = _store(change=False).list()
@@ -27,7 +28,7 @@ def list_images(json: _JSON = False) -> None:
         console.print("no images; holdfast images build makes the training image, holdfast images add takes others")
 
 
-@app.command()
+@app.command(cls=Command)
 def build(
     containers: Annotated[Path, typer.Option(help="The folder containers/ of a checkout.")] = Path("containers"),
     name: Annotated[str, typer.Option(help="What jobs call it.")] = "holdfast-training:latest",
@@ -36,6 +37,8 @@ def build(
     """Build the training image, without EFA and on a base made here; takes minutes."""
     from holdfast.localcloud.containers import ImageError, build_training_image
 
+    if not (containers / "training" / "Dockerfile").is_file():
+        raise CommandError(f"got --containers {containers}; allowed: the folder containers/ of a checkout of Holdfast")
     store = _store(change=True)
     try:
         image = build_training_image(
@@ -46,7 +49,7 @@ def build(
     _added(image, json=json)
 
 
-@app.command()
+@app.command(cls=Command)
 def add(
     source: Annotated[str, typer.Argument(help="As skopeo names it: docker-archive:FILE, oci-archive:FILE, ...")],
     name: Annotated[str, typer.Argument(help="What jobs call it: [REGISTRY#]IMAGE[:TAG].")],
@@ -62,7 +65,7 @@ def add(
     _added(image, json=json)
 
 
-@app.command()
+@app.command(cls=Command)
 def remove(name: Annotated[str, typer.Argument(help="As holdfast images list shows it.")]) -> None:
     """Forget a name, and the image when it has no other; no step may be running in it."""
     from holdfast.localcloud.containers import ImageError

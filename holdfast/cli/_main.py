@@ -4,7 +4,7 @@ import errno
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.text import Text
@@ -27,20 +27,44 @@ from holdfast.cli import (
     _up,
 )
 from holdfast.cli._aws import AwsError, UnreachableError
+from holdfast.cli._command import Command
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
+from holdfast.cli._version import installed_version
 from holdfast.cli.jobs import CommandWithArguments, cancel, jobs
 from holdfast.localcloud import LocalCloudError, ProcessError
 
+OF_A_PATH = frozenset(
+    {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS, errno.ENXIO}
+)
+"""What is wrong with a path that was given, or with the rights of whoever gave it."""
+LONGEST_SHOWN = 80
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as the library calls it
+    if wanted:
+        print(f"holdfast {installed_version()}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Provision HyperPod clusters as code and keep training on them running.",
 )
+
+
+@app.callback()
+def _whole(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
+
+
 for command in (
     _check.check,
     _diff.diff,
@@ -57,9 +81,9 @@ for command in (
     _events.events,
     _rehearse.rehearse,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.command(cls=CommandWithArguments, context_settings={"ignore_unknown_options": True})(_submit.submit)
-app.command("import")(_import.import_cluster)
+app.command("import", cls=Command)(_import.import_cluster)
 app.add_typer(_images.app, name="images")
 
 
@@ -99,6 +123,10 @@ def _known_failure(error: Exception) -> str | None:
         return f"AWS refused or did not answer: {error}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"the disk is full: {error}; free some space and run the command again"
+    if isinstance(error, OSError) and error.errno in OF_A_PATH and error.filename is not None:
+        name = str(error.filename)
+        shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+        return f"{shown!r} cannot be used: {error.strerror}"
     return None
 
 

@@ -2,11 +2,12 @@
 
 import contextlib
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 from rich.status import Status
@@ -19,6 +20,17 @@ PIPE_WIDTH = 160
 class UncutConsole(Console):
     """One that never cuts what is too wide: a terminal wraps it, and a pipe takes it as it is."""
 
+    aside = False
+    """Whether all of it goes to standard error, because standard output is for a program that reads JSON."""
+
+    @property
+    def file(self) -> IO[str]:
+        return sys.stderr if self.aside else super().file
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*objects, **{"crop": False, **options})
 
@@ -28,9 +40,28 @@ console = UncutConsole(markup=False, emoji=False, highlight=False, width=None if
 error_console = UncutConsole(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
+@contextlib.contextmanager
+def json_alone() -> Iterator[None]:
+    """What is told to people goes to standard error meanwhile."""
+    console.aside = True
+    try:
+        yield
+    finally:
+        console.aside = False
+
+
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; dataclasses become objects."""
-    print(json.dumps(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, indent=2))
+    """One JSON document on standard output; dataclasses become objects, and a number that JSON lacks becomes null."""
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    print(json.dumps(_finite(plain), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 class Step:

@@ -91,7 +91,7 @@ def plan(
         Path | None, typer.Option(help="In the place of prices.json.", rich_help_panel=SOURCES)
     ] = None,
     runs: Annotated[int, typer.Option(help="Simulated runs per strategy.", rich_help_panel=OUTPUT)] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the simulation.", rich_help_panel=OUTPUT)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0, rich_help_panel=OUTPUT)] = 0,
     published: Annotated[
         bool, typer.Option("--published", help="Only the published tables, beside their formulas.")
     ] = False,

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,18 @@ class Product:
         path = self.work / f"{name}.yaml"
         path.write_text(yaml.safe_dump(document))
         return path
+
+
+@pytest.fixture(scope="session")
+def new_product() -> Callable[[Path], Product]:
+    """Makes the command line for a home of its own below a folder, with a port of its own."""
+
+    def made(work: Path) -> Product:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        return Product(home=work / "home", port=port, work=work)
+
+    return made
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import typer
-from typer.core import TyperCommand
 
+from holdfast.cli._command import Command
 from holdfast.cli._errors import CommandError
 
 _KEY = "holdfast.arguments"
@@ -54,7 +54,7 @@ class Words:
         return Words(options=tuple(words), arguments=tuple(arguments or ()))
 
 
-class CommandWithArguments(TyperCommand):
+class CommandWithArguments(Command):
     """A command that can tell what stood after ``--``, which the library would mix with the words before it."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]

@@ -1,0 +1,238 @@
+"""
+Ten ordinary job files on one local cluster, submitted as a stranger would, behave as on HyperPod.
+
+None of them writes events of ours.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.localcloud import LocalCloud
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(900)]
+
+ENDS_WITHIN_S = 240.0
+GOOD = "COMPLETED"
+
+DISTRIBUTED = """
+import os
+import torch.distributed as dist
+dist.init_process_group("gloo")
+print("rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)
+dist.destroy_process_group()
+"""
+FILES = {
+    "torchrun.sbatch": """#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+srun torchrun --nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint="$head:29500" train.py
+""",
+    "python.sbatch": """#!/bin/bash
+#SBATCH --nodes=2
+srun python -c 'import torch, os; print("task", os.environ["SLURM_PROCID"], torch.__version__ > "2")'
+""",
+    "gres.sbatch": """#!/bin/bash
+#SBATCH --gres=gpu:8
+#SBATCH --exclusive
+srun bash -c 'echo "devices $CUDA_VISIBLE_DEVICES on node $SLURM_GPUS_ON_NODE"'
+""",
+    "per node.sbatch": """#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --gpus-per-node=4
+srun bash -c 'echo "devices $CUDA_VISIBLE_DEVICES"'
+""",
+    "array.sbatch": """#!/bin/bash
+#SBATCH --array=0-2
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT"
+""",
+    "requeue.sbatch": """#!/bin/bash
+#SBATCH --requeue
+#SBATCH --open-mode=append
+echo "attempt ${SLURM_RESTART_COUNT:-0}"
+if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then scontrol requeue "$SLURM_JOB_ID"; sleep 60; fi
+""",
+    "failing.sbatch": """#!/bin/bash
+echo "about to look for the data"
+echo "no such file: /fsx/data/train.bin" >&2
+exit 3
+""",
+    "arguments.sbatch": """#!/bin/bash
+./run.sh "$@" "$SLURM_JOB_NAME"
+""",
+    "auto resume.sbatch": """#!/bin/bash
+#SBATCH --nodes 2
+#SBATCH --exclusive
+#SBATCH --open-mode=append
+AUTO_RESUME=""
+if [ -d "/opt/sagemaker_cluster" ]; then AUTO_RESUME="--auto-resume=1"; fi
+srun $AUTO_RESUME ./train_auto_resume.sh
+""",
+    "launcher.sbatch": """#!/bin/bash
+srun holdfast-run --nproc-per-node 2 script.py
+""",
+    "sleeping.sbatch": "#!/bin/bash\nsleep 600\n",
+    # As the developer guide has it, without its Conda environment.
+    "train_auto_resume.sh": """#!/bin/bash
+NODE_LIST=$(scontrol show jobid=$SLURM_JOBID | awk -F= '/NodeList=/{print $2}' | grep -v Exc)
+MASTER_NODE=$(scontrol show hostname $NODE_LIST | head -n 1)
+MASTER_ADDR=$(scontrol show node=$MASTER_NODE | awk -F= '/NodeAddr=/{print $2}' | awk '{print $1}')
+torchrun --nnodes=$SLURM_NNODES --nproc_per_node=1 --node_rank=$SLURM_NODEID --master-addr=$MASTER_ADDR \\
+    --master_port=1234 train.py || exit
+# The first attempt meets a fault of its node, as a person or an agent marks it.
+if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then
+    echo "waiting for a fault"
+    until [ -e "/fsx/checkpoints/marked-$SLURM_JOB_ID" ]; do sleep 0.2; done
+    exit 1
+fi
+echo "resumed after $SLURM_RESTART_COUNT"
+""",
+    "run.sh": '#!/bin/sh\nprintf "<%s>" "$@"\necho\n',
+    "train.py": DISTRIBUTED,
+    "script.py": 'import os\nprint("launched", os.environ["RANK"], flush=True)\n',
+}
+
+
+class Jobs:
+    """The folder of job files, and the cluster that they run on."""
+
+    def __init__(self, product: Any) -> None:
+        self.product = product
+        self.folder = product.work / "my jobs [x]"
+        self.folder.mkdir()
+        for name, text in FILES.items():
+            path = self.folder / name
+            path.write_text(text)
+            path.chmod(0o755 if name.endswith(".sh") else 0o644)
+
+    def submit(self, name: str, *words: str) -> str:
+        done = self.product.run("submit", str(self.folder / f"{name}.sbatch"), "--json", *words)
+        return str(json.loads(done.stdout)["job_id"])
+
+    def rows(self, job: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.product.run("jobs", job, "--json").stdout)
+        return found
+
+    def ended(self, job: str) -> list[dict[str, Any]]:
+        """Its tasks, once all of them are over."""
+        deadline = time.monotonic() + ENDS_WITHIN_S
+        while True:
+            shown = self.product.run("jobs", job, "--json", check=False)
+            found = json.loads(shown.stdout) if shown.returncode == 0 else []
+            if found and all(one["ended"] and one["state"] not in ("PENDING", "REQUEUED") for one in found):
+                return found
+            assert time.monotonic() < deadline, f"job {job} did not end: {shown.stdout}{shown.stderr}"
+            time.sleep(0.5)
+
+    def output(self, job: str) -> list[str]:
+        return self.product.run("logs", "--job", job).stdout.splitlines()
+
+    def controller(self, *argv: str) -> str:
+        nodes = self.product.status()["nodes"]
+        host = next(one["hostname"] for one in nodes if one["instance_group"] == "controller")
+        return self.product.run("ssh", host, "--", *argv).stdout
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path], Any]) -> Iterator[Jobs]:
+    work = tmp_path_factory.mktemp("ordinary")
+    product = new_product(work)
+    try:
+        product.run("up", str(product.environment(workers=2, spares=1)))
+        yield Jobs(product)
+    finally:
+        product.run("down")
+    assert not product.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("torchrun", ["rank 0 of 2", "rank 1 of 2"]),
+        ("python", ["task 0 True", "task 1 True"]),
+        ("gres", ["devices 0,1,2,3,4,5,6,7 on node 8"]),
+        ("per node", ["devices 0,1,2,3", "devices 0,1,2,3"]),
+        ("launcher", ["launched 0", "launched 1"]),
+    ],
+)
+def test_a_job_file_runs_as_it_is(jobs: Jobs, name: str, lines: list[str]) -> None:
+    job = jobs.submit(name)
+    assert [one["state"] for one in jobs.ended(job)] == [GOOD], jobs.output(job)
+    assert [line for line in sorted(jobs.output(job)) if line.split()[0] in lines[0].split()] == lines
+
+
+def test_an_array_has_an_output_for_each_task(jobs: Jobs) -> None:
+    job = jobs.submit("array")
+    assert {one["job_id"]: one["state"] for one in jobs.ended(job)} == {f"{job}_{task}": GOOD for task in range(3)}
+    said = jobs.output(job)
+    assert sorted(line for line in said if line.startswith("task")) == [f"task {task} of 3" for task in range(3)]
+    assert jobs.output(f"{job}_1") == ["task 1 of 3"]
+
+
+def test_a_job_waits_for_another_and_never_runs_where_that_fails(jobs: Jobs) -> None:
+    first = jobs.submit("arguments", "--begin=now+5", "--", "first")
+    second = jobs.submit("arguments", f"--dependency=afterok:{first}", "--", "second")
+    failing = jobs.submit("failing")
+    never = jobs.submit("arguments", f"--dependency=afterok:{failing}", "--kill-on-invalid-dep=yes")
+    assert jobs.ended(second)[0]["started"] >= jobs.ended(first)[0]["ended"]
+    assert jobs.ended(never)[0]["state"] == "CANCELLED"
+
+
+def test_a_job_that_requeues_itself_goes_on_in_the_same_file(jobs: Jobs) -> None:
+    job = jobs.submit("requeue")
+    assert [one["state"] for one in jobs.ended(job)] == [GOOD]
+    said = jobs.output(job)
+    assert said[0] == "attempt 0"
+    assert said[-1] == "attempt 1"
+
+
+def test_a_job_that_fails_comes_first_with_why(jobs: Jobs) -> None:
+    job = jobs.submit("failing")
+    (row,) = jobs.ended(job)
+    assert (row["state"], row["why"]) == ("FAILED", "exit code 3")
+    assert jobs.rows(job)[0]["last_lines"][-1] == "no such file: /fsx/data/train.bin"
+    newest = jobs.product.status()["ended"][0]
+    assert (newest["job_id"], newest["why"]) == (job, "exit code 3")
+    refused = jobs.product.run("rehearse", str(jobs.folder / "failing.sbatch"), check=False)
+    assert refused.returncode == 1
+    assert "is FAILED; its output ends with:" in refused.stderr
+
+
+def test_options_arguments_spaces_and_executable_bits_arrive(jobs: Jobs) -> None:
+    job = jobs.submit("arguments", "--job-name=a name", "--", "x y", "--json", "$(id)")
+    jobs.ended(job)
+    assert jobs.output(job) == ["<x y><--json><$(id)><a name>"]
+
+
+def test_awss_sample_for_auto_resume_is_requeued_when_a_node_is_marked(jobs: Jobs) -> None:
+    job = jobs.submit("auto resume")
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while "waiting for a fault" not in jobs.output(job):
+        assert time.monotonic() < deadline, jobs.output(job)
+        time.sleep(0.5)
+    nodes = jobs.controller("squeue", "-h", "-j", job, "-o", "%N").strip()
+    host = jobs.controller("scontrol", "show", "hostnames", nodes).split()[-1]
+    jobs.controller("scontrol", "update", f"NodeName={host}", "State=fail", "Reason=Action:Replace")
+    jobs.controller("touch", f"/fsx/checkpoints/marked-{job}")
+
+    assert [one["state"] for one in jobs.ended(job)] == [GOOD]
+    assert "resumed after 1" in jobs.output(job)
+
+
+def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) -> None:
+    job = jobs.submit("sleeping")
+    said = jobs.product.run("cancel", job, "--json")
+    assert json.loads(said.stdout) == {job: "CANCELLED"}
+    assert jobs.rows(job)[0]["why"].startswith("cancelled")
+    assert job in jobs.controller("sacct", "-n", "-X", "-a", "-o", "JobID").split()
+    unknown = jobs.product.run("cancel", "999999", check=False)
+    assert "Slurm knows no job 999999; nothing was cancelled" in unknown.stderr
+
+
+def test_the_local_cloud_is_still_whole(jobs: Jobs) -> None:
+    assert all(LocalCloud(home=jobs.product.home, port=jobs.product.port).running().values())
