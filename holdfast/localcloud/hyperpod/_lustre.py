@@ -6,29 +6,44 @@ has it open for writing and it has been at rest, so a half-written file never re
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import logging
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from boto3.exceptions import S3UploadFailedError
+from botocore.exceptions import ClientError, ParamValidationError
+
+from holdfast.localcloud.hyperpod._found import Found, scan
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
-from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
+from holdfast.localcloud.hyperpod._sync import Entry, ObjectStat, plan, safe_path
+from holdfast.localcloud.supervision import Complaints
 
 REST_NS = 300_000_000
 BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
 FILE_MODE = 0o664
-_HIDDEN = ".holdfast-import."
+HIDDEN = ".holdfast-import."
 
 _log = logging.getLogger(__name__)
+
+
+_CONCERN_ALL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+class PathError(Exception):
+    """One path cannot be copied, for a reason of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +68,17 @@ def ensure_directory(home: Path, file_system: FileSystem) -> Path:
     return path
 
 
+def _concerns_all(error: ClientError) -> bool:
+    """Whether the service refuses everything and not this path."""
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500))
+    return status >= 500 or error.response["Error"]["Code"] == "NoSuchBucket"
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder of any depth; ``shutil.rmtree`` ends with a RecursionError at a thousand levels."""
+    subprocess.run(["rm", "--recursive", "--force", "--one-file-system", "--", str(path)], check=False, timeout=600)
+
+
 def remove_others(home: Path, *, keep: frozenset[str]) -> None:
     """Delete stand-ins of file systems that do not exist any more."""
     parent = home / "fsx"
@@ -60,7 +86,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
         return
     for entry in os.scandir(parent):
         if entry.name not in keep and entry.name.startswith("fs-"):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            remove_tree(Path(entry.path))
 
 
 class Linked:
@@ -73,35 +99,74 @@ class Linked:
         self._s3 = s3
         self._book = _load_book(self._book_path)
         self._refused: set[str] = set()
+        self.complaints = Complaints(log=_log, what=f"data repository association {association.association_id}")
 
     def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
         """Bring both sides together, as far as the policies say."""
         _make_directories(self._root)
         link = self.association
+        found = scan(self._root, at_rest_before_ns=now_ns() - REST_NS, hidden=HIDDEN)
+        self._tell_unseen(found)
+        known = {path: entry for path, entry in self._book.items() if found.has_seen(path)}
         # Without imports the bucket is only written to: what the book says of it is enough.
         objects = (
-            self._listed() if link.imports else {p: ObjectStat(etag=e.etag, size=e.size) for p, e in self._book.items()}
+            self._listed() if link.imports else {p: ObjectStat(etag=e.etag, size=e.size) for p, e in known.items()}
         )
-        files = dict(_scan(self._root, at_rest_before_ns=now_ns() - REST_NS))
-        todo = plan(objects=objects, files=files, book=self._book, imports=link.imports, exports=link.exports)
+        objects = {path: one for path, one in objects.items() if found.has_seen(path)}
+        todo = plan(objects=objects, files=found.files, book=known, imports=link.imports, exports=link.exports)
+        wanted = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
+        self.complaints.settle_others(wanted | self._refused | found.unseen.keys())
         before = dict(self._book)
-        imported = [path for path in todo.imports if self._import(path)]
-        exported = [path for path in todo.exports if self._export(path)]
-        for path in todo.delete_files:
-            (self._root / path).unlink(missing_ok=True)
-            del self._book[path]
-        for path in todo.delete_objects:
-            self._s3.delete_object(Bucket=link.bucket, Key=link.prefix + path)
-            del self._book[path]
-        for path in todo.forget:
-            del self._book[path]
-        if self._book != before:
-            self._save()
+        try:
+            imported = self._each(todo.imports, self._import)
+            exported = self._each(todo.exports, self._export)
+            deleted = self._each(todo.delete_files, self._delete_file)
+            deleted += self._each(todo.delete_objects, self._delete_object)
+            for path in (*deleted, *todo.forget):
+                del self._book[path]
+        finally:
+            if self._book != before:
+                self._save()
         size = sum(self._book[path].size for path in (*imported, *exported) if path in self._book)
         return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
 
+    def _each(self, paths: Sequence[str], work: Callable[[str], bool]) -> list[str]:
+        """Those with which it succeeded. What is wrong with one path is no reason to leave the others."""
+        attempt = partial(self._attempt, work)
+        return [path for path in paths if self.complaints.attempt(path, partial(attempt, path), failures=(PathError,))]
+
+    def _attempt(self, work: Callable[[str], bool], path: str) -> bool:
+        """``work``, with what is wrong with this path alone as ``PathError``; anything else ends the pass."""
+        try:
+            return work(path)
+        except S3UploadFailedError as error:
+            raise PathError(str(error)) from error
+        except (ParamValidationError, ValueError, RuntimeError) as error:
+            raise PathError(str(error) or type(error).__name__) from error
+        except ClientError as error:
+            if _concerns_all(error):
+                raise
+            raise PathError(str(error)) from error
+        except OSError as error:
+            if error.errno in _CONCERN_ALL:
+                raise
+            raise PathError(error.strerror or str(error)) from error
+
+    def _tell_unseen(self, found: Found) -> None:
+        for folder, why in found.unseen.items():
+            self.complaints.tell(folder, why)
+
+    def _delete_file(self, path: str) -> bool:
+        (self._root / path).unlink(missing_ok=True)
+        return True
+
+    def _delete_object(self, path: str) -> bool:
+        self._s3.delete_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
+        return True
+
     def _listed(self) -> dict[str, ObjectStat]:
         found = {}
+        self._refused.clear()
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.association.bucket, Prefix=self.association.prefix
         )
@@ -118,9 +183,8 @@ class Linked:
         return found
 
     def _refuse(self, key: str) -> None:
-        if key not in self._refused:
-            self._refused.add(key)
-            _log.warning("object %r is not imported: its key does not name a path below the file system", key)
+        self._refused.add(key)
+        self.complaints.tell(key, "the object is not imported: its key does not name a path below the file system")
 
     def _import(self, path: str) -> bool:
         target = self._root / path
@@ -128,7 +192,7 @@ class Linked:
         if target.is_dir() or not _inside(target.parent, self._root):
             self._refuse(self.association.prefix + path)
             return False
-        descriptor, temporary = tempfile.mkstemp(prefix=_HIDDEN, dir=target.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=HIDDEN, dir=target.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
@@ -204,26 +268,6 @@ def _make_directories(path: Path, *, below: Path | None = None) -> None:
 def _inside(path: Path, root: Path) -> bool:
     """No symbolic link, which a user of a node may have made, leads out of the file system."""
     return path.is_dir() and path.resolve().is_relative_to(root.resolve())
-
-
-def _scan(root: Path, *, at_rest_before_ns: int, prefix: str = "") -> Iterator[tuple[str, FileStat]]:
-    """Regular files below ``root``, with whether they have been left alone for a while."""
-    try:
-        entries = list(os.scandir(root))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _scan(Path(entry.path), at_rest_before_ns=at_rest_before_ns, prefix=f"{prefix}{entry.name}/")
-            elif entry.is_file(follow_symlinks=False) and not entry.name.startswith(_HIDDEN):
-                info = entry.stat(follow_symlinks=False)
-                yield (
-                    f"{prefix}{entry.name}",
-                    FileStat(
-                        size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=info.st_mtime_ns < at_rest_before_ns
-                    ),
-                )
 
 
 def _nobody_writes(descriptor: int) -> bool:
