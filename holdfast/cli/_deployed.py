@@ -4,7 +4,6 @@ The deployed truth, read from AWS APIs and from Slurm, never from the environmen
 Gathers what the commands show; how it looks is theirs.
 """
 
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from holdfast.cli._errors import CommandError
 from holdfast.cli._session import Context
 
 if TYPE_CHECKING:
+    from holdfast.localcloud.keeper import ProcessState
     from holdfast_common import Event
 
 STAND_IN_TAG = "holdfast:stand-in:"
@@ -78,6 +78,10 @@ class StatusView:
     jobs: list[JobView]
     file_system: FileSystemView | None
     stand_ins: dict[str, str]
+    slurm_problem: str
+    """Why Slurm says nothing; empty when it does."""
+    processes: "list[ProcessState]"
+    """Of the local cloud."""
 
 
 def read_status(context: Context) -> StatusView:
@@ -86,12 +90,12 @@ def read_status(context: Context) -> StatusView:
     stack = _describe_stack(context)
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     cluster, nodes = _describe_cluster(context)
-    slurm_states, jobs = _read_slurm(context, nodes)
+    slurm_states, jobs, slurm_problem = _read_slurm(context, nodes)
     return StatusView(
         environment=session.environment,
         cloud=session.cloud,
         endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
-        problem=(context.local.health() or {}).get("problem", "") if session.cloud == "embedded" else "",
+        problem=_problem(context),
         stack_name=session.stack_name,
         stack_status=stack["StackStatus"],
         stack_outputs=outputs,
@@ -103,7 +107,18 @@ def read_status(context: Context) -> StatusView:
         jobs=jobs,
         file_system=_file_system(context, outputs),
         stand_ins=_stand_ins(context, cluster),
+        slurm_problem=slurm_problem,
+        processes=context.local.processes() if session.cloud == "embedded" else [],
     )
+
+
+def _problem(context: Context) -> str:
+    """What is wrong with the local cloud itself."""
+    if context.session.cloud != "embedded":
+        return ""
+    health = context.local.health()
+    own = "the embedded AWS does not answer its health page" if health is None else str(health.get("problem", ""))
+    return "\n".join(line for line in (own, *context.local.problems()) if line)
 
 
 def stack_outputs(context: Context) -> dict[str, str]:
@@ -260,21 +275,23 @@ def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
     )
 
 
-def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str, str], list[JobView]]:
-    """Node states and the queue, in one visit to the controller; empty when it cannot be asked."""
+def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str, str], list[JobView], str]:
+    """Node states and the queue, in one visit to the controller, and why there are none when it cannot be asked."""
     from holdfast.cli._node_shell import run
 
     if context.session.cloud == "aws" or not nodes:
-        return {}, []
-    script = "sinfo -h -N -o 'N|%N|%T' ; squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
+        return {}, [], ""
+    script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
-    except (CommandError, OSError, subprocess.TimeoutExpired):
-        return {}, []
+    except CommandError as error:
+        return {}, [], "" if "has no Slurm controller" in str(error) else f"Slurm does not answer: {error}"
+    if answer.returncode:
+        return {}, [], f"Slurm does not answer: {(answer.stderr or answer.stdout).strip()[-200:]}"
     rows = [line.split("|") for line in answer.stdout.splitlines()]
     states = {row[1]: row[2] for row in rows if row[0] == "N"}
     fields = ("job_id", "name", "state", "nodes", "elapsed", "reason")
-    return states, [JobView(**dict(zip(fields, row[1:], strict=True))) for row in rows if row[0] == "J"]
+    return states, [JobView(**dict(zip(fields, row[1:], strict=True))) for row in rows if row[0] == "J"], ""
 
 
 def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:

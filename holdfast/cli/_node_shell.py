@@ -41,5 +41,19 @@ def instance(context: Context, *, node: str) -> "Node":
 def run(
     context: Context, *, node: str, argv: Sequence[str], user: str | None = None, timeout_s: float = 20.0
 ) -> "subprocess.CompletedProcess[str]":
-    """Run ``argv`` on ``node`` and return its output."""
-    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user)
+    """
+    Run ``argv`` on ``node`` and return its output.
+
+    Raises:
+        CommandError: there is no such node, or it did not answer in time.
+    """
+    from holdfast.localcloud.nodes import NodeError
+
+    try:
+        return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user)
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1
+        ) from None
+    except (NodeError, OSError) as error:
+        raise CommandError(f"node {node} cannot be asked: {error}; see: holdfast status", exit_code=1) from None

@@ -127,7 +127,10 @@ class _Watch:
         script = f"scontrol -o show job {self.job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
         controller = controller_hostname(self._context)
         # A job array has a state per task; what is over for one is over for all.
-        states = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.split()
+        try:
+            states = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.split()
+        except CommandError:
+            return  # a controller that does not answer now says it later
         state = next((state for state in states if state in ENDED), None)
         if state is not None:
             said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])

@@ -10,11 +10,15 @@ from rich.text import Text
 from holdfast.cli._deployed import StatusView, read_status
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import load
+from holdfast.localcloud.keeper import ProcessState
 
 GOOD = frozenset(
     {"InService", "Running", "AVAILABLE", "CREATE_COMPLETE", "UPDATE_COMPLETE", "idle", "allocated", "RUNNING"}
 )
 BAD = ("FAILED", "ROLLBACK", "Failure", "Failed", "down", "drain", "fail", "absent")
+
+
+NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper"}
 
 
 def status(json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False) -> None:
@@ -82,8 +86,20 @@ def _facts(view: StatusView) -> Table:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.add_row(Text("stood in for", style="bold"), named)
+    if view.slurm_problem:
+        facts.add_row(Text("Slurm", style="bold"), Text(view.slurm_problem, style="red"))
+    for process in view.processes:
+        if process.state != "gone":
+            facts.add_row(Text(NAMES[process.name], style="bold"), _process_line(process))
     facts.add_row("", "")
     return facts
+
+
+def _process_line(process: ProcessState) -> Text:
+    """Its state, and how long ago each of its threads did its pass."""
+    state = Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
+    passes = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in process.passed_s_ago.items())
+    return Text.assemble(state, (f"  passes, ago: {passes}" if passes else "", "dim"))
 
 
 def _job_table(view: StatusView) -> Table:

@@ -54,9 +54,10 @@ def test_a_thread_that_ends_is_started_again_and_says_so(
     assert runs_again.wait(30)
     told = worker.told()
     assert told.restarts == 2
-    (line,) = told.problems(now=told.at)
-    assert line.startswith("thread storage ended and was started again 2 times, last for: ")
+    (line,) = told.problems(now=told.restarted_at + 7.0)
+    assert line.startswith("thread storage ended and was started again 2 times, last 7 s ago: ")
     assert (str(error) if error else "it returned") in line
+    assert told.problems(now=told.at + 4000.0) == ["thread storage did its last pass 4000 s ago"]
 
 
 def test_a_thread_without_a_pass_is_late() -> None:

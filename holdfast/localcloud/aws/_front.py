@@ -19,7 +19,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
-from holdfast.localcloud.aws import _bucket_policy
+from holdfast.localcloud.aws import _bucket_policy, room
 from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT, OWN_ACCESS_KEY
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._gate import Gate
@@ -34,7 +34,6 @@ DEFAULT_REGION = "us-west-2"
 PRIVATE = "/_holdfast/"
 SCOPE = re.compile(r"Credential=(?P<key>[^/,\s]+)/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")
 QUERY_SCOPE = re.compile(r"(?P<key>[^/]+)/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")
-READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "BatchGet", "Simulate", "Decrypt")
 
 
 class Front:
@@ -51,6 +50,8 @@ class Front:
         """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
         self.changed: Callable[[str], None] = lambda _name: None
         self.changed_moto: Callable[[str], None] = lambda _name: None
+        self.refusal: Callable[..., str] = lambda **_: ""
+        """Why a change that brings so many bytes cannot be kept; empty when it can."""
         self._services = services
         self._private = private
         self._gate = gate
@@ -81,6 +82,9 @@ class Front:
         if not self.ready and key != OWN_ACCESS_KEY:
             restoring = ServiceError("ServiceUnavailable", "the embedded AWS is restoring its state; try again", 503)
             return error_response(protocol=_protocol(request, service), error=restoring)
+        unkept = self._unkept(request, operation)
+        if unkept is not None:
+            return error_response(protocol=_protocol(request, service), error=unkept)
         if hosted is not None and operation:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, key), region=region or DEFAULT_REGION)
@@ -94,9 +98,16 @@ class Front:
             return _not_implemented(request, service, "")
         return self._motos(request, service, operation)
 
+    def _unkept(self, request: Request, operation: str) -> ServiceError | None:
+        """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
+        if not room.is_change(method=request.method, operation=operation, query=request.args):
+            return None
+        why = self.refusal(wanted=request.content_length or 0)
+        return ServiceError("InsufficientStorage", f"{why}; nothing was changed", 507) if why else None
+
     def _ours(self, hosted: HostedService, request: Request, operation: str, caller: Caller) -> Response:
         response = hosted.handle(request=request, operation=operation, caller=caller)
-        if not operation.startswith(READING):
+        if not operation.startswith(room.READING):
             self.changed(hosted.name)
         return response
 
@@ -118,7 +129,7 @@ class Front:
         response = Response(body, status=status, headers=headers)
         if policy and request.method == "GET" and response.status_code == 200:
             response.set_data(_bucket_policy.for_caller(response.get_data()))
-        if request.method not in ("GET", "HEAD") and not operation.startswith(READING):
+        if request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
             self.changed_moto(application.service)  # type: ignore[attr-defined]
         return response
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from moto.core.base_backend import BackendDict
 from moto.core.config import default_user_config
 from moto.moto_server.werkzeug_app import MotoRequestHandler
-from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.serving import ThreadedWSGIServer
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _clock
@@ -30,11 +30,14 @@ from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
+from holdfast.localcloud.keeper import control_plane
+from holdfast.localcloud.supervision import Pass, told
 
 log = logging.getLogger(__name__)
 
 HyperPod = Literal["controlled", "simulated"]
 LONGEST_WATCH_S = 60.0
+LATE_AFTER_S = 30.0
 
 
 class PortBusyError(Exception):
@@ -71,6 +74,8 @@ class EmbeddedAws:
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
             self._front = Front(services=by_scope, private=self._private, gate=gate)
+            self._front.refusal = self._persistence.refusal
+            self._home = home
             self._servers = [_server(one, self._front) for one in sockets]
             self._threads = [
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -110,14 +115,24 @@ class EmbeddedAws:
 
     def health(self) -> dict[str, Any]:
         """What ``/_holdfast/health`` answers."""
-        problem = self._persistence.problem
+        problem = self._persistence.problem or self._persistence.room.refusal(wanted=0)
         return {
             "status": "degraded" if problem else "ok",
             "pid": os.getpid(),
             "ready": self._front.ready,
             "problem": problem,
             "unsaved": self._persistence.unsaved,
+            "threads": told(self._told(), now=time.monotonic()),
+            "control_plane": control_plane(self._home),
         }
+
+    def _told(self) -> list[Pass]:
+        """How each thread that must not end does."""
+        listeners = [
+            Pass(name=f"listener-{number}", at=server.passed_at, late_after_s=LATE_AFTER_S)
+            for number, server in enumerate(self._servers)
+        ]
+        return [*listeners, *([] if self._skips else [self._persistence.worker.told()])]
 
     def _start(self) -> None:
         BackendDict.reset()
@@ -192,9 +207,21 @@ class _Handler(MotoRequestHandler):
         return
 
 
-def _server(listening: socket.socket, front: Front) -> BaseWSGIServer:
+class _Server(ThreadedWSGIServer):
+    """Says when it last looked for requests."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.passed_at = time.monotonic()
+        super().__init__(*args, **kwargs)
+
+    def service_actions(self) -> None:
+        """Called ten times a second by ``serve_forever``."""
+        self.passed_at = time.monotonic()
+
+
+def _server(listening: socket.socket, front: Front) -> _Server:
     host, port = listening.getsockname()[:2]
-    server = make_server(host, port, front, threaded=True, request_handler=_Handler, fd=listening.fileno())
+    server = _Server(host, port, front, _Handler, fd=listening.fileno())
     listening.close()  # the server has its own duplicate
     return server
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 WRITE_EVERY_S = 1.0
-SILENT_AFTER_S = 15.0
-"""A process that has not written for this long does not work, whatever its state is."""
+TOLD_FOR_S = 3600.0
+"""A restart is a problem to look at for so long."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ class Pass:
     restarts: int = 0
     why: str = ""
     """Why it was started again last."""
+    restarted_at: float = 0.0
+    kind: str = "thread"
     problem: str = ""
     """What it could not do; empty when all was done."""
 
@@ -38,10 +40,13 @@ class Pass:
         """What a person should know, a line each."""
         found = [self.problem] if self.problem else []
         if now - self.at > self.late_after_s:
-            found.append(f"thread {self.name} did its last pass {now - self.at:.0f} s ago")
-        if self.restarts:
+            found.append(f"{self.kind} {self.name} did its last pass {now - self.at:.0f} s ago")
+        since_s = now - self.restarted_at
+        if self.restarts and since_s < TOLD_FOR_S:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
-            found.append(f"thread {self.name} ended and was started again {times}, last for: {self.why}")
+            found.append(
+                f"{self.kind} {self.name} ended and was started again {times}, last {since_s:.0f} s ago: {self.why}"
+            )
         return found
 
 

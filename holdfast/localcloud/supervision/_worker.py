@@ -37,7 +37,7 @@ class Worker:
         self.name = name
         self._work, self._stopping, self._late_after_s, self._problem = work, stopping, late_after_s, problem
         self._passed_at = time.monotonic()
-        self._ended, self._why = 0, ""
+        self._ended, self._why, self._restarted_at = 0, "", 0.0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -64,6 +64,7 @@ class Worker:
             late_after_s=self._late_after_s,
             restarts=self._ended,
             why=self._why,
+            restarted_at=self._restarted_at,
             problem=self._problem(),
         )
 
@@ -80,7 +81,7 @@ class Worker:
                     _log.exception("thread %s ended and is started again", self.name)
             if self._stopping.is_set():
                 return
-            self._ended, self._why = self._ended + 1, why
+            self._ended, self._why, self._restarted_at = self._ended + 1, why, time.monotonic()
             if time.monotonic() - began > LONGEST_PAUSE_S:
                 pause_s = FIRST_PAUSE_S
             self._stopping.wait(pause_s)
