@@ -103,9 +103,8 @@ class LocalCloud:
             LocalCloudError: the port is taken by somebody else.
             ProcessError: it did not start.
         """
-        if _process.find(name=AWS, home=self.home):
-            return False
-        self._refuse_taken_port()
+        if not self.home.exists():  # nothing is made that would be refused
+            self._refuse_taken_port()
         with _process.starting(name=AWS, home=self.home):
             return self._start_aws()
 
@@ -117,7 +116,7 @@ class LocalCloud:
             )
 
     def _start_aws(self) -> bool:
-        if _process.find(name=AWS, home=self.home):  # somebody else was starting it
+        if _process.find(name=AWS, home=self.home):
             return False
         self._refuse_taken_port()
         _process.start(

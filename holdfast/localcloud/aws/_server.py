@@ -31,7 +31,7 @@ from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
 from holdfast.localcloud.keeper import control_plane
-from holdfast.localcloud.supervision import Pass, told
+from holdfast.localcloud.supervision import Pass, Passes, passes_path, told
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ class EmbeddedAws:
                 for server in self._servers
             ]
             self._stopping = threading.Event()
+            self._passes = Passes(path=passes_path(home, "aws"), told=self._told)
             self._start()
             undo.pop_all()
 
@@ -93,6 +94,7 @@ class EmbeddedAws:
         if self._stopping.is_set():
             return
         self._stopping.set()
+        self._passes.stop()
         self._plane.close()
         for service in self._services.values():
             service.close()
@@ -150,6 +152,7 @@ class EmbeddedAws:
             service.on_change = partial(self._persistence.changed, name, ours=True)
         if not self._skips:  # what passes in no time is not for keeping
             self._persistence.start()
+            self._passes.start()
         self._front.ready = True
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
