@@ -22,6 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/bytelm"
 STEPS = 50_000
 """More than are ever done: the jobs are cancelled."""
 TOLD_WITHIN_S = 5.0
+RESTORED_WITHIN_S = 60.0
 BACK_WITHIN_S = 20.0
 STOPPED_DAEMON_BACK_WITHIN_S = 60.0
 SLOW = 4.0
@@ -34,6 +35,20 @@ def eventually(holds: Callable[[], Any], *, within_s: float) -> Any:
         assert time.monotonic() < deadline, f"it did not come about within {SLOW * within_s:g} s"
         time.sleep(0.25)
     return found
+
+
+def told(product: Any, words: str, *, without: bool = False, within_s: float = TOLD_WITHIN_S) -> None:
+    """Status says so, or does not any more."""
+    said: list[str] = []
+
+    def holds() -> bool:
+        said.append(problem(product))
+        return (words in said[-1]) != without
+
+    try:
+        eventually(holds, within_s=within_s)
+    except AssertionError:
+        raise AssertionError(f"not told: {words!r}, but {said[-1]!r}") from None
 
 
 def pid_of(product: Any, name: str) -> int:
@@ -84,29 +99,29 @@ def kill_own(product: Any, name: str) -> None:
     old = pid_of(product, name)
     os.kill(old, signal.SIGKILL)
     if name == "keeper":
-        eventually(lambda: "keeper of both is not running" in problem(product), within_s=TOLD_WITHIN_S)
+        told(product, "keeper of both is not running")
         product.run("up", "local")
     else:
         eventually(lambda: pid_of(product, name) != old and "is not running" not in problem(product), within_s=20.0)
-        eventually(lambda: f"process {name} ended and was started again" in problem(product), within_s=TOLD_WITHIN_S)
+        told(product, f"process {name} ended and was started again", within_s=RESTORED_WITHIN_S)
 
 
 def stop_own(product: Any, name: str) -> None:
     """A process of the local cloud stands still; nobody but ``up`` lets it go on."""
     pid = pid_of(product, name)
     os.kill(pid, signal.SIGSTOP)
-    eventually(lambda: "is stopped by a signal" in problem(product), within_s=TOLD_WITHIN_S)
+    told(product, "is stopped by a signal")
     product.run("up", "local")
     assert pid_of(product, name) == pid
-    assert "is stopped by a signal" not in problem(product)
+    told(product, "is stopped by a signal", without=True)
 
 
 def end_daemon(product: Any, host: str, program: str, *, sign: str, back_within_s: float) -> None:
     """A daemon of Slurm dies or stands still, is told of, and runs again as another process."""
-    told, back = len(events(product, "daemon_lost")), len(events(product, "daemon_restored"))
+    lost, back = len(events(product, "daemon_lost")), len(events(product, "daemon_restored"))
     old = on(product, host, f"pgrep -x {program}; pkill -{sign} -x {program}")
     assert old
-    eventually(lambda: len(events(product, "daemon_lost")) > told, within_s=TOLD_WITHIN_S)
+    eventually(lambda: len(events(product, "daemon_lost")) > lost, within_s=TOLD_WITHIN_S)
     assert problem(product) is not None
     eventually(lambda: len(events(product, "daemon_restored")) > back, within_s=back_within_s)
     assert on(product, host, f"pgrep -x {program}") not in ("", old)
