@@ -1,13 +1,11 @@
 """Accounts of the node, from its own files."""
 
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from holdfast_lifecycle._context import Context
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(NamedTuple):
     """A line of /etc/passwd."""
 
     name: str

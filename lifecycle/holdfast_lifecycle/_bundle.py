@@ -5,9 +5,8 @@ Each in a file of its own, which is absent where there is nothing to say.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 LUSTRE, OPENZFS = "lustre", "openzfs"
 _AGAIN = "deploy the lifecycle bundle again"
@@ -17,8 +16,7 @@ class LifecycleError(Exception):
     """The lifecycle cannot begin; the message says what was looked for and what to do."""
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """A file system that this node mounts itself, since HyperPod mounts nothing where OnCreate runs."""
 
     kind: str
@@ -28,8 +26,7 @@ class Mount:
     path: str
 
 
-@dataclass(frozen=True)
-class AccountingDatabase:
+class AccountingDatabase(NamedTuple):
     """A MySQL or MariaDB server outside of the cluster that keeps Slurm's accounting."""
 
     endpoint: str

@@ -7,9 +7,9 @@ import os
 import socket
 import struct
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from types import MappingProxyType
+from typing import Any, NamedTuple, Optional
 
 from holdfast_lifecycle._bundle import (
     AccountingDatabase,
@@ -27,16 +27,14 @@ HOOKS = (ON_CREATE, ON_INIT_COMPLETE)
 _SCRIPTS = {ON_CREATE: "on_create.sh", ON_INIT_COMPLETE: "on_init_complete.sh"}
 
 
-@dataclass(frozen=True)
-class User:
+class User(NamedTuple):
     """An account that every node has, with the same number everywhere because files on FSx carry numbers."""
 
     name: str
     uid: int
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """Everything a step may look at. ``root`` is / on a node and a scratch folder in tests."""
 
     root: Path
@@ -60,7 +58,7 @@ class Context:
     """What jobs run in, by a reference that stays what it is. Default: empty, jobs choose for themselves"""
     preload: tuple[str, ...] = ()
     """Folders of the shared file system whose contents are fetched from S3 at once. Default: none"""
-    job_environment: Mapping[str, str] = field(default_factory=dict)
+    job_environment: Mapping[str, str] = MappingProxyType({})
     """Variables for jobs that only the deployment knew. Default: none"""
     hook: str = ON_CREATE
     """OnCreate: HyperPod has started nothing on a Slurm node. OnInitComplete: it has, and mounted. Default: OnCreate"""

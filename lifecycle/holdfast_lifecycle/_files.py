@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Optional
@@ -53,6 +52,8 @@ def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
     What an earlier attempt left is removed first.
     """
     unfinished = target.with_name(f"{target.name}.part")
+    import shutil  # only here and below: importing it takes as long as a step
+
     if unfinished.exists():
         shutil.rmtree(unfinished)
     shutil.copytree(source, unfinished, symlinks=True, ignore=_no_sockets)
@@ -68,6 +69,8 @@ def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
 
 def fill_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
     """Copy what the target does not have yet, whoever writes there meanwhile; ``*.new`` files are unfinished."""
+    import shutil
+
     for path in sorted(_files(source)):
         place = target / path.relative_to(source)
         if path.is_dir():

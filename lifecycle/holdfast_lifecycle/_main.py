@@ -39,7 +39,7 @@ class _Reporter:
         remark = result.remark or result.seen
         _say(f"{result.step}: {result.outcome} in {result.duration_s:.2f} s" + (f" ({remark})" if remark else ""))
         with self._log.open("a") as file:
-            file.write(json.dumps({"time_ns": time.time_ns(), **result.__dict__}) + "\n")
+            file.write(json.dumps({"time_ns": time.time_ns(), **result._asdict()}) + "\n")
         self.events.write(
             kind=kinds.STEP_FINISHED if result.succeeded else kinds.STEP_FAILED,
             evidence=result.seen or result.remark,

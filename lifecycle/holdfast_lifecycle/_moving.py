@@ -1,7 +1,6 @@
 """Moving the directories of slurmctld and MariaDB to the shared file system."""
 
 import json
-import shutil
 import time
 from pathlib import Path
 
@@ -52,6 +51,8 @@ def adopt_running(local: Path, shared: Path, *, owner: tuple[int, int]) -> bool:
     before comes after, and never over something newer. A save under way then ends in neither: it leaves its file
     ``*.new`` behind, and is made good by another save.
     """
+    import shutil  # only here: importing it takes as long as a step
+
     unfinished = shared.with_name(f"{shared.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)

@@ -1,16 +1,20 @@
 """Running programs of the node, with a clear failure when one is absent or unhappy."""
 
-import shutil
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Optional
 
 from holdfast_lifecycle._step import StepError
 
+_SYSTEM_FOLDERS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _SLURM_FOLDERS = "/opt/slurm/bin:/opt/slurm/sbin"
 
 
 def find_program(name: str) -> str:
     """Its path: from PATH, the system folders, or where HyperPod keeps Slurm."""
-    found = shutil.which(name) or shutil.which(name, path=f"/usr/sbin:/usr/bin:/sbin:/bin:{_SLURM_FOLDERS}")
+    found = next(_places(name), None)
     if found is None:
         raise StepError(
             expected=f"the program {name} is installed",
@@ -18,6 +22,13 @@ def find_program(name: str) -> str:
             action="choose a HyperPod AMI, which has it, or install it in the image",
         )
     return found
+
+
+def _places(name: str) -> Iterator[str]:
+    for folder in (*os.environ.get("PATH", os.defpath).split(":"), *_SYSTEM_FOLDERS, *_SLURM_FOLDERS.split(":")):
+        path = Path(folder or ".", name)
+        if path.is_file() and os.access(path, os.X_OK):
+            yield str(path)
 
 
 def has_program(name: str) -> bool:
@@ -35,8 +46,6 @@ def run_program(name: str, *arguments: str, timeout_s: float = 20.0, text: Optio
 
     What is secret goes into ``text``, its standard input: everybody sees arguments, and they are told in errors.
     """
-    import subprocess  # only where a program is run: importing it takes longer than most steps
-
     command = [find_program(name), *arguments]
     shown = " ".join([name, *arguments])
     try:

@@ -12,7 +12,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._step import Step, StepError
@@ -20,8 +20,7 @@ from holdfast_lifecycle._step import Step, StepError
 SATISFIED, DONE, FAILED, NOT_STARTED = "satisfied", "done", "failed", "not started"
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """How a step ended."""
 
     step: str

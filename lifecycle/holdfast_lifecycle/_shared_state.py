@@ -20,12 +20,10 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import write_whole
@@ -38,8 +36,7 @@ _LOCKED_BY_MARIADB = ("aria_log_control", "ibdata1")
 _FOLDERS = (".holdfast", "slurm")
 
 
-@dataclass(frozen=True)
-class Owner:
+class Owner(NamedTuple):
     """Who may use what is here, since which turn."""
 
     number: int
@@ -125,7 +122,7 @@ class SharedState:
     def name_series(self, *, anew: bool) -> None:
         """Under the lock. Numbers that go on keep their name."""
         if anew or not self.series.exists():
-            write_whole(self.series, (secrets.token_hex(8) + "\n").encode(), mode=0o644)
+            write_whole(self.series, (os.urandom(8).hex() + "\n").encode(), mode=0o644)
 
     def place(self, kind: str, number: int) -> Path:
         """Where the owner of this number has it."""

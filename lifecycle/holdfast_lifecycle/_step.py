@@ -1,7 +1,7 @@
 """A step, and the order of steps. Pure: running them is the runner's."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast_lifecycle._bundle import LifecycleError
 from holdfast_lifecycle._context import HOOKS, Context
@@ -24,8 +24,7 @@ class StepError(Exception):
         self.action = action
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """Something that must be true on a node, and how to make it so.
 
     ``check`` says whether it already is, ``apply`` makes it so, ``verify`` raises StepError when it still is not and

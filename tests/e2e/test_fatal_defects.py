@@ -11,7 +11,7 @@ from node_python import interpreter, node_sources, unions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.timeout(600)]
 
-FAULT = "Address = str | None\n\n\n@dataclass(frozen=True)\nclass Context"
+FAULT = "Address = str | None\n\n\nclass Context(NamedTuple)"
 FAILED = "Lifecycle scripts did not run successfully. To view lifecycle script logs, visit log group "
 
 
@@ -87,4 +87,4 @@ def two_nodes(checkout: Checkout) -> dict[str, Any]:
 
 def put_back(checkout: Checkout) -> None:
     """An annotation that Python evaluates, as the bundle had it."""
-    checkout.patch("lifecycle/holdfast_lifecycle/_context.py", ("@dataclass(frozen=True)\nclass Context", FAULT))
+    checkout.patch("lifecycle/holdfast_lifecycle/_context.py", ("class Context(NamedTuple)", FAULT))

@@ -1,7 +1,6 @@
 """A node in a scratch folder: its files, and stand-ins for its programs that note how they are called."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ class ScratchNode:
 
     def has(self, **changes: Any) -> "ScratchNode":
         """Change what the lifecycle knows."""
-        self.context = replace(self.context, **changes)
+        self.context = self.context._replace(**changes)
         return self
 
     def worker(self) -> "ScratchNode":

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,6 +180,6 @@ def test_slurmdbd_is_told_to_use_tls_where_the_server_takes_nothing_else(tmp_pat
 def test_its_configuration_asks_for_tls_only_then(node: ScratchNode, *, tls: bool, parameters: str | None) -> None:
     secret(node, json.dumps({"username": "admin", "password": "pw-1"}))
 
-    node.has(accounting=replace(RDS, tls=tls)).step("accounting")
+    node.has(accounting=RDS._replace(tls=tls)).step("accounting")
 
     assert dbd(node).get("storageparameters") == parameters

@@ -1,9 +1,9 @@
 """Preloading: the controller has chosen folders fetched from S3 into Lustre, in the background, once, within bounds."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,7 +153,7 @@ def test_the_step_leaves_a_program_running_that_tells_when_all_is_there(
 ) -> None:
     lfs_program(RESTORE)
     files(context.root / "fsx/data", "a", "b")
-    quick = replace(_preload.order(context), pause_s=0.3)
+    quick = dataclasses.replace(_preload.order(context), pause_s=0.3)
     monkeypatch.setattr(_preload, "order", lambda _: quick)
 
     assert not _preload.check(context)
@@ -205,7 +205,7 @@ def test_a_directory_that_stands_in_for_lustre_has_its_files_already(context: Co
 
 
 def test_without_folders_there_is_nothing_to_do(context: Context) -> None:
-    assert _preload.verify(replace(context, preload=())) == "nothing to fetch"
+    assert _preload.verify(context._replace(preload=())) == "nothing to fetch"
 
 
 @pytest.mark.parametrize(("role", "does"), [("Controller", True), ("Compute", False), ("Kubernetes", False)])

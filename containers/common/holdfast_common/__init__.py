@@ -7,19 +7,11 @@ Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common._events import (
-    SOURCES,
-    VERSION,
-    Detail,
-    Event,
-    EventError,
-    EventLog,
-    ParsedEvents,
-    events_log_group,
-    parse_events,
-)
+from holdfast_common._log import EventLog, events_log_group
+from holdfast_common._schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
+    from holdfast_common._events import Event, ParsedEvents, parse_events
     from holdfast_common._faults import FAULTS, Fault, Remedy, Severity, fault_named
     from holdfast_common._incidents import Incident
     from holdfast_common._timeline import JobTimeline, Phase, Timeline, timeline
@@ -48,6 +40,7 @@ __all__ = [
 ]
 
 _FROM = {
+    **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "_events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "fault_named"), "_faults"),
     "Incident": "_incidents",
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "timeline"), "_timeline"),

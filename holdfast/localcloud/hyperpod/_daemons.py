@@ -43,7 +43,6 @@ scontrol reconfigure
 
 _RECORD = """
 units=/run/holdfast/units
-[ -d $units ] || mkdir -p $units /var/log/holdfast/units
 record() { # UNIT PID
     printf '{"active": "active", "sub": "running", "main_pid": %s, "exec_main_pid": %s}' "$2" "$2" > $units/$1.json
 }
@@ -61,8 +60,6 @@ for unit in docker containerd dlami-nvme; do
     [ ! -e /usr/lib/systemd/system/$unit.service ] ||
         printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
 done
-mkdir -p /run/sshd /run/slurm
-chown slurm /run/slurm
 [ ! -x /usr/sbin/sshd ] || begin ssh /usr/sbin/sshd -D
 [ -e /etc/munge/munge.key ] || exit 0
 # It goes into the background when it answers.
@@ -73,7 +70,6 @@ record munge.service $pid
 
 _START_COMPUTE = f"""set -eu
 {_RECORD}
-mkdir -p /etc/systemd/system/multi-user.target.wants
 printf 'SLURMD_OPTIONS="--conf-server %s"\\n' "$1" > /etc/default/slurmd
 ln -sf ../slurmd.service /etc/systemd/system/multi-user.target.wants/slurmd.service
 begin slurmd /opt/slurm/sbin/slurmd -D -s -b --conf-server "$1"

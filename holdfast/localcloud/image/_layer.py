@@ -62,6 +62,7 @@ def _system(orchestrator: str) -> dict[str, Entry]:
         "/etc/ssh/sshd_config.d": _folder(),
         "/usr/lib/sysusers.d/holdfast.conf": _text(_services.SYSUSERS),
         "/var/log/provision": _folder(),
+        "/var/log/holdfast/units": _folder(),
         "/opt/ml/config": _folder(),
         "/usr/bin/aws": Entry(link="/usr/local/bin/aws"),
     }

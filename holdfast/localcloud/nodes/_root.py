@@ -233,8 +233,11 @@ def _runtime_directories(accounts: Accounts) -> list[Directory]:
     # Whatever is bound below the second is for root alone: a node's users may use what is mounted, not all that can be.
     found = [_directory("/run/lock", 0o1777), _directory("/run/holdfast", 0o711)]
     found += [_directory(path, 0o700) for path in (REACHABLE, REACHABLE_NFS)]
+    found += [_directory(path, 0o755) for path in ("/run/sshd", "/run/holdfast/units")]
     if accounts.has("munge"):
         found.append(_directory("/run/munge", 0o755, accounts.ids("munge")))
+    if accounts.has("slurm"):
+        found.append(_directory("/run/slurm", 0o755, accounts.ids("slurm")))
     return found
 
 

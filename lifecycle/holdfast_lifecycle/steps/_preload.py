@@ -6,8 +6,8 @@ fetched then. A directory that stands in for Lustre has its files already. Nodes
 
 import json
 import os
+import subprocess
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from holdfast_lifecycle._context import Context
@@ -54,7 +54,7 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
-    import subprocess
+    from dataclasses import asdict  # only where something is fetched, as above
 
     find_program("lfs")
     log = context.path(_LOG)

@@ -3,6 +3,7 @@
 A script that has succeeded does not run again on the same node unless its content changed.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -37,8 +38,6 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
-    import subprocess
-
     for name in context.scripts:
         mark = _mark(context, name)
         if mark.exists():

@@ -8,6 +8,7 @@ slurm.conf minutes after the scripts have ended, and a script that waits for it 
 import os
 import socket
 import time
+from typing import NamedTuple
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._programs import run_program
@@ -22,8 +23,23 @@ _PORT = 6817
 _NO_CONFIGURATION = "configuration source"
 
 
-def _look(context: Context) -> tuple[str, bool]:
-    """What is wrong, empty when Slurm is ready here; and whether it is that the controller does not know this node."""
+class _Answer(NamedTuple):
+    complaint: str
+    """What is wrong; empty when Slurm is ready here."""
+    is_unknown: bool
+    """Whether it is that the controller does not know this node."""
+
+
+_last: dict[str, _Answer] = {}
+"""By root folder, what was seen last: verify judges that, since many nodes that ask twice are a load on slurmctld."""
+
+
+def _look(context: Context) -> _Answer:
+    answer = _last[str(context.root)] = _Answer(*_ask(context))
+    return answer
+
+
+def _ask(context: Context) -> tuple[str, bool]:
     try:
         if context.role != COMPUTE:
             ping = run_program("scontrol", "ping", timeout_s=15)
@@ -58,7 +74,7 @@ def _is_unconfigured(context: Context, complaint: str) -> bool:
 
 
 def check(context: Context) -> bool:
-    return not _look(context)[0]
+    return not _look(context).complaint
 
 
 def apply(context: Context) -> None:
@@ -74,7 +90,7 @@ def apply(context: Context) -> None:
 
 
 def verify(context: Context) -> str:
-    complaint, is_unknown = _look(context)
+    complaint, is_unknown = _last.get(str(context.root)) or _look(context)
     compute = context.role == COMPUTE
     if is_unknown:
         return f"{complaint}: it joins when HyperPod has added its line"

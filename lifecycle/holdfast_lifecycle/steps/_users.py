@@ -1,16 +1,15 @@
 """The accounts that jobs run under: same name and number on every node, home on the local disk."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast_lifecycle._context import Context, User
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._step import Step, StepError
 
 
-@dataclass(frozen=True)
-class _Accounts:
+class _Accounts(NamedTuple):
     """uid by user name and gid by group name."""
 
     uids: dict[str, int]
