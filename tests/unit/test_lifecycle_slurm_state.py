@@ -52,6 +52,11 @@ def shared(node: ScratchNode) -> Path:
     return node.root / "fsx/.holdfast/slurm/local"
 
 
+def kept(node: ScratchNode) -> list[str]:
+    """What is beside the lock."""
+    return sorted(path.name for path in shared(node).iterdir())
+
+
 def link(node: ScratchNode, name: str) -> str:
     path = node.root / name
     return path.readlink().name if path.is_symlink() else "no link"
@@ -191,7 +196,7 @@ def test_a_replaced_controller_takes_over_what_is_there(
 
     assert node.has(hook=hook).step("slurm_state").outcome == "done"
 
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
+    assert kept(node) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
     assert node.read("var/spool/slurmctld/job_state") == "jobs"
     assert node.read("var/lib/mysql/ibdata1") == "data"
     assert (node.root / "var/lib/mysql.on-this-node-2/fresh").exists(), "what was on the disk stays"
@@ -223,7 +228,7 @@ def test_a_take_over_that_was_interrupted_goes_on(node: ScratchNode, after: str)
     if after == "accounting":
         (shared(node) / "accounting-1").rename(shared(node) / "accounting-2")
     assert node.step("slurm_state").outcome == "done"
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
+    assert kept(node) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
 
 
 def test_with_a_database_outside_only_slurmctlds_state_is_kept(node: ScratchNode) -> None:
@@ -277,7 +282,7 @@ def test_data_that_a_server_has_open_is_not_taken(
 
     assert (result.outcome, "the controller was i-0" in result.seen) == ("failed", True)
     assert "on_init_complete.sh --only slurm_state" in result.action
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-1", "lock", "owner.json", "series", "state-1"]
+    assert kept(node) == ["accounting-1", "lock", "owner.json", "series", "state-1"]
     assert node.running() == {"slurmctld", "slurmdbd", "mariadb"}, "what runs here stays running"
 
 
