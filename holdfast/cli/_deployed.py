@@ -178,7 +178,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
 
 def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
     """Every event of the cluster since ``since_ns``, in time order."""
-    from holdfast_common import Event, events_log_group
+    from holdfast_common import events_log_group, parse_events
 
     lines: list[str] = []
     token: dict[str, str] = {}
@@ -195,7 +195,22 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
         if not page.get("nextToken"):
             break
         token = {"nextToken": page["nextToken"]}
-    return sorted((Event.from_json(line) for line in lines), key=lambda event: event.time_ns)
+    parsed = parse_events(lines)
+    if parsed.problems:
+        _tell_of_strangers(len(parsed.problems), parsed.problems[0])
+    return sorted(parsed.events, key=lambda event: event.time_ns)
+
+
+_told_of_strangers: list[str] = []
+
+
+def _tell_of_strangers(count: int, first: str) -> None:
+    """Any user of a node can write lines that are no events: said once, they end nothing."""
+    from holdfast.cli._output import error_console
+
+    if not _told_of_strangers:
+        _told_of_strangers.append(first)
+        error_console.print(f"holdfast: {count} lines of the event log are no events; the first: {first}", markup=False)
 
 
 def record_event(context: Context, *, kind: str, node: str = "", job: str = "", fault: str = "") -> None:
