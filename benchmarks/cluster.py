@@ -90,7 +90,6 @@ class Account:
 
     def __init__(self, cloud: LocalCloud, *, mode: str = "extension") -> None:
         self._mode, self._cloud = mode, cloud
-        self._endpoint = cloud.endpoint
         self.sagemaker = self.client("sagemaker")
         ec2, s3 = self.client("ec2"), self.client("s3")
         vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
@@ -113,8 +112,7 @@ class Account:
             s3.put_object(Bucket=BUCKET, Key=f"lifecycle/{name}", Body=content)
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
-        return boto3.client(service, region_name=REGION, endpoint_url=self._endpoint, **keys)
+        return boto3.client(service, region_name=REGION, **self._cloud.client_arguments())
 
     def _file_system(self) -> dict[str, str]:
         fsx = self.client("fsx")

@@ -29,7 +29,7 @@ def check_changes(environment: Environment, *, endpoint: str | None) -> GuardRep
         found = deployed_environment(
             stack_name=environment.stack_name,
             region=environment.region,
-            endpoint=endpoint if environment.cloud == "embedded" else None,
+            client={"endpoint_url": endpoint} if endpoint and environment.cloud == "embedded" else None,
         )
         problems = guard(environment, found.environment)
         unknown = found.state in ("unmarked", "not checked")

@@ -46,8 +46,8 @@ def watch(
         scope,
         "Observability",
         cluster_name=environment.cluster_name,
-        events=ground.events.log_group,
-        eks_cluster_name=environment.eks_cluster_name,
+        # Without ``events``: nothing ships them on AWS yet, and what waits for them would be silent for ever.
+        eks_cluster_name=environment.eks_cluster_name if settings.container_insights else None,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
         file_systems=watched,
@@ -76,6 +76,7 @@ def watch(
             "Prometheus",
             alias=environment.cluster_name,
             alerts=observability.alerts,
+            rules=_has_exporters(environment),
             encryption_key=ground.key,
             retention_days=settings.log_retention_days,
             removal_policy=removal_policy(environment),
@@ -89,6 +90,11 @@ def watch(
                 authentication=settings.grafana.authentication,
             )
     return Metrics(prometheus=prometheus, grafana=grafana)
+
+
+def _has_exporters(environment: config.Environment) -> bool:
+    """Whether something on the nodes writes to the workspace: HyperPod's add-on does, and there is none for Slurm."""
+    return environment.eks is not None and environment.eks.observability_addon
 
 
 class Experiments:

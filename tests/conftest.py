@@ -36,6 +36,7 @@ def no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("AWS_", "CDK_", "HOLDFAST_")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HOLDFAST_TOKEN", "of a test")  # else launchers make one in the home directory
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)

@@ -1,6 +1,7 @@
 """Alarms of a cluster. Each says what happened and what to look at, and what a silent metric means to it.
 
-On EKS the nodes' state, GPUs and EFA come from Container Insights; on Slurm, which has none, from events.
+On EKS the nodes' state, GPUs and EFA come from Container Insights; on Slurm, which has none, from events. An alarm
+whose signal nothing sends is not made: it would be green, or red, for ever.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,16 +99,19 @@ class ClusterAlarms(Construct):
         self._thresholds = thresholds or AlarmThresholds()
         self._nodes()
         self._spares(node_count, spare_count)
-        if metrics.eks_cluster_name is None:
-            self._progress()
-        else:
+        if metrics.eks_cluster_name is not None:
             self._accelerators()
+        elif metrics.of_own_events:
+            self._progress()
         for file_system in file_systems:
             self._free_space(file_system)
 
     def _nodes(self) -> None:
         own, on_eks = self._metrics.own, self._metrics.eks_cluster_name is not None
-        unhealthy: dict[str, cloudwatch.IMetric] = {"told": own("UnhealthyNodes"), "lost": own("NodesLost")}
+        unhealthy: dict[str, cloudwatch.IMetric] = {"told": own("UnhealthyNodes")}
+        failed: dict[str, cloudwatch.IMetric] = {"errors": own("InstanceErrors")}
+        if self._metrics.of_own_events:
+            unhealthy["lost"], failed["failed"] = own("NodesLost"), own("NodesFailed")
         if on_eks:
             for state in ("reboot", "replacement"):
                 name = f"hyperpod_node_health_status_unschedulable_pending_{state}"
@@ -118,7 +122,6 @@ class ClusterAlarms(Construct):
             metric=_total(unhealthy, "nodes"),
             threshold=1,
         )
-        failed = {"failed": own("NodesFailed"), "errors": own("InstanceErrors")}
         self._alarm(
             "ReplacementFailed",
             "An instance could not be brought into service. Read its lifecycle log, and look for missing capacity.",
@@ -133,7 +136,7 @@ class ClusterAlarms(Construct):
         )
 
     def _spares(self, node_count: int | None, spare_count: int) -> None:
-        if spare_count == 0:
+        if spare_count == 0 or (self._metrics.eks_cluster_name is None and not self._metrics.of_own_events):
             return
         text = "As many nodes are out of service as there are spares: the next fault stops training."
         if self._metrics.eks_cluster_name is None:

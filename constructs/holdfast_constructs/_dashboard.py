@@ -19,7 +19,18 @@ HEALTH_STATES = {
     "unschedulable_pending_replacement": ("waiting for a replacement", "#d62728"),
 }
 NODE_EVENTS = ("NodesLost", "NodesFailed", "NodesReplaced", "NodesRebooted")
+FOUND = ("UnhealthyNodes", "EfaFaults", "InstanceErrors")
 GIB = 1 << 30
+
+OWN_FIELDS = (
+    "Latest events of nodes and jobs",
+    (
+        "fields @timestamp, kind, node, job, fault, action, evidence",
+        "filter kind not in ['job_progress', 'file_imported', 'file_exported', 'step_finished']",
+    ),
+)
+HYPERPOD_FIELDS = ("Latest events of HyperPod", ("fields @timestamp, `detail-type`, @message",))
+"""Title and query of the list at the bottom."""
 
 Row = list[cloudwatch.IWidget]
 
@@ -44,15 +55,18 @@ class ClusterDashboard(Construct):
 
         Args:
             metrics: What is drawn.
-            events: Holdfast's events, listed at the bottom.
+            events: Holdfast's events, or HyperPod's where those are not shipped; listed at the bottom.
             alarms: Default: their states are not shown.
             file_systems: Default: no row about Lustre.
         """
         super().__init__(scope, construct_id)
         self._metrics = metrics
-        rows = [[self._header()], self._state(alarms), self._recoveries(), self._fabric()]
+        rows = [[self._header()], self._state(alarms), *filter(None, [self._recoveries()]), self._fabric()]
         rows += [self._lustre(file_system) for file_system in file_systems]
-        rows += [self._job(), [_latest(events)]]
+        if metrics.of_own_events:
+            rows += [self._job(), [_latest(events, OWN_FIELDS)]]
+        else:
+            rows += [[_off()], [_latest(events, HYPERPOD_FIELDS)]]
         self.dashboard = cloudwatch.Dashboard(
             self,
             "Resource",
@@ -63,18 +77,20 @@ class ClusterDashboard(Construct):
         )
 
     def _header(self) -> cloudwatch.IWidget:
-        on = f"EKS cluster {self._metrics.eks_cluster_name}" if self._metrics.eks_cluster_name else "Slurm"
+        on = f", EKS cluster {self._metrics.eks_cluster_name}" if self._metrics.eks_cluster_name else ""
         text = (
             f"# {self._metrics.cluster_name}\n"
-            f"HyperPod cluster in {Stack.of(self).region}, {on}. Alarms and nodes, recoveries, GPUs and EFA, "
+            f"HyperPod cluster in {Stack.of(self).region}{on}. Alarms and nodes, recoveries, GPUs and EFA, "
             "storage, training, then the latest events. Times are UTC."
         )
         return cloudwatch.TextWidget(markdown=text, width=WIDTH, height=2)
 
     def _state(self, alarms: ClusterAlarms | None) -> Row:
         if self._metrics.eks_cluster_name is None:
-            lines: list[cloudwatch.IMetric] = [self._metrics.own(name) for name in NODE_EVENTS]
-            nodes = _graph("Nodes lost, failed, replaced, rebooted", lines, width=12)
+            names = NODE_EVENTS if self._metrics.of_own_events else FOUND
+            lines: list[cloudwatch.IMetric] = [self._metrics.own(name) for name in names]
+            title = "Nodes lost, failed, replaced, rebooted" if self._metrics.of_own_events else "Found by HyperPod"
+            nodes = _graph(title, lines, width=12)
         else:
             lines = [self._health(state) for state in HEALTH_STATES]
             nodes = _graph("Nodes by health", lines, width=12, stacked=True)
@@ -93,7 +109,9 @@ class ClusterDashboard(Construct):
             own("ReplacementSeconds", statistic=statistic, label=statistic.lower())
             for statistic in ("Average", "Maximum")
         ]
-        found = [own(name) for name in ("UnhealthyNodes", "EfaFaults", "InstanceErrors")]
+        found = [own(name) for name in FOUND]
+        if not self._metrics.of_own_events:
+            return [_graph("Found by HyperPod", found, width=WIDTH)] if self._metrics.eks_cluster_name else []
         return [
             _graph("Found by HyperPod", found),
             _graph("Notice to replacement in service, seconds", seconds),
@@ -103,8 +121,8 @@ class ClusterDashboard(Construct):
     def _fabric(self) -> Row:
         if self._metrics.eks_cluster_name is None:
             text = (
-                "**GPUs and EFA**: HyperPod sends no CloudWatch metrics of them from Slurm nodes. Its exporters send "
-                "them to Prometheus; see the Grafana workspace."
+                "**GPUs and EFA**: nothing sends metrics of them from these nodes to CloudWatch; on EKS Container "
+                "Insights would. Exporters of yours can write to a Prometheus workspace."
             )
             return [cloudwatch.TextWidget(markdown=text, width=WIDTH, height=2)]
         use = [self._insights("node_gpu_utilization", label) for label in ("Average", "Minimum")]
@@ -172,16 +190,21 @@ def _graph(
     )
 
 
-def _latest(events: logs.ILogGroup) -> cloudwatch.LogQueryWidget:
+def _off() -> cloudwatch.TextWidget:
+    text = (
+        "**Off**: training (steps, loss, checkpoints), recoveries of jobs, and without Container Insights idle GPUs "
+        "and spares. They need the events of Holdfast's agent and runtime, which nothing ships to CloudWatch yet; on "
+        "a node they are in the file that `HOLDFAST_EVENTS` names."
+    )
+    return cloudwatch.TextWidget(markdown=text, width=WIDTH, height=2)
+
+
+def _latest(events: logs.ILogGroup, query: tuple[str, tuple[str, ...]]) -> cloudwatch.LogQueryWidget:
+    title, lines = query
     return cloudwatch.LogQueryWidget(
-        title="Latest events of nodes and jobs",
+        title=title,
         log_group_names=[events.log_group_name],
-        query_lines=[
-            "fields @timestamp, kind, node, job, fault, action, evidence",
-            "filter kind not in ['job_progress', 'file_imported', 'file_exported', 'step_finished']",
-            "sort @timestamp desc",
-            "limit 50",
-        ],
+        query_lines=[*lines, "sort @timestamp desc", "limit 50"],
         width=WIDTH,
         height=8,
     )

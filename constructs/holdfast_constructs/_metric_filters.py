@@ -79,7 +79,10 @@ The agent's own log lines say the same, but are in a log group whose name is kno
 
 
 class ClusterMetrics(Construct):
-    """Metric filters on the two event log groups of a cluster, and its metrics by name."""
+    """Metric filters on the event log groups of a cluster, and its metrics by name."""
+
+    of_own_events: bool
+    """Whether Holdfast's events are shipped, so that metrics of them exist."""
 
     def __init__(
         self,
@@ -87,8 +90,8 @@ class ClusterMetrics(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        events: logs.ILogGroup,
         hyperpod_events: logs.ILogGroup,
+        events: logs.ILogGroup | None = None,
         eks_cluster_name: str | None = None,
     ) -> None:
         """
@@ -96,14 +99,21 @@ class ClusterMetrics(Construct):
 
         Args:
             cluster_name: The value of the dimension ``ClusterName``.
-            events: Holdfast's events, JSON lines.
             hyperpod_events: HyperPod's events as EventBridge delivers them.
+            events: Holdfast's events, JSON lines, where something ships them there. Default: nothing does, and there
+                are no metrics of them.
             eks_cluster_name: Of the cluster whose Container Insights are asked. Default: Slurm, which has none.
         """
         super().__init__(scope, construct_id)
         self.cluster_name = cluster_name
         self.eks_cluster_name = eks_cluster_name
-        for group, metrics in ((events, OWN_EVENTS), (hyperpod_events, HYPERPOD_EVENTS)):
+        self.of_own_events = events is not None
+        sources = (
+            {HYPERPOD_EVENTS: hyperpod_events}
+            if events is None
+            else {OWN_EVENTS: events, HYPERPOD_EVENTS: hyperpod_events}
+        )
+        for metrics, group in sources.items():
             for metric in metrics:
                 self._filter(group, metric)
 

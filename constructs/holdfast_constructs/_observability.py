@@ -35,7 +35,7 @@ class HyperPodObservability(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        events: logs.ILogGroup,
+        events: logs.ILogGroup | None = None,
         eks_cluster_name: str | None = None,
         node_count: int | None = None,
         spare_count: int = 0,
@@ -54,8 +54,11 @@ class HyperPodObservability(Construct):
 
         Args:
             cluster_name: The HyperPod cluster.
-            events: Its event log group, ``/holdfast/<cluster>/events``.
-            eks_cluster_name: The EKS cluster below it, which must have Container Insights. Default: Slurm.
+            events: Its event log group, ``/holdfast/<cluster>/events``, where something ships the events of agent and
+                runtime into it. Default: nothing does, as on AWS today; metrics, alarms and rows that need them are
+                off, and the dashboard says so.
+            eks_cluster_name: The EKS cluster below it, which must have Container Insights. Default: Slurm, or EKS
+                without them.
             node_count: HyperPod nodes of the cluster, spares included. Default: no alarm about spares on EKS.
             spare_count: How many of them are spare. Default: 0, no alarm about spares.
             file_systems: Default: none.
@@ -83,8 +86,8 @@ class HyperPodObservability(Construct):
             self,
             "Metrics",
             cluster_name=cluster_name,
-            events=events,
             hyperpod_events=rules.log_group,
+            events=events,
             eks_cluster_name=eks_cluster_name,
         )
         self.alarms = None
@@ -102,5 +105,10 @@ class HyperPodObservability(Construct):
         self.dashboard = None
         if dashboard:
             self.dashboard = ClusterDashboard(
-                self, "Dashboard", metrics=self.metrics, events=events, alarms=self.alarms, file_systems=file_systems
+                self,
+                "Dashboard",
+                metrics=self.metrics,
+                events=events or rules.log_group,
+                alarms=self.alarms,
+                file_systems=file_systems,
             )

@@ -45,6 +45,7 @@ class PrometheusWorkspace(Construct):
         *,
         alias: str,
         alerts: AlertTopic | None = None,
+        rules: bool = True,
         encryption_key: kms.IKey | None = None,
         retention_days: int = RETENTION_DAYS,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -55,6 +56,8 @@ class PrometheusWorkspace(Construct):
         Args:
             alias: Its name in the console, such as the cluster's name.
             alerts: Where alerts go. Default: they are only shown.
+            rules: Whether the alert rules are made; they are about metrics of HyperPod's exporters, and without those
+                none can fire. Default: True.
             encryption_key: Of metrics and log. It cannot be changed later. Default: the services' own encryption.
             retention_days: Of the log, which tells of rules and alerts that failed. Default: 90. Metrics: 150, the
                 service's own default.
@@ -86,9 +89,10 @@ class PrometheusWorkspace(Construct):
         workspace.apply_removal_policy(removal_policy)
         self.workspace_arn = workspace.attr_arn
         self.remote_write_url = f"{workspace.attr_prometheus_endpoint}api/v1/remote_write"
-        aps.CfnRuleGroupsNamespace(
-            self, "Rules", name="holdfast", workspace=workspace.attr_arn, data=RULES.read_text()
-        ).apply_removal_policy(removal_policy)
+        if rules:
+            aps.CfnRuleGroupsNamespace(
+                self, "Rules", name="holdfast", workspace=workspace.attr_arn, data=RULES.read_text()
+            ).apply_removal_policy(removal_policy)
         if alerts is not None:
             alerts.let_publish(
                 "aps.amazonaws.com",

@@ -1,7 +1,7 @@
 """How long recoveries take, by strategy and cluster size; the figures and their sources are in the JSON beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -33,10 +33,23 @@ class RecoveryStages:
     """What is done again: everything since the last checkpoint, or the step that was lost."""
     waits_for_replacement: bool
     """Whether training stands still while instances are missing; otherwise it goes on with fewer."""
+    replaced_by: Literal["hyperpod", "people"]
+    """Who brings a new instance: what is known of how long that takes is true of every strategy that has it done so."""
     measured: tuple[MeasuredRecovery, ...]
+    """The means, which is what a sum over many failures needs; the note says where something else stands in."""
     note: str
     source: str
     date: str
+    percentile_90: tuple[MeasuredRecovery, ...] = ()
+    """What nine of ten recoveries stayed below, where it is known; never taken for a mean."""
+
+    def percentile_90_at(self, instances: int) -> MeasuredRecovery | None:
+        """The row of the size that is nearest in ratio. None where nothing is known."""
+        return min(
+            self.percentile_90,
+            key=lambda row: max(row.instances, instances) / min(row.instances, instances),
+            default=None,
+        )
 
 
 def recovery_stages(path: Path | None = None) -> Mapping[str, RecoveryStages]:
@@ -58,10 +71,18 @@ def recovery_stages(path: Path | None = None) -> Mapping[str, RecoveryStages]:
 
 
 def _stages(name: str, row: dict[str, Any]) -> RecoveryStages:
-    if row["redo"] not in ("checkpoint", "step") or row["spares"] not in ("none", "optional", "needed"):
-        raise TypeError(f"strategy {name!r} needs redo checkpoint or step, and spares none, optional or needed")
+    for key, allowed in (
+        ("redo", ("checkpoint", "step")),
+        ("spares", ("none", "optional", "needed")),
+        ("replaced_by", ("hyperpod", "people")),
+    ):
+        if row[key] not in allowed:
+            raise TypeError(f"strategy {name!r} has {key} {row[key]!r}; allowed: {', '.join(allowed)}")
     if not row["measured"]:
         raise TypeError(f"strategy {name!r} needs at least one measured row")
-    measured = tuple(MeasuredRecovery(**each) for each in row["measured"])
-    ordered = tuple(sorted(measured, key=lambda each: each.instances))
-    return RecoveryStages(**{**row, "name": name, "measured": ordered})
+    tables = {key: _by_size(row.get(key, ())) for key in ("measured", "percentile_90")}
+    return RecoveryStages(**{**row, "name": name, **tables})
+
+
+def _by_size(rows: Iterable[dict[str, Any]]) -> tuple[MeasuredRecovery, ...]:
+    return tuple(sorted((MeasuredRecovery(**each) for each in rows), key=lambda each: each.instances))

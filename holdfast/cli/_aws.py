@@ -1,17 +1,20 @@
 """
 One question to an AWS service: an operation, its parameters, its answer.
 
-On AWS botocore asks. The embedded AWS is on this machine and wants no signature, so it is asked directly in
-AWS's JSON protocol: importing botocore and reading its service models costs more time than ``holdfast status``
-may take. Both give the same answers and raise the same error.
+On AWS botocore asks. The embedded AWS is on this machine, so it is asked directly in AWS's JSON protocol, signed here:
+importing botocore and reading its service models costs more time than ``holdfast status`` may take. Both give the same
+answers and raise the same error.
 """
 
 import contextlib
 import http.client
 import json
 import urllib.parse
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
+
+from holdfast.localcloud.home import Keys, signed_headers
 
 TARGETS = {
     "fsx": "AWSSimbaAPIService_v20180301",
@@ -48,10 +51,19 @@ def ask_botocore(client: Any, operation: str, parameters: dict[str, Any]) -> dic
     return answer
 
 
-def ask_json(endpoint: str, *, region: str, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Embedded:
+    """The embedded AWS as one of its owner's clients sees it."""
+
+    endpoint: str
+    keys: Keys
+    region: str
+
+
+def ask_json(aws: Embedded, *, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Ask a JSON service of the embedded AWS."""
     headers = {"X-Amz-Target": f"{TARGETS[service]}.{operation}", "Content-Type": "application/x-amz-json-1.1"}
-    status, body = _post(endpoint, region=region, service=service, body=json.dumps(parameters), headers=headers)
+    status, body = _post(aws, service=service, body=json.dumps(parameters), headers=headers)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 300:
         code = str(answer.get("__type", status)).rpartition("#")[2]
@@ -59,13 +71,11 @@ def ask_json(endpoint: str, *, region: str, service: str, operation: str, parame
     return answer
 
 
-def ask_describe_stack(endpoint: str, *, region: str, stack_name: str) -> dict[str, Any]:
+def ask_describe_stack(aws: Embedded, *, stack_name: str) -> dict[str, Any]:
     """DescribeStacks for one stack of the embedded AWS, whose CloudFormation answers in XML as the real one does."""
     fields = {"Action": "DescribeStacks", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    status, body = _post(
-        endpoint, region=region, service="cloudformation", body=urllib.parse.urlencode(fields), headers=headers
-    )
+    status, body = _post(aws, service="cloudformation", body=urllib.parse.urlencode(fields), headers=headers)
     root = ElementTree.fromstring(body)  # noqa: S314 - written by our own process
     if status >= 300:
         raise AwsError(code=_text(root, ".//{*}Error/{*}Code"), message=_text(root, ".//{*}Error/{*}Message"))
@@ -79,14 +89,14 @@ def _text(element: ElementTree.Element, path: str) -> str:
     return element.findtext(path, default="")
 
 
-def _post(endpoint: str, *, region: str, service: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    # The region and the service are read from the credential scope; nobody checks the signature that is not there.
-    scope = f"AWS4-HMAC-SHA256 Credential=holdfast/20260101/{region}/{service}/aws4_request"
-    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=TIMEOUT_S)
+def _post(aws: Embedded, *, service: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
+    url, content = f"{aws.endpoint}/", body.encode()
+    signature = signed_headers(aws.keys, method="POST", url=url, region=aws.region, service=service, body=content)
+    connection = http.client.HTTPConnection(aws.endpoint.removeprefix("http://"), timeout=TIMEOUT_S)
     with contextlib.closing(connection):
         try:
-            connection.request("POST", "/", body=body, headers={**headers, "Authorization": scope})
+            connection.request("POST", "/", body=content, headers={**headers, **signature})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (http.client.HTTPException, OSError) as error:
-            raise UnreachableError(f"the embedded AWS at {endpoint} does not answer: {error}") from None
+            raise UnreachableError(f"the embedded AWS at {aws.endpoint} does not answer: {error}") from None

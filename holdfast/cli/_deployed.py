@@ -5,17 +5,20 @@ Gathers what the commands show; how it looks is theirs.
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.cli._aws import AwsError
 from holdfast.cli._errors import CommandError
 from holdfast.cli._session import Context
 
 if TYPE_CHECKING:
+    from holdfast.cli.jobs import JobRow
     from holdfast.localcloud.keeper import ProcessState
     from holdfast_common import Event
+
+T = TypeVar("T")
 
 STAND_IN_TAG = "holdfast:stand-in:"
 EVENT_PAGE = 10_000
@@ -78,36 +81,52 @@ class StatusView:
     jobs: list[JobView]
     file_system: FileSystemView | None
     stand_ins: dict[str, str]
-    slurm_problem: str
-    """Why Slurm says nothing; empty when it does."""
-    processes: "list[ProcessState]"
+    ended: "list[JobRow]" = field(default_factory=list)
+    """Jobs of the last day that are over, failed ones first."""
+    unseen: list[str] = field(default_factory=list)
+    """What could not be looked at, and why."""
+    processes: "list[ProcessState]" = field(default_factory=list)
     """Of the local cloud."""
 
 
 def read_status(context: Context) -> StatusView:
-    """One consistent enough picture of stack, cluster, nodes, Slurm and jobs."""
+    """
+    One consistent enough picture of stack, cluster, nodes, Slurm and jobs, and what could not be seen of it.
+
+    Raises:
+        CommandError: there is no such cluster, where nothing else was asked for.
+    """
     session = context.session
-    stack = _describe_stack(context)
+    unseen: list[str] = []
+    stack: dict[str, Any] = _seen(lambda: _describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     cluster, nodes = _describe_cluster(context)
-    slurm_states, jobs, slurm_problem = _read_slurm(context, nodes)
+    if not cluster and not session.stack_name:
+        raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
+    orchestrator = "eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm"
+    slurm_states, jobs, ended = ({}, [], []) if orchestrator == "eks" else _read_slurm(context, nodes, unseen=unseen)
+    if not session.stack_name:
+        unseen.append("the stack and the file system, which no --environment names")
     return StatusView(
         environment=session.environment,
         cloud=session.cloud,
         endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
         problem=_problem(context),
         stack_name=session.stack_name,
-        stack_status=stack["StackStatus"],
+        stack_status=stack.get("StackStatus", ""),
         stack_outputs=outputs,
         cluster_name=session.cluster_name,
         cluster_status=cluster.get("ClusterStatus", "absent"),
         cluster_message=cluster.get("FailureMessage", ""),
-        orchestrator="eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm",
+        orchestrator=orchestrator,
         nodes=[_node_view(node, slurm_states) for node in nodes],
         jobs=jobs,
-        file_system=_file_system(context, outputs),
-        stand_ins=_stand_ins(context, cluster),
-        slurm_problem=slurm_problem,
+        ended=ended,
+        file_system=_seen(
+            lambda: _file_system(context, outputs), what="the file system", otherwise=None, unseen=unseen
+        ),
+        stand_ins=_seen(lambda: _stand_ins(context, cluster), what="tags", otherwise={}, unseen=unseen),
+        unseen=unseen,
         processes=context.local.processes() if session.cloud == "embedded" else [],
     )
 
@@ -121,6 +140,15 @@ def _problem(context: Context) -> str:
     return "\n".join(line for line in (own, *context.local.problems()) if line)
 
 
+def _seen(ask: "Callable[[], T]", *, what: str, otherwise: "T", unseen: list[str]) -> "T":
+    """What AWS answers, or ``otherwise`` where it refuses: the rest of the picture is worth having without it."""
+    try:
+        return ask()
+    except AwsError as error:
+        unseen.append(f"{what}: {error.code}")
+        return otherwise
+
+
 def stack_outputs(context: Context) -> dict[str, str]:
     """Outputs of the environment's stack by key."""
     return {output["OutputKey"]: output["OutputValue"] for output in _describe_stack(context).get("Outputs", [])}
@@ -129,6 +157,33 @@ def stack_outputs(context: Context) -> dict[str, str]:
 def cluster_nodes(context: Context) -> list[dict[str, Any]]:
     """``ListClusterNodes`` with the address of each, as the API returns them, controllers first."""
     return _describe_cluster(context)[1]
+
+
+def cluster_arn(context: Context) -> str:
+    """
+    ARN of the cluster.
+
+    Raises:
+        CommandError: there is none of this name.
+    """
+    cluster, _ = _describe_cluster(context)
+    if not cluster:
+        session = context.session
+        raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
+    return str(cluster["ClusterArn"])
+
+
+def controller_group(context: Context) -> str:
+    """Name of the instance group of Slurm's controller; empty where there is none."""
+    cluster, _ = _describe_cluster(context)
+    return next(
+        (
+            group["InstanceGroupName"]
+            for group in cluster.get("InstanceGroups", [])
+            if group.get("SlurmConfig", {}).get("NodeType") == "Controller"
+        ),
+        "",
+    )
 
 
 def controller_hostname(context: Context) -> str:
@@ -242,6 +297,8 @@ def record_event(context: Context, *, kind: str, node: str = "", job: str = "", 
 
 
 def _describe_stack(context: Context) -> dict[str, Any]:
+    if not context.session.stack_name:
+        return {}
     try:
         return context.describe_stack()
     except AwsError as error:
@@ -261,8 +318,9 @@ def _describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, 
         if not error.code.startswith("ResourceNotFound"):
             raise
         return {}, []
-    order = [group["InstanceGroupName"] for group in cluster.get("InstanceGroups", [])]
-    nodes = sorted(summaries, key=lambda node: (order.index(node["InstanceGroupName"]), _address_key(node)))
+    order = {group["InstanceGroupName"]: place for place, group in enumerate(cluster.get("InstanceGroups", []))}
+    # A node may outlive its group for a moment.
+    nodes = sorted(summaries, key=lambda one: (order.get(one["InstanceGroupName"], len(order)), _address_key(one)))
     return cluster, nodes
 
 
@@ -290,23 +348,44 @@ def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
     )
 
 
-def _read_slurm(context: Context, nodes: list[dict[str, Any]]) -> tuple[dict[str, str], list[JobView], str]:
-    """Node states and the queue, in one visit to the controller, and why there are none when it cannot be asked."""
+def _read_slurm(
+    context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]
+) -> "tuple[dict[str, str], list[JobView], list[JobRow]]":
+    """Node states, the queue and the jobs that are over; what cannot be asked for is told in ``unseen``."""
     from holdfast.cli._node_shell import run
+    from holdfast.cli.jobs import ended_jobs
 
-    if context.session.cloud == "aws" or not nodes:
-        return {}, [], ""
-    script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%j|%T|%N|%M|%r'"
+    if context.session.cloud == "aws":
+        unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
+        return {}, [], []
+    if not nodes:
+        return {}, [], []
+    # The name comes last: whoever submits a job chooses it, and may put anything into it.
+    script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
     except CommandError as error:
-        return {}, [], "" if "has no Slurm controller" in str(error) else f"Slurm does not answer: {error}"
+        unseen.append(f"Slurm's nodes and jobs: {error}")
+        return {}, [], []
     if answer.returncode:
-        return {}, [], f"Slurm does not answer: {(answer.stderr or answer.stdout).strip()[-200:]}"
-    rows = [line.split("|") for line in answer.stdout.splitlines()]
-    states = {row[1]: row[2] for row in rows if row[0] == "N"}
-    fields = ("job_id", "name", "state", "nodes", "elapsed", "reason")
-    return states, [JobView(**dict(zip(fields, row[1:], strict=True))) for row in rows if row[0] == "J"], ""
+        said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        unseen.append(f"Slurm's nodes and jobs: {said}")
+    states, jobs = parse_slurm(answer.stdout)
+    try:
+        ended = ended_jobs(context)
+    except (CommandError, OSError) as error:
+        unseen.append(f"jobs that are over: {error}")
+        ended = []
+    return states, jobs, ended
+
+
+def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
+    """Node states by host name, and the queue. A line that a name with a line break has torn off is left out."""
+    fields = ("job_id", "state", "nodes", "elapsed", "reason", "name")
+    rows = [line.split("|", len(fields)) for line in text.split("\n")]
+    states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) == 3}
+    jobs = [dict(zip(fields, row[1:], strict=True)) for row in rows if row[0] == "J" and len(row) == len(fields) + 1]
+    return states, [JobView(**job) for job in jobs]
 
 
 def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:
@@ -344,4 +423,4 @@ def _hostname(node: dict[str, Any]) -> str:
 
 
 def _address_key(node: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(int(part) for part in _hostname(node).split("-")[1:])
+    return tuple(int(part) for part in _hostname(node).split("-")[1:] if part.isdigit())

@@ -127,8 +127,8 @@ def _plain(change: "Change") -> dict[str, Any]:
 def _ask(wanted: "Environment") -> "Deployed":
     from holdfast.importing import deployed_environment
 
-    endpoint = from_environment().endpoint if wanted.cloud == "embedded" else None
-    return deployed_environment(stack_name=wanted.stack_name, region=wanted.region, endpoint=endpoint, timeout_s=10.0)
+    client = from_environment().client_arguments() if wanted.cloud == "embedded" else None
+    return deployed_environment(stack_name=wanted.stack_name, region=wanted.region, client=client, timeout_s=10.0)
 
 
 def _nothing_to_compare(deployed: "Deployed") -> str:

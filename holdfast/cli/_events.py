@@ -1,6 +1,9 @@
-"""``holdfast events``: what happened, read from the cluster's CloudWatch log group."""
+"""``holdfast events``: what happened, read from the cluster's CloudWatch log group, or from HyperPod on AWS."""
 
+import json as json_format
 import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,54 +11,82 @@ import typer
 from rich.text import Text
 
 from holdfast.cli._deployed import read_events
-from holdfast.cli._output import console
-from holdfast.cli._session import load
-from holdfast_common import Event
+from holdfast.cli._errors import CommandError
+from holdfast.cli._output import console, error_console
+from holdfast.cli._session import Context
+from holdfast.cli.events import Choice, EventLine, parse_since, read_service_events
+from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate
 
 POLL_S = 0.5
-COLOURS = {"control-plane": "cyan", "lifecycle": "blue", "job": "green", "cli": "magenta"}
-BAD = frozenset({"fault_injected", "node_lost", "node_failed", "step_failed", "cluster_failed"})
+AWS_POLL_S = 5.0
+
+_Shown = tuple[str, "EventLine | Text"]
+"""An event as JSON, and as people read it."""
 
 
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as they happen.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be repeated.")] = None,
+    node: Annotated[str | None, typer.Option(help="Only of this instance id, or host name.")] = None,
+    job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only from then on: 2026-11-22T18:00, 30m, 2h, 1d.")
+    ] = None,
+    tail: Annotated[int | None, typer.Option(help="Only the newest so many.", min=0)] = None,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
 ) -> None:
     """Print the cluster's events, oldest first."""
-    context = load()
+    since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
+    choice = Choice(kinds=frozenset(kind or ()), node=node or "", job=job or "", since_ns=since_ns)
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    if context.session.cloud == "aws":
+        _refuse_what_hyperpod_does_not_tell(choice)
+        name = context.session.cluster_name
+        error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
+        _print(lambda: _service(context, choice), follow=follow, as_json=json, tail=tail, poll_s=AWS_POLL_S)
+    else:
+        _print(lambda: _own(context, choice), follow=follow, as_json=json, tail=tail, poll_s=POLL_S)
+
+
+def _own(context: Context, choice: Choice) -> "Iterable[_Shown]":
+    found = read_events(context, since_ns=choice.since_ns)
+    return [(event.to_json(), EventLine(event)) for event in choice.of(found)]
+
+
+def _service(context: Context, choice: Choice) -> "Iterable[_Shown]":
+    found = read_service_events(context, since_ns=choice.since_ns, node=choice.node)
+    return [(json_format.dumps(asdict(event)), event.line()) for event in found]
+
+
+def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
+    given = [name for name, value in (("--kind", choice.kinds), ("--job", choice.job)) if value]
+    if given:
+        raise CommandError(
+            f"got {' and '.join(given)}; on AWS there are HyperPod's own events only, which have neither kinds nor "
+            "jobs; allowed there: --since, --node, --tail"
+        )
+
+
+def _print(
+    read: "Callable[[], Iterable[_Shown]]", *, follow: bool, as_json: bool, tail: int | None, poll_s: float
+) -> None:
     seen: set[str] = set()
+    is_first = True
     while True:
-        for event in read_events(context):
-            line = event.to_json()
-            if line in seen or (kind and event.kind not in kind):
-                continue
-            seen.add(line)
-            if json:
+        fresh: Sequence[_Shown] = [one for one in read() if one[0] not in seen]
+        seen.update(line for line, _ in fresh)
+        if is_first and tail is not None:
+            fresh = fresh[max(len(fresh) - tail, 0) :]
+        is_first = False
+        for line, shown in fresh:
+            if as_json:
                 print(line, flush=True)
             else:
-                console.print(render(event), soft_wrap=True)
+                console.print(shown, soft_wrap=not console.is_terminal)
         if not follow:
             return
-        time.sleep(POLL_S)
-
-
-def render(event: Event) -> Text:
-    """One line for people: time, source, node, kind and what it carries."""
-    at = datetime.fromtimestamp(event.time_ns / 1e9, tz=UTC).strftime("%H:%M:%S.%f")[:-3]
-    facts = [event.fault, event.action, event.evidence, f"job {event.job}" if event.job else ""]
-    facts += [f"{key}={_short(value)}" for key, value in sorted(event.detail.items())]
-    facts += [f"{event.duration_s:.1f} s"] if event.duration_s is not None else []
-    return Text.assemble(
-        (at, "dim"),
-        "  ",
-        (f"{event.source:<13}", COLOURS.get(event.source, "white")),
-        f" {event.node:<19} ",
-        (f"{event.kind:<19}", "bold red" if event.kind in BAD else "bold"),
-        " ",
-        "  ".join(fact for fact in facts if fact),
-    )
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        time.sleep(poll_s)

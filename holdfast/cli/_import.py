@@ -82,8 +82,7 @@ def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, anew: "Set[
         raise CommandError("no region is set; add --region, such as --region us-west-2")
     more: dict[str, Any] = {}
     if cloud == "embedded":
-        endpoint = from_environment().endpoint
-        more = {"endpoint_url": endpoint, "aws_access_key_id": "holdfast", "aws_secret_access_key": "holdfast"}
+        more = from_environment().client_arguments()
 
     def client(service: str) -> Any:
         return session.create_client(service, region_name=region, **more)

@@ -9,6 +9,7 @@ from holdfast.cli._deployed import record_event
 from holdfast.cli._node_shell import instance
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import Context, load
+from holdfast.cli.target import refuse_on_aws
 
 
 class Fault(StrEnum):
@@ -31,7 +32,9 @@ def kill_node(
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Break a node of the local HyperPod; the control plane does not know until it notices."""
-    instance_id = inject(load(), node=node, fault=fault)
+    context = load()
+    refuse_on_aws(context, what="holdfast kill-node", node=node)
+    instance_id = inject(context, node=node, fault=fault)
     if json:
         print_json({"instance_id": instance_id, "fault": fault.value})
     else:

@@ -1,16 +1,17 @@
 """``holdfast logs``: the lifecycle log of a node from CloudWatch, or the output of a job."""
 
+import json as json_format
 import time
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from holdfast.cli._deployed import controller_hostname
 from holdfast.cli._errors import CommandError
-from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json
-from holdfast.cli._session import Context, load
+from holdfast.cli._session import Context
+from holdfast.cli.jobs import check_job_id, output_paths, read_output
+from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, refuse_on_aws
 
 POLL_S = 0.5
 GROUP_PREFIX = "/aws/sagemaker/Clusters"
@@ -19,12 +20,21 @@ GROUP_PREFIX = "/aws/sagemaker/Clusters"
 def logs(
     node: Annotated[str | None, typer.Argument(help="Instance id. Default: list the streams there are.")] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this Slurm job instead.")] = None,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as it grows.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print lines, or streams, as JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print lines, or streams, as JSON; with --follow a string a line.")
+    ] = False,
 ) -> None:
     """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
-    context = load()
     if job is not None:
+        check_job_id(job)
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    if job is not None:
+        refuse_on_aws(context, what="reading the output of a job")
         _print_growing(lambda: job_output(context, job=job), follow=follow, as_json=json)
     elif node is not None:
         group, stream = _lifecycle_stream(context, node=node)
@@ -40,8 +50,13 @@ def logs(
 def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
     """(log group, log stream) of every lifecycle log of clusters of this name."""
     client = context.client("logs")
-    prefix = f"{GROUP_PREFIX}/{context.session.cluster_name}/"
-    groups = client.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    # HyperPod names a group after the cluster's name; an ARN has only its id, with which the group ends.
+    name = context.session.cluster_name
+    prefix = f"{GROUP_PREFIX}/" if name.startswith("arn:") else f"{GROUP_PREFIX}/{name}/"
+    pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+    groups = [group for page in pages for group in page["logGroups"]]
+    if name.startswith("arn:"):
+        groups = [group for group in groups if group["logGroupName"].endswith(f"/{name.rpartition('/')[2]}")]
     return [
         (group["logGroupName"], stream["logStreamName"])
         for group in groups
@@ -73,21 +88,19 @@ def _stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
 
 def job_output(context: Context, *, job: str) -> list[str]:
     """
-    The lines a job has written so far.
+    The lines a job has written so far; those of an array task by task, under the name of each file.
 
     Raises:
-        CommandError: Slurm knows no such job.
+        CommandError: Slurm has never heard of the job, or its output is not there.
     """
-    if not job.isdigit():
-        raise CommandError(f"--job is {job!r}; allowed: a Slurm job number, as holdfast submit prints it")
-    script = (
-        f"path=$(scontrol show job {job} | sed -n 's/^ *StdOut=//p' | head -n 1);"
-        ' test -n "$path" || exit 3; cat "$path" 2>/dev/null || true'
-    )
-    answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script])
-    if answer.returncode:
-        raise CommandError(f"Slurm knows no job {job}; jobs that ended minutes ago are forgotten; see: holdfast status")
-    return answer.stdout.splitlines()
+    paths = output_paths(context, job=job)
+    found = [(path, read_output(context, path=path, host=host)) for path, host in paths]
+    if all(lines is None for _, lines in found):
+        said = ", ".join(path for path, _ in found)
+        raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
+    if len(found) == 1:
+        return found[0][1] or []
+    return [line for path, lines in found for line in (f"==> {path} <==", *(lines or []))]
 
 
 def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool) -> None:
@@ -98,7 +111,7 @@ def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool
             print_json(lines)
         else:
             for line in lines[printed:]:
-                print(line, flush=True)
+                print(json_format.dumps(line) if as_json else line, flush=True)
         printed = len(lines)
         if not follow:
             return

@@ -7,11 +7,13 @@ from types import FrameType
 from typing import NoReturn
 
 import typer
+from rich.text import Text
 
 from holdfast.cli import (
     _check,
     _diff,
     _down,
+    _env,
     _events,
     _images,
     _import,
@@ -27,6 +29,7 @@ from holdfast.cli import (
 from holdfast.cli._aws import AwsError, UnreachableError
 from holdfast.cli._errors import CommandError, Interrupted
 from holdfast.cli._output import error_console
+from holdfast.cli.jobs import CommandWithArguments, cancel, jobs
 from holdfast.localcloud import LocalCloudError, ProcessError
 
 INTERRUPTED = 130
@@ -44,8 +47,10 @@ for command in (
     _plan.plan,
     _up.up,
     _down.down,
+    _env.env,
     _status.status,
-    _submit.submit,
+    jobs,
+    cancel,
     _logs.logs,
     _ssh.ssh,
     _kill_node.kill_node,
@@ -53,6 +58,7 @@ for command in (
     _rehearse.rehearse,
 ):
     app.command()(command)
+app.command(cls=CommandWithArguments, context_settings={"ignore_unknown_options": True})(_submit.submit)
 app.command("import")(_import.import_cluster)
 app.add_typer(_images.app, name="images")
 
@@ -104,5 +110,5 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:
-    error_console.print(f"[red]holdfast:[/red] {message}" if error_console.is_terminal else f"holdfast: {message}")
+    error_console.print(Text.assemble(("holdfast:", "red"), f" {message}"))
     sys.exit(exit_code)

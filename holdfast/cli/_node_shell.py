@@ -6,7 +6,7 @@ Only instances of the local HyperPod can be entered from here; on AWS the same i
 """
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli._errors import CommandError
@@ -39,10 +39,19 @@ def instance(context: Context, *, node: str) -> "Node":
 
 
 def run(
-    context: Context, *, node: str, argv: Sequence[str], user: str | None = None, timeout_s: float = 20.0
+    context: Context,
+    *,
+    node: str,
+    argv: Sequence[str],
+    user: str | None = None,
+    text: str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 20.0,
 ) -> "subprocess.CompletedProcess[str]":
     """
     Run ``argv`` on ``node`` and return its output.
+
+    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
 
     Raises:
         CommandError: there is no such node, or it did not answer in time.
@@ -50,7 +59,7 @@ def run(
     from holdfast.localcloud.nodes import NodeError
 
     try:
-        return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user)
+        return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)
     except subprocess.TimeoutExpired:
         raise CommandError(
             f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1

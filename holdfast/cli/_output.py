@@ -15,8 +15,17 @@ from rich.text import Text
 PIPE_WIDTH = 160
 """Columns where there is no terminal to say how many it has."""
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-error_console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class UncutConsole(Console):
+    """One that never cuts what is too wide: a terminal wraps it, and a pipe takes it as it is."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*objects, **{"crop": False, **options})
+
+
+# No markup: what is printed holds names that others chose, and "[/x]" in one would be an error.
+console = UncutConsole(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+error_console = UncutConsole(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -48,7 +57,7 @@ class Step:
 @contextlib.contextmanager
 def step(title: str) -> Iterator[Step]:
     """Show ``title`` with a spinner on a terminal, and a line with the seconds it took when it ends."""
-    status = console.status(title, spinner="dots") if console.is_terminal else None
+    status = console.status(Text(title), spinner="dots") if console.is_terminal else None
     current = Step(title=title, status=status)
     ok = False
     try:

@@ -106,6 +106,7 @@ def plan(
         if published:
             _print_published(rates_file=rates_file, stages_file=stages_file, as_json=json)
             return
+        learned, environment = _events(events, environment=environment, actual=actual)
         inputs = given.gather(
             given.Options(
                 environment=environment,
@@ -133,7 +134,7 @@ def plan(
                 stages_file=stages_file,
                 prices_file=prices_file,
             ),
-            events=_events(events, actual=actual),
+            events=learned,
         )
         made = inputs.plan(runs=runs, seed=seed)
         compared = inputs.compare()
@@ -178,17 +179,27 @@ def _print_published(*, rates_file: Path | None, stages_file: Path | None, as_js
         console.print(render_published(tables))
 
 
-def _events(path: Path | None, *, actual: bool) -> "list[Event] | None":
-    """The events to learn from. What is no event is named, never taken for one."""
+def _events(path: Path | None, *, environment: str | None, actual: bool) -> "tuple[list[Event] | None, str | None]":
+    """The events to learn from, and the environment to plan. What is no event is named, never taken for one."""
     if path is not None and actual:
         raise CommandError("--events and --actual are two sources of the same; give one of them")
     if actual:
         from holdfast.cli._deployed import read_events
+        from holdfast.cli._plan_inputs import environment_name
         from holdfast.cli._session import load
 
-        return read_events(load())
+        context = load()
+        deployed = context.session.environment
+        planned = deployed if environment is None else environment_name(environment)
+        if planned != deployed:
+            raise CommandError(
+                f"--actual reads the events of '{deployed}', which is deployed, and the plan is of '{planned}'; "
+                f"plan the one that is deployed (holdfast plan {deployed} --actual), "
+                f"or give the events of the other one with --events"
+            )
+        return read_events(context), environment or deployed
     if path is None:
-        return None
+        return None, environment
     from holdfast_common import parse_events
 
     try:
@@ -199,16 +210,20 @@ def _events(path: Path | None, *, actual: bool) -> "list[Event] | None":
         raise CommandError(f"--events {path} holds no event; it needs JSON lines, such as: holdfast events --json")
     for problem in parsed.problems:
         typer.echo(f"{path.name}: {problem}; set aside", err=True)
-    return list(parsed.events)
+    return list(parsed.events), environment
 
 
 def _write_page(
     path: Path, made: "Plan", inputs: "Inputs", compared: "PlanAgainstActual | None", *, seed: int, quiet: bool
 ) -> None:
-    from holdfast.cli._plan_html import page
+    from datetime import UTC, datetime
 
+    from holdfast import __version__
+    from holdfast.cli.planpage import page
+
+    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=__version__)
     try:
-        path.write_text(page(made, inputs, compared, seed=seed), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"--html {path} cannot be written: {error}") from None
     if not quiet:

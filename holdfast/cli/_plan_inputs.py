@@ -6,7 +6,7 @@ Options win over the environment file, and both over data. There is no price unl
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +19,7 @@ from holdfast.planner import (
     ASSUMED_WRITE_S,
     Checkpoints,
     Failures,
+    Known,
     Plan,
     PlanAgainstActual,
     PlanError,
@@ -27,8 +28,8 @@ from holdfast.planner import (
     assumed_rate,
     best_interval_s,
     calibrate,
-    calibrated,
     compare,
+    known,
     make_plan,
     strategy_at,
 )
@@ -45,6 +46,8 @@ RARE_INTERVAL_S = 4 * 3600.0
 
 TARGET_PERCENT = 95.0
 """Our choice: what checkpointless training is published to reach on thousands of accelerators."""
+
+STAGE_NAMES = ("detect", "replace", "resume")
 
 ASSUMED_ACCELERATOR, ASSUMED_COUNT = "H100", 8
 
@@ -100,10 +103,14 @@ class Inputs:
     interval_s: float | None
     """None: the best one for each size."""
     write_s: float
+    known: Known
+    """What was given or measured. It enters every row of the plan that it is true of."""
     assumptions: list[str]
+    origins: Mapping[str, str]
+    """Where each input that advice may hang on comes from, in a few words."""
+    before: "Inputs | None" = None
+    """The same before anything was learned from the events. None without events."""
     events: list[Event] | None = None
-    measured: Callable[[Scenario], Scenario] = field(default=lambda scenario: scenario)
-    """Puts what the events tell in the place of what was assumed."""
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -131,8 +138,7 @@ class Inputs:
 
     def scenario_at(self, name: str, instances: int) -> Scenario:
         """The scenario of a strategy on so many instances."""
-        stages = self.stages[name.partition("+")[0]]
-        strategy = self._overridden(strategy_at(stages, instances=instances), name)
+        strategy = self._strategy(name, instances)
         spares, failures = self._spares(name), self.failures
         if instances != self.instances:
             # Another size is our question, not the user's: it is no mistake that it cannot have as many.
@@ -146,25 +152,26 @@ class Inputs:
             checkpoints=Checkpoints(interval_s=_or(self.interval_s, RARE_INTERVAL_S), write_s=self.write_s),
             accelerators_per_instance=self.accelerators,
         )
-        scenario = self.measured(scenario) if name == self.chosen else scenario
         if self.interval_s is None and strategy.redo == "checkpoint":
             return scenario.with_interval(_best_interval_s(scenario))
         return scenario
 
-    def _overridden(self, strategy: Strategy, name: str) -> Strategy:
-        """The stage times that were given are those of the chosen strategy."""
-        title = f"{strategy.title} + spares" if "+" in name else strategy.title
-        if name != self.chosen:
-            return replace(strategy, name=name, title=title)
-        options = self.options
-        return replace(
-            strategy,
-            name=name,
-            title=title,
-            detect_s=_or(options.detect_s, strategy.detect_s),
-            replace_s=_or(options.replace_s, strategy.replace_s),
-            resume_s=_or(options.resume_s, strategy.resume_s),
-        )
+    def _strategy(self, name: str, instances: int) -> Strategy:
+        """
+        With what is known in it, as far as it is true of this row.
+
+        How long it takes to notice and to resume is a matter of the strategy: it holds with spares and without them.
+        How long it takes until a new instance is there is a matter of who brings it.
+        """
+        own = name.partition("+")[0]
+        chosen, stages = self.stages[self.options.strategy], self.stages[own]
+        strategy = strategy_at(stages, instances=instances)
+        if stages is chosen:
+            strategy = self.known.applied_to(strategy)
+        elif stages.replaced_by == chosen.replaced_by:
+            measured = self.known.applied_to(strategy_at(chosen, instances=instances))
+            strategy = self.known.as_replaced_in(strategy, measured=measured)
+        return replace(strategy, name=name, title=f"{strategy.title} + spares" if "+" in name else strategy.title)
 
     def plan(self, *, runs: int, seed: int) -> Plan:
         """Raises: PlanError when a number is impossible."""
@@ -185,10 +192,12 @@ class Inputs:
 
     def compare(self) -> PlanAgainstActual | None:
         """The plan as it was before anything was learned from the events, beside them. None without events."""
-        if self.events is None:
+        if self.events is None or self.before is None:
             return None
-        before = replace(self, measured=lambda scenario: scenario)
-        return compare(before.scenario_at(self.chosen, self.instances), self.events)
+        nine_of_ten = self.stages[self.options.strategy].percentile_90_at(self.instances)
+        stages = {} if nine_of_ten is None else {name: getattr(nine_of_ten, f"{name}_s") for name in STAGE_NAMES}
+        scenario = self.before.scenario_at(self.chosen, self.instances)
+        return compare(scenario, self.events, percentile_90_s=stages)
 
 
 def gather(options: Options, *, events: list[Event] | None) -> Inputs:
@@ -213,6 +222,14 @@ def gather(options: Options, *, events: list[Event] | None) -> Inputs:
     interval_s = _or(options.checkpoint_interval_s, expected.checkpoint_interval_s if expected else None)
     target = _or(options.target_percent, expected.target_percent if expected else None)
     notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": our choice"))
+    given = Known(
+        per_instance_hour=None if options.failure_rate_percent is None else options.failure_rate_percent / 100,
+        detect_s=options.detect_s,
+        replace_s=options.replace_s,
+        resume_s=options.resume_s,
+        write_s=options.checkpoint_write_s,
+    )
+    failures, counted = _failures(options, accelerator=accelerator, notes=notes)
     inputs = Inputs(
         title=environment.name if environment else f"{instances} instances",
         options=options,
@@ -220,22 +237,37 @@ def gather(options: Options, *, events: list[Event] | None) -> Inputs:
         instances=instances,
         spares=_or(_or(options.spares, group.spare_count if group else None), 0),
         accelerators=count,
-        failures=_failures(options, accelerator=accelerator, notes=notes),
+        failures=failures,
         accelerator_hours=_work(options, instances=instances, accelerators=count, notes=notes),
         usd_per_instance_hour=usd,
         price_note=price_note,
         target=_or(target, TARGET_PERCENT) / 100,
         interval_s=interval_s,
         write_s=_or(options.checkpoint_write_s, ASSUMED_WRITE_S),
+        known=given,
         assumptions=notes,
-        events=events,
+        origins=_origins(given, Known(), counted=counted, interval_given=interval_s is not None),
     )
     _note_recovery(inputs, notes)
     if events is None:
         return inputs
-    calibration = calibrate(events)
-    notes.append("measured stages, and the rate where failures were seen, take the place of assumed ones")
-    return replace(inputs, measured=lambda scenario: _but_given(options, calibrated(scenario, calibration), scenario))
+    measured = known(calibrate(events))
+    notes.append("what the events tell takes the place of what was assumed, in every row that it is true of")
+    both = measured.but(given)
+    return replace(
+        inputs,
+        failures=replace(failures, per_instance_hour=_or(both.per_instance_hour, failures.per_instance_hour)),
+        write_s=_or(both.write_s, inputs.write_s),
+        known=both,
+        origins=_origins(given, measured, counted=counted, interval_given=interval_s is not None),
+        before=inputs,
+        events=events,
+    )
+
+
+def environment_name(name: str) -> str:
+    """The name that an environment has, given in environments/ or by its path."""
+    return _environment(name).name
 
 
 def read_rates(path: Path | None) -> FailureRates:
@@ -302,7 +334,9 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
     return kind.accelerator, max(1, kind.accelerators)
 
 
-def _failures(options: Options, *, accelerator: str, notes: list[str]) -> Failures:
+def _failures(options: Options, *, accelerator: str, notes: list[str]) -> tuple[Failures, str]:
+    """How instances fail, and whose failures were counted for it."""
+    counted = "given"
     if options.failure_rate_percent is not None:
         notes.append(f"failure rate {options.failure_rate_percent:g} % per instance-hour: given")
         rate = options.failure_rate_percent / 100
@@ -310,15 +344,34 @@ def _failures(options: Options, *, accelerator: str, notes: list[str]) -> Failur
         assumed = assumed_rate(read_rates(options.rates_file), accelerator=accelerator)
         seen = assumed.estimate
         rate = seen.per_instance_hour
-        counted = ", ".join(f"{row.name} ({row.date})" for row in assumed.observations)
+        runs = ", ".join(f"{row.name} ({row.date})" for row in assumed.observations)
         stands_in = f"; {assumed.accelerator} stands in for {assumed.stands_in_for}" if assumed.stands_in_for else ""
         notes.append(
             f"failure rate {rate:.4%} per instance-hour, 95 % interval {seen.low:.4%} to {seen.high:.4%}: "
-            f"{seen.failures} failures in {seen.instance_hours:,.0f} instance-hours of {counted}{stands_in}"
+            f"{seen.failures} failures in {seen.instance_hours:,.0f} instance-hours of {runs}{stands_in}"
         )
-    return Failures(
+        counted = f"assumed: {rate:.4%}, counted on {', '.join(row.name for row in assumed.observations)}"
+    failures = Failures(
         per_instance_hour=rate, group_size=options.group_size, group_share=options.group_share_percent / 100
     )
+    return failures, counted
+
+
+def _origins(given: Known, measured: Known, *, counted: str, interval_given: bool) -> dict[str, str]:
+    """Where each input comes from, by the names that sensitivities have for them."""
+    published = "assumed: as AWS published it"
+    names = {
+        "failure rate": ("per_instance_hour", counted),
+        "time to detect": ("detect_s", published),
+        "time to replace": ("replace_s", published),
+        "time to resume": ("resume_s", published),
+        "time to write a checkpoint": ("write_s", f"assumed: {ASSUMED_WRITE_S:g} s"),
+    }
+    origins = {"share of group failures": "given", "checkpoint interval": "given" if interval_given else "our choice"}
+    for name, (field, otherwise) in names.items():
+        known_from = "given" if getattr(given, field) is not None else "measured"
+        origins[name] = known_from if getattr(measured.but(given), field) is not None else otherwise
+    return origins
 
 
 def _work(options: Options, *, instances: int, accelerators: int, notes: list[str]) -> float:
@@ -378,21 +431,6 @@ def _best_interval_s(scenario: Scenario) -> float:
     if scenario.failures_per_hour <= 0:
         return RARE_INTERVAL_S
     return max(1.0, best_interval_s(mtbf_h=scenario.mtbf_h, write_s=scenario.checkpoints.write_s))
-
-
-def _but_given(options: Options, measured: Scenario, before: Scenario) -> Scenario:
-    """What was given on the command line stays, whatever was measured."""
-    strategy = replace(
-        measured.strategy,
-        detect_s=_or(options.detect_s, measured.strategy.detect_s),
-        replace_s=_or(options.replace_s, measured.strategy.replace_s),
-        resume_s=_or(options.resume_s, measured.strategy.resume_s),
-    )
-    failures = before.failures if options.failure_rate_percent is not None else measured.failures
-    write_s = _or(options.checkpoint_write_s, measured.checkpoints.write_s)
-    return replace(
-        measured, strategy=strategy, failures=failures, checkpoints=replace(measured.checkpoints, write_s=write_s)
-    )
 
 
 def _note_recovery(inputs: Inputs, notes: list[str]) -> None:

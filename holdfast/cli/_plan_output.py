@@ -18,18 +18,23 @@ from holdfast.planner import (
     PlanAgainstActual,
     PublishedFigure,
     PublishedTable,
-    SizeOption,
+    Way,
     ledger_total,
 )
 
 GOODPUT_COLUMNS = ("spares", "min/failure", "first order", "renewal", "simulated")
-COST_COLUMNS = ("to train", "5 to 95 %, days", "lost", "cost", "saves", "saves")
+COST_COLUMNS = ("to train", "5 to 95 %, d", "lost", "cost", "saves", "saves $")
+
+ASSUMED = "assumption"
+"""The source of recovery times that nobody has published."""
+
+IF_IT_SCALES = "if throughput grows with the number of instances"
 
 
 def render(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
     """The whole plan."""
     parts: list[RenderableType] = [
-        Rule(f"[bold]{inputs.title}", style="dim"),
+        Rule(Text(inputs.title, style="bold"), style="dim"),
         Text(headline(plan)),
         _goodputs(plan),
         _costs(plan),
@@ -55,7 +60,7 @@ def headline(plan: Plan) -> str:
 
 
 def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """What to do, as (subject, sentence)."""
+    """What to do, as (subject, sentence); each names the input that it hangs on most, and where that comes from."""
     rows: list[tuple[str, str]] = []
     interval, spares = plan.interval, plan.spares
     if plan.scenario.strategy.redo == "checkpoint" and interval.goodput_best == 0:
@@ -67,7 +72,7 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
                 f"{interval.best_s:,.0f} s for a goodput of {percent(interval.goodput_best)} "
                 f"(Young {interval.young_s:,.0f} s, Daly {interval.daly_s:,.0f} s; planned here: "
                 f"{plan.scenario.checkpoints.interval_s:,.0f} s, {percent(interval.goodput_given)})"
-                f"{_hangs_on(interval.hangs_on, 'the interval')}",
+                f"{_hangs_on(interval.hangs_on, inputs, 'the interval')}",
             )
         )
     count = "no number of spares reaches" if spares.spares is None else f"{spares.spares} reach"
@@ -75,50 +80,88 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
         (
             "spares",
             f"{count} {100 * spares.target:.4g} %; goodput is {percent(spares.goodput)} then"
-            f"{_hangs_on(spares.hangs_on)}",
+            f"{_hangs_on(spares.hangs_on, inputs)}",
         )
     )
-    rows += _size_advice(plan, inputs)
-    best = max(plan.outlooks, key=lambda each: each.goodput)
+    rows += _spares_that_pay(plan, inputs)
+    rows += _way_advice(plan, inputs)
     worth = [each for each in plan.outlooks if each.saves_h is not None]
     if worth:
         most = max(worth, key=lambda each: each.saves_h or 0.0)
         rows.append(("worth most", f"{most.title}: {days(most.saves_h)} less than the step before it"))
-    rows.append(("highest goodput", f"{best.title}: {percent(best.goodput)}{_hangs_on(best.hangs_on)}"))
+    best = max(plan.outlooks, key=lambda each: each.goodput)
+    rows.append(("highest goodput", f"{best.title}: {percent(best.goodput)}{_hangs_on(best.hangs_on, inputs)}"))
     return rows
 
 
-def _size_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    size, options, rows = plan.size, inputs.options, list[tuple[str, str]]()
-    if size.fastest is not None:
-        text = f"{_option(size.fastest)}; more instances only fail more often{_hangs_on(size.hangs_on)}"
-        rows.append(("fastest size", text))
-    if options.deadline_days is not None:
-        found = "no size does it" if size.smallest_in_time is None else _option(size.smallest_in_time)
-        rows.append((f"in {options.deadline_days:g} days", found))
-    if options.budget_usd is not None:
-        found = "no size does it" if size.largest_in_budget is None else f"up to {_option(size.largest_in_budget)}"
-        rows.append((f"for {dollars(options.budget_usd)}", inputs.price_note if _priceless(inputs) else found))
-    if size.in_both is not None:
-        rows.append(
-            ("both", "one size meets both" if size.in_both else "no size meets both the deadline and the budget")
-        )
+def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
+    """The number of spares with the smallest bill: what they idle beside what they save."""
+    best, usd = plan.cheapest_spares, inputs.usd_per_instance_hour
+    if best is None or best.paid_h is None:
+        return []
+    if best.spares == 0:
+        one = next((each for each in plan.spares_costs if each.spares == 1), None)
+        if one is None or one.idle_h is None or one.saved_h is None:
+            return [("spares that pay", "none")]
+        idle, saved = _worth(one.idle_h, usd), _worth(one.saved_h, usd)
+        return [("spares that pay", f"none: the first would idle for {idle} and save {saved}")]
+    saved = "training would not end without them" if best.saved_h is None else f"save {_worth(best.saved_h, usd)}"
+    return [("spares that pay", f"{best.spares}: they idle for {_worth(best.idle_h or 0.0, usd)} and {saved}")]
+
+
+def _worth(instance_hours: float, usd: float | None) -> str:
+    text = f"{instance_hours:,.0f} instance-hours"
+    return text if usd is None else f"{text} ({dollars(instance_hours * usd)})"
+
+
+def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
+    """The best of all strategies on all sizes, for the limits that were given."""
+    ways, rows = plan.ways, list[tuple[str, str]]()
+    limits, cheapest, quickest = [], ways.cheapest, ways.quickest
+    if ways.deadline_h is not None:
+        limits.append(f"in {ways.deadline_h / 24:g} days")
+    if ways.budget_usd is not None and inputs.usd_per_instance_hour is not None:
+        limits.append(f"for {dollars(ways.budget_usd)}")
+    elif ways.budget_usd is not None:
+        rows.append((f"for {dollars(ways.budget_usd)}", inputs.price_note))
+        cheapest, quickest = ways.cheapest_in_time, None
+    if limits:
+        rows.append((" and ".join(limits), _choice(cheapest, quickest, inputs)))
+        nearest = {"cheapest in time": ways.cheapest_in_time, "quickest for it": ways.quickest_in_budget}
+        rows += [(what, _way(each, inputs)) for what, each in nearest.items() if each and not cheapest]
+    else:
+        here = [each for each in ways.table if each.instances == inputs.instances and each.instance_hours is not None]
+        best = min(here, key=lambda each: each.instance_hours or 0.0, default=None)
+        if best is not None:
+            rows.append(("cheapest here", _way(best, inputs)))
+        if ways.fastest is not None:
+            rows.append(("fastest size", f"{_way(ways.fastest, inputs)}; {IF_IT_SCALES}"))
     return rows
 
 
-def _priceless(inputs: Inputs) -> bool:
-    return inputs.usd_per_instance_hour is None
+def _choice(cheapest: Way | None, quickest: Way | None, inputs: Inputs) -> str:
+    if cheapest is None:
+        return "no strategy on any size does it"
+    measure = " (the fewest instance-hours)" if inputs.usd_per_instance_hour is None else ""
+    text = f"cheapest{measure} is {_way(cheapest, inputs)}"
+    if quickest is not None and quickest != cheapest:
+        text += f"; quickest is {_way(quickest, inputs)}"
+    return f"{text}; {IF_IT_SCALES}"
 
 
-def _option(option: SizeOption) -> str:
-    cost = "" if option.cost_usd is None else f", {dollars(option.cost_usd)}"
-    return f"{option.instances:,} instances: {days(option.wall_h)}{cost}, goodput {percent(option.goodput)}"
+def _way(way: Way, inputs: Inputs) -> str:
+    cost = f"{way.instance_hours:,.0f} instance-hours" if way.cost_usd is None else dollars(way.cost_usd)
+    spares = f" + {way.spares}" if way.spares else ""
+    assumed = inputs.stages[way.strategy.partition("+")[0]].source == ASSUMED
+    note = " (its recovery times are our assumption)" if assumed else ""
+    return f"{way.title}{note} on {way.instances:,}{spares} instances: {days(way.wall_h)}, {cost}"
 
 
-def _hangs_on(elasticity: Elasticity | None, what: str = "lost time") -> str:
+def _hangs_on(elasticity: Elasticity | None, inputs: Inputs, what: str = "lost time") -> str:
     if elasticity is None:
         return ""
-    return f"; {what} hangs most on the {elasticity.input} ({signed(elasticity)})"
+    origin = inputs.origins.get(elasticity.input, "")
+    return f"; {what} hangs most on the {elasticity.input} ({signed(elasticity)}; {origin})"
 
 
 def signed(elasticity: Elasticity) -> str:
@@ -138,7 +181,7 @@ def _table(plan: Plan, columns: Sequence[str], cells: Callable[[Outlook], tuple[
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("strategy")
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for each in plan.outlooks:
         table.add_row(each.title, *cells(each), style="bold" if each.strategy == plan.chosen else "")
     return table
@@ -161,11 +204,11 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
     if each.wall_h is None:
         return "never ends", spread, "", "", "", ""
     return (
-        days(each.wall_h),
+        _short(each.wall_h),
         spread,
-        days(each.lost_h),
+        _short(each.lost_h),
         "no price" if each.cost_usd is None else dollars(each.cost_usd),
-        "" if each.saves_h is None else days(each.saves_h),
+        "" if each.saves_h is None else _short(each.saves_h),
         "" if each.saves_usd is None else dollars(each.saves_usd),
     )
 
@@ -223,7 +266,11 @@ def ledger_rows(compared: PlanAgainstActual) -> list[tuple[str, str, str]]:
 
 
 def _notes(inputs: Inputs) -> list[str]:
-    return inputs.assumptions if _priceless(inputs) else [*inputs.assumptions, f"price {inputs.price_note}"]
+    return (
+        inputs.assumptions
+        if inputs.usd_per_instance_hour is None
+        else [*inputs.assumptions, f"price {inputs.price_note}"]
+    )
 
 
 def _pairs(title: str, rows: Iterable[tuple[str, str]], *, style: str = "") -> Table:
@@ -280,14 +327,20 @@ def percent(share: float) -> str:
 
 
 def dollars(usd: float | None) -> str:
-    return "-" if usd is None else f"${usd:,.0f}"
+    if usd is None:
+        return "-"
+    return f"-${-usd:,.0f}" if usd <= -0.5 else f"${max(0.0, usd):,.0f}"
 
 
 def days(duration_h: float | None) -> str:
     """Days, or hours when it is short."""
     if duration_h is None:
         return "never"
-    return f"{duration_h / 24:,.1f} days" if abs(duration_h) >= 48 else f"{duration_h:,.2g} h"
+    return f"{duration_h / 24:,.1f} days" if abs(duration_h) >= 48 else f"{duration_h:,.1f} h"
+
+
+def _short(duration_h: float | None) -> str:
+    return days(duration_h).replace(" days", " d")
 
 
 def hours(duration_h: float) -> str:

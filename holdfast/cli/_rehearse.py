@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli._deployed import controller_hostname, read_events, read_status
+from holdfast.cli._deployed import read_events, read_status
 from holdfast.cli._errors import CommandError
 from holdfast.cli._kill_node import Fault, inject
 from holdfast.cli._logs import job_output
-from holdfast.cli._node_shell import run
 from holdfast.cli._output import Step, console, print_json, step
 from holdfast.cli._session import Context, load
 from holdfast.cli._submit import check_job_file, prepare_data, submit_job
 from holdfast.cli._summary import summary
+from holdfast.cli.jobs import job_outcome
+from holdfast.cli.target import refuse_on_aws
 
 if TYPE_CHECKING:
     from holdfast_common import Event
 
 POLL_S = 0.3
-ENDED = ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
+EVENTS_WITHIN_S = 10.0
+"""After the end of a job, until its last events are read."""
 TOLD_LINES = 12
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
@@ -40,7 +42,9 @@ def rehearse(
     """Run each job, destroy a node under it after its first checkpoint, and report how it came back."""
     for file in files:
         check_job_file(file)
-    events = rehearse_jobs(load(), files=files, prepare=prepare, fault=fault)
+    context = load()
+    refuse_on_aws(context, what="holdfast rehearse")
+    events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
     if json:
         print_json([event.to_json() for event in events])
 
@@ -68,17 +72,34 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
     job_id = submit_job(context, file=file, user="ubuntu")
     watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
-        watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="the first checkpoint", progress=progress)
+        if not watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="a checkpoint", progress=progress):
+            raise CommandError(
+                f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
+                f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
+                f"its output: holdfast logs --job {job_id}",
+                exit_code=1,
+            )
     victim = _last_node_of(watch.events)
     with step(f"{fault.value} a node under the job") as progress:
         instance_id = inject(context, node=victim, fault=fault)
         progress.update(f"{victim} ({instance_id})")
     with step("notice") as progress:
-        watch.until(lambda events: _has(events, kinds.NODE_LOST), what="the lost node to be noticed", progress=progress)
+        watch.until(
+            lambda events: _has(events, kinds.NODE_LOST),
+            what="the lost node to be noticed",
+            progress=progress,
+            job_may_end=True,
+        )
     with step("resume") as progress:
-        watch.until(lambda events: _has(events, kinds.JOB_RESUMED), what="the job to resume", progress=progress)
+        if not watch.until(lambda events: _has(events, kinds.JOB_RESUMED), what="the job to resume", progress=progress):
+            progress.update("the job ended without it")
     with step("replace the node") as progress:
-        watch.until(lambda events: _has(events, kinds.NODE_REPLACED), what="the replacement", progress=progress)
+        watch.until(
+            lambda events: _has(events, kinds.NODE_REPLACED),
+            what="the replacement",
+            progress=progress,
+            job_may_end=True,
+        )
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
     return watch
@@ -96,21 +117,37 @@ class _Watch:
         self.job_id = job_id
         self.events: list[Event] = []
 
-    def until(self, reached: "Callable[[list[Event]], bool]", *, what: str, progress: Step) -> None:
+    def until(
+        self,
+        reached: "Callable[[list[Event]], bool]",
+        *,
+        what: str,
+        progress: Step,
+        job_may_end: bool = False,
+    ) -> bool:
         """
-        Wait for the events to say that something happened.
+        Wait for the events to say that something happened; False where the job ended well and they never did.
+
+        Args:
+            job_may_end: What is waited for comes whether or not the job goes on.
 
         Raises:
             CommandError: the job failed, or it took more than 600 s.
         """
         deadline = time.monotonic() + JOB_TIMEOUT_S
+        over_since: float | None = None
         while not reached(self._read()):
             progress.update(self._newest())
-            self._fail_if_the_job_did()
+            if self._job_has_ended() and not job_may_end:
+                # What it wrote last is still on its way.
+                over_since = over_since or time.monotonic()
+                if time.monotonic() > over_since + EVENTS_WITHIN_S:
+                    return False
             if time.monotonic() > deadline:
                 raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
             time.sleep(POLL_S)
         progress.update(self._newest())
+        return True
 
     def _read(self) -> "list[Event]":
         events = read_events(self._context, since_ns=self._since_ns)
@@ -123,22 +160,23 @@ class _Watch:
                 return f"step {event.detail.get('step')}, loss {float(event.detail.get('loss', 0)):.3f} nats per byte"
         return f"job {self.job_id} is starting"
 
-    def _fail_if_the_job_did(self) -> None:
-        script = f"scontrol -o show job {self.job_id} | tr ' ' '\\n' | sed -n 's/^JobState=//p'"
-        controller = controller_hostname(self._context)
-        # A job array has a state per task; what is over for one is over for all.
+    def _job_has_ended(self) -> bool:
+        """Whether it has ended well; raises CommandError when it has failed."""
         try:
-            states = run(self._context, node=controller, argv=["/bin/sh", "-c", script]).stdout.split()
+            state = job_outcome(self._context, job=self.job_id)
         except CommandError:
-            return  # a controller that does not answer now says it later
-        state = next((state for state in states if state in ENDED), None)
-        if state is not None:
+            return False  # a controller that does not answer now says it later
+        if state in ("", "COMPLETED"):
+            return bool(state)
+        try:
             said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])
-            raise CommandError(
-                f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
-                f"all of it: holdfast logs --job {self.job_id}",
-                exit_code=1,
-            )
+        except CommandError as error:
+            said = f"({error})"
+        raise CommandError(
+            f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
+            f"all of it: holdfast logs --job {self.job_id}",
+            exit_code=1,
+        )
 
 
 def _last_node_of(events: "list[Event]") -> str:

@@ -27,6 +27,8 @@ class Session:
     stack_name: str
     cluster_name: str
     port: int
+    profile: str = ""
+    """Of AWS's configuration files; empty: as botocore chooses."""
 
     def save(self, *, home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -55,13 +57,7 @@ class Context:
         """
         if self.session.cloud == "aws":
             return _aws.ask_botocore(self.client(service), operation, parameters)
-        return _aws.ask_json(
-            self.local.endpoint,
-            region=self.session.region,
-            service=service,
-            operation=operation,
-            parameters=parameters,
-        )
+        return _aws.ask_json(self._embedded, service=service, operation=operation, parameters=parameters)
 
     def describe_stack(self) -> dict[str, Any]:
         """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
@@ -70,7 +66,12 @@ class Context:
             answer = _aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
             stack: dict[str, Any] = answer["Stacks"][0]
             return stack
-        return _aws.ask_describe_stack(self.local.endpoint, region=self.session.region, stack_name=name)
+        return _aws.ask_describe_stack(self._embedded, stack_name=name)
+
+    @functools.cached_property
+    def _embedded(self) -> _aws.Embedded:
+        local = self.local
+        return _aws.Embedded(endpoint=local.endpoint, keys=local.keys(), region=self.session.region)
 
 
 @functools.cache
@@ -79,13 +80,12 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
     from botocore.config import Config
 
     if session.cloud == "aws":
-        return botocore.session.get_session().create_client(service, region_name=session.region)
+        chosen = botocore.session.Session(profile=session.profile or None)
+        return chosen.create_client(service, region_name=session.region)
     return botocore.session.get_session().create_client(
         service,
         region_name=session.region,
-        endpoint_url=local.endpoint,
-        aws_access_key_id="holdfast",
-        aws_secret_access_key="holdfast",  # noqa: S106 - the embedded AWS takes any key
+        **local.client_arguments(),
         config=Config(
             s3={"addressing_style": "path"},
             connect_timeout=3,
@@ -104,14 +104,9 @@ def load() -> Context:
         CommandError: there is none, or its local cloud does not run.
     """
     local = from_environment()
-    try:
-        session = Session(**json.loads(_path(local.home).read_text()))
-    except FileNotFoundError:
-        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local") from None
-    except (json.JSONDecodeError, TypeError):
-        raise CommandError(f"{_path(local.home)} is not a session of this version; run: holdfast down") from None
-    except PermissionError:
-        raise CommandError(f"{local.home} cannot be read by this user; run the command as root") from None
+    session = recorded(local.home)
+    if session is None:
+        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     if session.cloud == "embedded":
         local = LocalCloud(home=local.home, port=session.port)
         _refuse_dead(local, environment=session.environment)
@@ -129,6 +124,23 @@ def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
         raise CommandError(f"the local cloud is not running (stopped: {gone}); {how}: holdfast up {environment}")
     if processes["aws"].state == "stopped":
         raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")
+
+
+def recorded(home: Path) -> Session | None:
+    """
+    The session of a home; None when it has none.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return Session(**json.loads(_path(home).read_text()))
+    except FileNotFoundError:
+        return None
+    except (json.JSONDecodeError, TypeError):
+        raise CommandError(f"{_path(home)} is not a session of this version; run: holdfast down") from None
+    except PermissionError:
+        raise CommandError(f"{home} cannot be read by this user; run the command as root") from None
 
 
 def _path(home: Path) -> Path:

@@ -9,6 +9,7 @@ import typer
 from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import instance
 from holdfast.cli._session import load
+from holdfast.cli.target import refuse_on_aws
 
 
 def ssh(
@@ -17,9 +18,11 @@ def ssh(
     user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
 ) -> None:
     """Open a shell on a node, or run one command there; its exit code is ours."""
+    context = load()
+    refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
         raise CommandError("entering a node's namespaces needs root; run it with sudo")
-    target = instance(load(), node=node)
+    target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")
     sys.exit(target.exec_tty(command or ["/bin/bash", "-l"], user=user))

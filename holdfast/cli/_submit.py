@@ -7,10 +7,12 @@ runs on the controller. So the same command works wherever the cluster is.
 
 import hashlib
 import os
-import re
+import secrets
+import stat
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -21,13 +23,24 @@ from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json, step
 from holdfast.cli._session import Context, load
+from holdfast.cli.jobs import Words, arguments_after_dashes
+from holdfast.cli.target import refuse_on_aws
+from holdfast.localcloud.fsx import to_metadata
 
 APPEAR_TIMEOUT_S = 30.0
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
 
 
 def submit(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Slurm job file; everything in its folder goes along.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SBATCH OPTIONS] [-- ARGUMENTS]",
+            help="Options of sbatch, such as --nodes=2, and after -- what the job file gets as arguments.",
+        ),
+    ] = None,
     prepare: Annotated[
         Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
     ] = None,
@@ -36,10 +49,12 @@ def submit(
 ) -> None:
     """Submit a job to the cluster's Slurm."""
     check_job_file(file)
-    context = load()
+    given = Words.parse(words or [], arguments=arguments_after_dashes(context))
+    session = load()
+    refuse_on_aws(session, what="holdfast submit")
     if prepare is not None:
-        prepare_data(context, program=prepare)
-    job_id = submit_job(context, file=file, user=user)
+        prepare_data(session, program=prepare)
+    job_id = submit_job(session, file=file, user=user, words=given)
     if json:
         print_json({"job_id": job_id})
     else:
@@ -53,6 +68,8 @@ def check_job_file(file: Path) -> None:
     Raises:
         CommandError: no such file, a folder, or no ``#!`` first line.
     """
+    if str(file).startswith("-"):
+        raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
     if not file.exists():
         raise CommandError(f"job file {file} does not exist")
     if not file.is_file():
@@ -87,23 +104,30 @@ def prepare_data(context: Context, *, program: Path) -> None:
             raise CommandError(f"{program} failed with exit code {done.returncode}:\n{done.stderr.strip()[-800:]}")
 
 
-def submit_job(context: Context, *, file: Path, user: str) -> str:
+def submit_job(context: Context, *, file: Path, user: str, words: Words | None = None) -> str:
     """Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id."""
     bucket, prefix, directory = jobs_prefix(context)
     controller = controller_hostname(context)
     folder = file.resolve().parent
     files = _files(folder)
-    digest = hashlib.sha256(b"".join(path.encode() + b"\0" + body for path, body in files)).hexdigest()[:8]
-    name = f"{folder.name}-{digest}"
+    name = f"{folder.name}-{_digest(files)}"
+    words = words or Words()
     with step(f"submit {file.name}") as progress:
         progress.update(f"{len(files)} files to s3://{bucket}/{prefix}/{name}")
         s3 = context.client("s3")
-        for path, body in files:
-            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{path}", Body=body)
+        for one in files:
+            # Readable for whoever owns the job, whatever the umask was here.
+            metadata = to_metadata(mode=0o755 if one.executable else 0o644, mtime_ns=one.mtime_ns)
+            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{one.path}", Body=one.content, Metadata=metadata)
         target = f"{directory}/{name}"
-        _wait_for_files(context, controller=controller, directory=target, names=[path for path, _ in files])
-        sbatch = f"cd {target} && sbatch --parsable {file.name}"
-        answer = run(context, node=controller, argv=["/bin/bash", "-lc", sbatch], user=user)
+        _wait_for_files(context, controller=controller, directory=target, names=[one.path for one in files])
+        # The shell is for the account's profile; names are arguments of it and never its program.
+        script = 'cd -- "$1" && shift && exec "$@"'
+        command = [target, "sbatch", "--parsable", *words.options, f"./{file.name}", *words.arguments]
+        argv = ["/bin/bash", "-lc", script, "submit", *command]
+        # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
+        token = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
+        answer = run(context, node=controller, argv=argv, user=user, env=token)
         if answer.returncode:
             raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
         job_id = answer.stdout.strip().partition(";")[0]
@@ -112,15 +136,45 @@ def submit_job(context: Context, *, file: Path, user: str) -> str:
     return job_id
 
 
-def _files(folder: Path) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """A file of the folder as it is uploaded."""
+
+    path: str
+    content: bytes
+    executable: bool
+    mtime_ns: int
+
+
+def _digest(files: list[_File]) -> str:
+    """Of names, contents and executable bits, so that a folder on the nodes never changes under a job."""
+    digest = hashlib.sha256()
+    for one in files:
+        digest.update(f"{one.path}\0{one.executable}\0{len(one.content)}\0".encode() + one.content)
+    return digest.hexdigest()[:8]
+
+
+def _files(folder: Path) -> list[_File]:
+    found: list[_File] = []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
-            if re.search(r"['\"\\\s]", str(relative)):
-                raise CommandError(f"{path}: job folders may not hold names with spaces or quotes; rename it")
-            found.append((str(relative), path.read_bytes()))
-    total = sum(len(body) for _, body in found)
+            try:
+                str(relative).encode()
+            except UnicodeEncodeError:
+                raise CommandError(
+                    f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
+                ) from None
+            info = path.stat()
+            found.append(
+                _File(
+                    path=str(relative),
+                    content=path.read_bytes(),
+                    executable=bool(info.st_mode & stat.S_IXUSR),
+                    mtime_ns=info.st_mtime_ns,
+                )
+            )
+    total = sum(len(one.content) for one in found)
     if total > MAX_FOLDER_BYTES:
         raise CommandError(
             f"{folder} holds {total >> 20} MiB; at most {MAX_FOLDER_BYTES >> 20} MiB go along with a job; "
@@ -130,9 +184,10 @@ def _files(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:
-    test = " && ".join(f"test -e {directory}/{name}" for name in names)
+    script = 'cd -- "$1" && xargs -0 ls -d -- > /dev/null'
+    argv = ["/bin/sh", "-c", script, "look", directory]
     deadline = time.monotonic() + APPEAR_TIMEOUT_S
-    while run(context, node=controller, argv=["/bin/sh", "-c", test]).returncode:
+    while run(context, node=controller, argv=argv, text="\0".join(names)).returncode:
         if time.monotonic() > deadline:
             raise CommandError(f"the job's files did not appear in {directory} within {APPEAR_TIMEOUT_S:g} s")
         time.sleep(0.2)

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli._deployed import StatusView
-from holdfast.cli._status import coloured, node_table
+from holdfast.cli._status import node_table
+from holdfast.cli.layout import coloured
 from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
 
 
@@ -22,7 +23,7 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
     """
     told = timeline(events)
     parts: list[RenderableType] = [
-        Rule("[bold]what just happened"),
+        Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
         *(_job(job) for job in told.jobs),
@@ -106,7 +107,7 @@ def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[
         stages.add_column(column, justify="left" if column == "stage" else "right")
     for stage, seconds in planned.items():
         if stage in seen:
-            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].typical_s:.1f} s")
+            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].mean_s:.1f} s")
     spent = Table.grid(padding=(0, 2))
     for book in ledgers(events):
         accounts = {name: ns / 1e9 for name, ns in book.totals_ns.items() if ns}

@@ -102,8 +102,8 @@ def _refuse_replacements(definition: "Environment", context: Context) -> None:
     from holdfast.importing import deployed_environment
     from holdfast.validation.updates import guard
 
-    endpoint = context.local.endpoint if definition.cloud == "embedded" else None
-    deployed = deployed_environment(stack_name=definition.stack_name, region=definition.region, endpoint=endpoint)
+    client = context.local.client_arguments() if definition.cloud == "embedded" else None
+    deployed = deployed_environment(stack_name=definition.stack_name, region=definition.region, client=client)
     problems = guard(definition, deployed.environment)
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
@@ -116,7 +116,7 @@ def _taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here
     try:
         yield
     except ending:
-        if begun_here and local.home.exists():
+        if begun_here and local.is_claimed():
             with step("take down what was begun"):
                 local.remove()
         raise
@@ -134,12 +134,13 @@ def _deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None
     )
     variables: dict[str, str] = {}
     if embedded:
+        with step("check this machine") as progress:
+            progress.update(_preflight.check(home=local.home))
+    local.claim()
+    if embedded:
         # There is no container engine: images are recorded, not built.
         docker = str(PROJECT / "scripts" / "docker_stand_in.sh")
         variables = {**local.client_environment(region=definition.region), "CDK_DOCKER": docker}
-        with step("check this machine") as progress:
-            progress.update(_preflight.check(home=local.home))
-        local.home.mkdir(parents=True, exist_ok=True)
     cdk = Cdk(environment_file=path, variables=variables, work=local.home)
     synth = cdk.start_synth()
     try:

@@ -24,23 +24,24 @@ class Deployed:
 
 
 def deployed_environment(
-    *, stack_name: str, region: str, endpoint: str | None = None, timeout_s: float = 3.0
+    *, stack_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
 ) -> Deployed:
     """
     The environment that a stack was made of.
 
     Args:
-        endpoint: Default: that of AWS_ENDPOINT_URL, or else AWS itself with the credentials that are there.
+        client: botocore's arguments for another AWS, ``endpoint_url`` and its keys. Default: that of
+            AWS_ENDPOINT_URL, or else AWS itself with the credentials that are there.
         timeout_s: Seconds to wait for a connection, and for an answer. Default: 3.0
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        client = _client(region=region, endpoint=endpoint, timeout_s=timeout_s)
-        status = client.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
+        asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
+        status = asked.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
         if status in NOTHING_DEPLOYED:
             return Deployed(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
-        template = client.get_template(StackName=stack_name)["TemplateBody"]
+        template = asked.get_template(StackName=stack_name)["TemplateBody"]
     except ClientError as error:
         if "does not exist" in str(error):
             return Deployed(state="absent", why=f"there is no stack {stack_name} in {region}")
@@ -54,12 +55,10 @@ def deployed_environment(
     return Deployed(state="read", environment=environment)
 
 
-def _client(*, region: str, endpoint: str | None, timeout_s: float) -> Any:
+def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:
     import botocore.session
     from botocore.config import Config
 
     config = Config(connect_timeout=timeout_s, read_timeout=timeout_s, retries={"total_max_attempts": 1})
-    # The embedded AWS takes any key; without one botocore would look for credentials all over the machine.
-    keys = {} if endpoint is None else {"aws_access_key_id": "holdfast", "aws_secret_access_key": "holdfast"}
     session = botocore.session.get_session()
-    return session.create_client("cloudformation", region_name=region, endpoint_url=endpoint, config=config, **keys)
+    return session.create_client("cloudformation", region_name=region, config=config, **arguments)

@@ -8,7 +8,6 @@ business of the CDK; what runs on its nodes is the business of the control plane
 import contextlib
 import json
 import os
-import shutil
 import socket
 import sys
 import urllib.request
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud import _process
+from holdfast.localcloud._errors import LocalCloudError
+from holdfast.localcloud.home import MARKER, Keys, claim, fresh_keys, keys_of, made_keys, recognise, release
 from holdfast.localcloud.keeper import ProcessState, process_state
 from holdfast_common import kinds, parse_events
 
@@ -25,10 +26,6 @@ DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
 AWS, HYPERPOD, KEEPER = "aws", "hyperpod", "keeper"
-
-
-class LocalCloudError(Exception):
-    """The local cloud cannot run here; the message says what is missing and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +45,32 @@ class LocalCloud:
     def endpoint(self) -> str:
         return f"http://localhost:{self.port}"
 
+    def keys(self) -> Keys:
+        """
+        The keys of this cloud; where it has none yet, some that no cloud takes.
+
+        Raises:
+            LocalCloudError: they are not this user's.
+        """
+        try:
+            return keys_of(self.home)
+        except FileNotFoundError:
+            return fresh_keys()
+        except PermissionError as error:
+            raise LocalCloudError(
+                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; "
+                "run the command as its owner"
+            ) from None
+
     def client_environment(self, *, region: str) -> dict[str, str]:
         """Environment variables that point any AWS client, the CDK CLI included, at this cloud and nowhere else."""
+        keys = self.keys()
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             # The CDK CLI writes template URLs from this one; it must be a host that S3 parses path-style.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": self.endpoint,
-            "AWS_ACCESS_KEY_ID": "holdfast",
-            "AWS_SECRET_ACCESS_KEY": "holdfast",
+            "AWS_ACCESS_KEY_ID": keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -63,6 +78,24 @@ class LocalCloud:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "CDK_DISABLE_CLI_TELEMETRY": "true",
         }
+
+    def client_arguments(self) -> dict[str, str]:
+        """What boto3 and botocore need to reach this cloud. Raises: LocalCloudError, as `keys`."""
+        return {"endpoint_url": self.endpoint, **self.keys().boto}
+
+    def claim(self) -> None:
+        """
+        Make the home and its keys, or recognise that they are this user's.
+
+        Raises:
+            LocalCloudError: the folder holds something else, or others can change it.
+        """
+        claim(self.home)
+        made_keys(self.home)
+
+    def is_claimed(self) -> bool:
+        """Whether the home carries the mark of one; whose it is, is another question."""
+        return (self.home / MARKER).is_file()
 
     def running(self) -> dict[str, bool]:
         """Which of the two processes run now."""
@@ -103,8 +136,9 @@ class LocalCloud:
             LocalCloudError: the port is taken by somebody else.
             ProcessError: it did not start.
         """
-        if not self.home.exists():  # nothing is made that would be refused
+        if not self.is_claimed():  # nothing is made that would be refused
             self._refuse_taken_port()
+        self.claim()
         with _process.starting(name=AWS, home=self.home):
             return self._start_aws()
 
@@ -146,6 +180,7 @@ class LocalCloud:
     def _start_hyperpod(self, *, region: str) -> bool:
         if _process.find(name=HYPERPOD, home=self.home):
             return False
+        recognise(self.home)
         ready = self.home / "run" / "hyperpod.ready"
         ready.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "holdfast.localcloud.hyperpod", "--home", str(self.home)]
@@ -176,15 +211,24 @@ class LocalCloud:
                 nodes.setdefault(event.evidence, []).append(event.node)
         return [f"{_instances(names)}: {evidence}" for evidence, names in nodes.items()]
 
-    def remove(self) -> None:
-        """End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash."""
+    def remove(self) -> list[str]:
+        """
+        End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash.
+
+        Returns:
+            Names of what is left in the home, because the local cloud did not make it.
+
+        Raises:
+            LocalCloudError: the folder is not a home of this user's; nothing in it is touched.
+        """
         from holdfast.localcloud.nodes import Fleet
 
-        self.stop()
         if not self.home.exists():
-            return
+            return []
+        recognise(self.home)
+        self.stop()
         Fleet(home=self.home).close()
-        shutil.rmtree(self.home)
+        return release(self.home)
 
 
 def _instances(names: list[str]) -> str:
@@ -204,7 +248,10 @@ def from_environment() -> LocalCloud:
 
 
 def _recorded_port(home: Path) -> int | None:
-    process = _process.find(name=AWS, home=home)
+    try:
+        process = _process.find(name=AWS, home=home)
+    except PermissionError:  # whoever reads more of it is told
+        return None
     return int(process.endpoint.rpartition(":")[2]) if process else None
 
 

@@ -7,11 +7,8 @@ renewal, simulation; docs/planner.md has the formulas and what each assumes.
 
 from holdfast.planner._advice import (
     IntervalAdvice,
-    SizeAdvice,
-    SizeOption,
     SparesAdvice,
     advise_interval,
-    advise_size,
     advise_spares,
     best_interval_s,
     daly_interval_s,
@@ -20,29 +17,33 @@ from holdfast.planner._advice import (
 from holdfast.planner._calibration import (
     Calibration,
     Comparison,
+    Known,
     PlanAgainstActual,
     calibrate,
-    calibrated,
     compare,
+    known,
     ledger_total,
 )
 from holdfast.planner._errors import PlanError
 from holdfast.planner._example_run import example_run
 from holdfast.planner._first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h
 from holdfast.planner._ledger import ACCOUNTS, Ledger, Stretch, ledgers
-from holdfast.planner._plan import Curve, Outlook, Plan, make_plan
+from holdfast.planner._plan import CURVE_SIZES, Curve, Outlook, Plan, make_plan
 from holdfast.planner._published import PublishedFigure, PublishedTable, published_tables
 from holdfast.planner._renewal import Shares, goodput, shares
 from holdfast.planner._scenario import ASSUMED_WRITE_S, Checkpoints, Failures, Scenario, Strategy
 from holdfast.planner._sensitivity import Elasticity, elasticities
 from holdfast.planner._shortfalls import Shortfall, shortfalls
 from holdfast.planner._simulation import Estimate, Simulation, simulate_wall, simulate_work
+from holdfast.planner._spares_cost import SparesCost, cheapest_spares, spares_costs
 from holdfast.planner._statistics import RateEstimate, TimeEstimate, estimate_rate, estimate_time
 from holdfast.planner._strategies import AssumedRate, assumed_rate, strategy_at
+from holdfast.planner._ways import Way, WaysAdvice, advise_ways, best_of, way
 
 __all__ = [
     "ACCOUNTS",
     "ASSUMED_WRITE_S",
+    "CURVE_SIZES",
     "AssumedRate",
     "Calibration",
     "Checkpoints",
@@ -52,6 +53,7 @@ __all__ = [
     "Estimate",
     "Failures",
     "IntervalAdvice",
+    "Known",
     "Ledger",
     "Outlook",
     "Plan",
@@ -64,19 +66,21 @@ __all__ = [
     "Shares",
     "Shortfall",
     "Simulation",
-    "SizeAdvice",
-    "SizeOption",
     "SparesAdvice",
+    "SparesCost",
     "Strategy",
     "Stretch",
     "TimeEstimate",
+    "Way",
+    "WaysAdvice",
     "advise_interval",
-    "advise_size",
     "advise_spares",
+    "advise_ways",
     "assumed_rate",
     "best_interval_s",
+    "best_of",
     "calibrate",
-    "calibrated",
+    "cheapest_spares",
     "compare",
     "cost_per_failure_h",
     "daly_interval_s",
@@ -86,6 +90,7 @@ __all__ = [
     "example_run",
     "first_order_goodput",
     "goodput",
+    "known",
     "ledger_total",
     "ledgers",
     "make_plan",
@@ -95,7 +100,9 @@ __all__ = [
     "shortfalls",
     "simulate_wall",
     "simulate_work",
+    "spares_costs",
     "strategy_at",
     "wall_h",
+    "way",
     "young_interval_s",
 ]

@@ -8,15 +8,16 @@ it counts for the stages only. Instance-hours are counted while an instance is i
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.planner._ledger import Ledger, ledgers
 from holdfast.planner._renewal import goodput
-from holdfast.planner._scenario import Scenario
+from holdfast.planner._scenario import Scenario, Strategy
 from holdfast.planner._statistics import CONFIDENCE, RateEstimate, TimeEstimate, estimate_rate, estimate_time
 from holdfast_common import Event, Incident, kinds, timeline
 
+EMPTY: Mapping[str, float] = {}
 _NS_PER_HOUR = 3.6e12
 _LOST = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _GONE = (*_LOST, kinds.NODE_DELETED, kinds.NODE_REPLACING, kinds.NODE_REBOOTING)
@@ -33,7 +34,7 @@ class Calibration:
 
     rate: RateEstimate | None
     stages: dict[str, TimeEstimate]
-    """Typical seconds by name of the stage, of ``STAGES``; absent where none was seen."""
+    """Mean seconds by name of the stage, of ``STAGES``; absent where none was seen."""
     injected: int
     """Faults that were injected, left out of the rate."""
 
@@ -80,31 +81,64 @@ def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Cal
     )
 
 
-def calibrated(scenario: Scenario, calibration: Calibration) -> Scenario:
-    """
-    The scenario with what was measured in the place of what was assumed.
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of a cluster and takes the place of what is assumed; None where nothing is."""
 
-    The rate only changes when failures were seen: none in a few hours is no reason to plan for none.
+    per_instance_hour: float | None = None
+    detect_s: float | None = None
+    replace_s: float | None = None
+    resume_s: float | None = None
+    write_s: float | None = None
+
+    def but(self, better: "Known") -> "Known":
+        """The same, and where ``better`` knows something, that."""
+        return replace(self, **{name: value for name, value in vars(better).items() if value is not None})
+
+    def applied_to(self, strategy: Strategy) -> Strategy:
+        """The strategy that the stages were measured of, or given for."""
+        stages = {name: getattr(self, name) for name in ("detect_s", "replace_s", "resume_s")}
+        return replace(strategy, **{name: value for name, value in stages.items() if value is not None})
+
+    def as_replaced_in(self, strategy: Strategy, *, measured: Strategy) -> Strategy:
+        """
+        Another strategy whose instances are replaced by the same hands.
+
+        The time from a failure to a new instance is the same; how it notices and resumes is its own.
+        """
+        if self.detect_s is None and self.replace_s is None:
+            return strategy
+        return replace(strategy, replace_s=max(0.0, measured.detect_s + measured.replace_s - strategy.detect_s))
+
+
+def known(calibration: Calibration) -> Known:
     """
-    strategy, checkpoints, failures, stages = (
-        scenario.strategy, scenario.checkpoints, scenario.failures, calibration.stages,
-    )  # fmt: skip
-    measured = {name: seen.typical_s for name, seen in stages.items()}
-    if "checkpoint write" in stages:
-        checkpoints = replace(checkpoints, write_s=stages["checkpoint write"].typical_s)
-    if calibration.rate is not None and calibration.rate.failures > 0:
-        failures = replace(failures, per_instance_hour=min(1.0, calibration.rate.per_instance_hour))
-    strategy = replace(
-        strategy,
-        detect_s=measured.get("detect", strategy.detect_s),
-        replace_s=measured.get("replace", strategy.replace_s),
-        resume_s=measured.get("resume", strategy.resume_s),
+    What was measured.
+
+    The rate only counts when failures were seen: none in a few hours is no reason to plan for none.
+    """
+    rate = calibration.rate
+    means = {name: each.mean_s for name, each in calibration.stages.items()}
+    return Known(
+        per_instance_hour=min(1.0, rate.per_instance_hour) if rate is not None and rate.failures > 0 else None,
+        detect_s=means.get("detect"),
+        replace_s=means.get("replace"),
+        resume_s=means.get("resume"),
+        write_s=means.get("checkpoint write"),
     )
-    return replace(scenario, strategy=strategy, checkpoints=checkpoints, failures=failures)
 
 
-def compare(scenario: Scenario, events: Iterable[Event]) -> PlanAgainstActual:
-    """Set the plan for a cluster beside its events."""
+def compare(
+    scenario: Scenario, events: Iterable[Event], *, percentile_90_s: Mapping[str, float] = EMPTY
+) -> PlanAgainstActual:
+    """
+    Set the plan for a cluster beside its events.
+
+    Args:
+        scenario: The plan as it was before anything was learned from the events.
+        events: In any order, with repeats.
+        percentile_90_s: Seconds by stage that nine of ten recoveries are expected to stay below. Default: none
+    """
     events = list(events)
     calibration, books = calibrate(events), ledgers(events)
     rate, stages, strategy = calibration.rate, calibration.stages, scenario.strategy
@@ -131,13 +165,18 @@ def compare(scenario: Scenario, events: Iterable[Event]) -> PlanAgainstActual:
         seen = stages.get(name)
         rows.append(
             Comparison(
-                what=f"{name}, s",
+                what=f"{name}, mean, s",
                 plan=plan,
-                actual=None if seen is None else seen.typical_s,
+                actual=None if seen is None else seen.mean_s,
                 low=None if seen is None else seen.low_s,
                 high=None if seen is None else seen.high_s,
             )
         )
+    rows += [
+        Comparison(what=f"{name}, 90th percentile, s", plan=seconds, actual=seen.percentile_90_s, low=None, high=None)
+        for name, seconds in percentile_90_s.items()
+        if (seen := stages.get(name)) is not None
+    ]
     return PlanAgainstActual(comparisons=tuple(rows), ledgers=books, calibration=calibration)
 
 

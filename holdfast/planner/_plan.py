@@ -10,19 +10,18 @@ from dataclasses import dataclass
 
 from holdfast.planner._advice import (
     IntervalAdvice,
-    SizeAdvice,
     SparesAdvice,
     advise_interval,
-    advise_size,
     advise_spares,
     lost_per_work,
-    size_option,
 )
 from holdfast.planner._first_order import first_order_goodput
 from holdfast.planner._renewal import Shares, goodput, shares
 from holdfast.planner._scenario import Scenario
 from holdfast.planner._sensitivity import Elasticity, elasticities
 from holdfast.planner._simulation import Simulation, affordable_runs, simulate_work
+from holdfast.planner._spares_cost import SparesCost, cheapest_spares, spares_costs
+from holdfast.planner._ways import WaysAdvice, advise_ways, way
 
 CURVE_SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -33,6 +32,7 @@ class Outlook:
 
     strategy: str
     title: str
+    instances: int
     spares: int
     minutes_per_failure: float
     """From a failure to running again with all that was lost done again, when no second failure comes."""
@@ -76,7 +76,11 @@ class Plan:
     outlooks: tuple[Outlook, ...]
     interval: IntervalAdvice
     spares: SparesAdvice
-    size: SizeAdvice
+    spares_costs: tuple[SparesCost, ...]
+    """With 0, 1, 2 ... spares, up to where none pays any more."""
+    cheapest_spares: SparesCost | None
+    """None when training never ends."""
+    ways: WaysAdvice
     sensitivities: tuple[Elasticity, ...]
     """What the time that is lost with the chosen strategy hangs on, the strongest first."""
     goodput_by_size: tuple[Curve, ...]
@@ -116,8 +120,10 @@ def make_plan(
         PlanError: a number is impossible.
     """
     scenario = scenario_at(chosen, instances)
-    size = advise_size(
-        lambda count: scenario_at(chosen, count),
+    ways = advise_ways(
+        scenario_at,
+        strategies=strategies,
+        instances=instances,
         accelerator_hours=accelerator_hours,
         usd_per_instance_hour=usd_per_instance_hour,
         deadline_h=deadline_h,
@@ -137,6 +143,7 @@ def make_plan(
                 seed=seed,
             )
         )
+    costs = spares_costs(scenario, work_h=base_h)
     return Plan(
         scenario=scenario,
         chosen=chosen,
@@ -146,9 +153,11 @@ def make_plan(
         outlooks=tuple(outlooks),
         interval=advise_interval(scenario),
         spares=advise_spares(scenario, target=target),
-        size=size,
+        spares_costs=costs,
+        cheapest_spares=cheapest_spares(costs),
+        ways=ways,
         sensitivities=elasticities(lost_per_work, scenario),
-        goodput_by_size=tuple(_curve(name, scenario_at) for name in strategies),
+        goodput_by_size=tuple(_curve(name, scenario_at, instances) for name in strategies),
     )
 
 
@@ -162,7 +171,7 @@ def _outlook(
     seed: int,
 ) -> Outlook:
     reached = goodput(scenario)
-    option = size_option(
+    option = way(
         scenario,
         accelerator_hours=base_h * scenario.instances * scenario.accelerators_per_instance,
         usd_per_instance_hour=usd_per_instance_hour,
@@ -176,6 +185,7 @@ def _outlook(
     return Outlook(
         strategy=scenario.strategy.name,
         title=scenario.strategy.title,
+        instances=scenario.instances,
         spares=scenario.spares,
         minutes_per_failure=60 * _recovery_h(scenario),
         first_order_goodput=first_order_goodput(scenario),
@@ -218,8 +228,10 @@ def _difference(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else before - after
 
 
-def _curve(name: str, scenario_at: Callable[[str, int], Scenario]) -> Curve:
+def _curve(name: str, scenario_at: Callable[[str, int], Scenario], instances: int) -> Curve:
+    """The size that is planned is one of the points."""
+    sizes = sorted({*CURVE_SIZES, instances})
     return Curve(
-        name=scenario_at(name, CURVE_SIZES[0]).strategy.title,
-        points=tuple((float(size), goodput(scenario_at(name, size))) for size in CURVE_SIZES),
+        name=scenario_at(name, instances).strategy.title,
+        points=tuple((float(size), goodput(scenario_at(name, size))) for size in sizes),
     )

@@ -26,12 +26,14 @@ class RateEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeEstimate:
-    """The typical (median) length of a stage in seconds. Without an interval when it was seen once."""
+    """The mean length of a stage in seconds: what a sum over many failures needs. No interval when it was seen once."""
 
     observations: int
-    typical_s: float
+    mean_s: float
     low_s: float | None
     high_s: float | None
+    percentile_90_s: float
+    """The shortest of those seen that nine of ten do not exceed."""
 
     def holds(self, seconds: float) -> bool:
         return self.low_s is not None and self.high_s is not None and self.low_s <= seconds <= self.high_s
@@ -72,25 +74,26 @@ def garwood(count: int, *, confidence: float = CONFIDENCE) -> tuple[float, float
 
 def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -> TimeEstimate | None:
     """
-    The median of times whose logarithms are normally distributed, with Student's interval. None without any time.
+    The mean of some times, with Student's interval. None without any time.
 
-    Half of the chance to miss that is allowed is kept in reserve, because real times are not quite so distributed and
-    the interval should hold at least as often as it says. Zeros count as a nanosecond: a logarithm needs more than 0.
+    Half of the chance to miss that is allowed is kept in reserve, because times are skewed and the interval should hold
+    at least as often as it says.
     """
     if not seconds:
         return None
-    logs = [math.log(max(value, 1e-9)) for value in seconds]
-    count = len(logs)
-    centre = math.fsum(logs) / count
+    count = len(seconds)
+    mean = math.fsum(seconds) / count
+    percentile_90 = sorted(seconds)[math.ceil(0.9 * count) - 1]
     if count == 1:
-        return TimeEstimate(observations=1, typical_s=math.exp(centre), low_s=None, high_s=None)
-    spread = math.sqrt(math.fsum((value - centre) ** 2 for value in logs) / (count - 1))
+        return TimeEstimate(observations=1, mean_s=mean, low_s=None, high_s=None, percentile_90_s=percentile_90)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in seconds) / (count - 1))
     half = student_quantile(0.75 + confidence / 4, count - 1) * spread / math.sqrt(count)
     return TimeEstimate(
         observations=count,
-        typical_s=math.exp(centre),
-        low_s=math.exp(centre - half),
-        high_s=math.exp(centre + half),
+        mean_s=mean,
+        low_s=max(0.0, mean - half),
+        high_s=mean + half,
+        percentile_90_s=percentile_90,
     )
 
 

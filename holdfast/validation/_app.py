@@ -48,6 +48,14 @@ class App(Item):
         """The properties of a resource."""
         return self.values.properties(resource)
 
+    def leaves(self, resource: Resource) -> list[Node]:
+        """Every value in the properties of a resource that holds no others."""
+        key = f"leaves {id(resource)}"  # paths of templates without one are alike
+        if key not in self.memo:
+            self.memo[key] = list(leaves(self.node(resource)))
+        found: list[Node] = self.memo[key]
+        return found
+
     @property
     def complete(self) -> bool:
         """Whether all resources are written: no macro makes more of them."""
@@ -66,9 +74,9 @@ class App(Item):
 
     def named_regions(self, template: Template) -> Iterator[tuple[str, str]]:
         """The regions of what a cluster names: its EKS cluster, file systems and secrets."""
-        for cluster, node in self.each("AWS::SageMaker::Cluster"):
+        for cluster in self.values.graph.of_type("AWS::SageMaker::Cluster"):
             if cluster.template is template:
-                for leaf in leaves(node):
+                for leaf in self.leaves(cluster):
                     text = leaf.value if isinstance(leaf.value, str) else text_of(leaf.value) or ""
                     match = _NAMED.match(text)
                     if match:

@@ -1,5 +1,6 @@
 """The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
 
+import functools
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -56,6 +57,7 @@ _CHAPTERS = {
 }
 
 
+@functools.cache
 def pages() -> Mapping[str, str]:
     """The text of every page, by file name."""
     ordered = sorted(rules().values(), key=lambda each: each.code)
@@ -73,7 +75,9 @@ def write(folder: Path = PAGES) -> None:
 
 
 def _overview(ordered: list[Rule]) -> str:
-    parts = [_INTRO]
+    asking = sum(each.asks_account for each in ordered)
+    count = len(ordered)
+    parts = [_INTRO, f"\nOf {count} codes {count - asking} are judged offline, and {asking} (9xx) ask the account.\n"]
     for digit, chapter in _CHAPTERS.items():
         rows = [each for each in ordered if each.code[2] == digit]
         parts.append(f"\n## {digit}xx: {chapter}\n\n{_HEAD}")

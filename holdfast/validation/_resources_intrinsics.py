@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.validation._item import UNRESOLVED
-from holdfast.validation._resources_graph import Graph, Reference, Template, Text, partition, url_suffix
+from holdfast.validation._resources_graph import Graph, Reference, Resource, Template, Text, partition, url_suffix
 from holdfast.validation.templates._functions import cidr, json_text, length
 
 
@@ -30,6 +30,16 @@ NAMES = {
     "AWS::SageMaker::Cluster": "ClusterName",
 }
 """The property that Ref gives back, where it is the name and the template chooses it."""
+_OUTPUTS = {
+    "AWS::CloudFormation::Stack",
+    "AWS::CloudFormation::WaitCondition",
+    "AWS::Serverless::Application",
+    "AWS::ServiceCatalog::CloudFormationProvisionedProduct",
+}
+"""Their attributes hold what others put there; Ref is their own id."""
+_STACKS = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
+_AS_EKS = "Custom::AWSCDK-EKS-Cluster"
+"""The CDK's own provider: it gives what ``AWS::EKS::Cluster`` gives, the name by Ref and no other attribute."""
 
 
 class Intrinsics:
@@ -37,6 +47,17 @@ class Intrinsics:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._known: dict[tuple[int, int], tuple[Template, object, object]] = {}
+        """By identity, which keeping both keeps: a template, what is written in it, and what that comes to."""
+
+    def value(self, template: Template, written: Any) -> object:
+        """What ``resolve`` gives; not to be changed by whoever gets it."""
+        if not isinstance(written, dict | list):
+            return self.resolve(template, written)
+        place = (id(template), id(written))
+        if place not in self._known:
+            self._known[place] = (template, written, self.resolve(template, written))
+        return self._known[place][2]
 
     def resolve(self, template: Template, value: Any, depth: int = 0) -> object:
         """Plain values, Reference, Text, ABSENT or UNRESOLVED; inside mappings and lists too."""
@@ -105,7 +126,7 @@ class Intrinsics:
             return pseudo[name]
         resource = self.graph.find(template, name)
         if resource is not None:
-            return Reference(resource, "Ref")
+            return UNRESOLVED if _provided(resource) else Reference(resource, "Ref")
         parent = self.graph.parent(template)
         properties = parent.body.get("Properties") if parent else None
         given = properties.get("Parameters") if isinstance(properties, Mapping) else None
@@ -120,13 +141,13 @@ class Intrinsics:
         resource = self.graph.find(template, parts[0])
         if resource is None:
             return UNRESOLVED
-        if resource.type == "AWS::CloudFormation::Stack" and parts[1].startswith("Outputs."):
+        if resource.type in _STACKS and parts[1].startswith("Outputs."):
             nested = self.graph.nested(resource)
             output = nested.section("Outputs").get(parts[1].removeprefix("Outputs.")) if nested else None
             if nested is None or not isinstance(output, Mapping):
                 return UNRESOLVED
             return self.resolve(nested, output.get("Value"), depth)
-        return Reference(resource, parts[1])
+        return UNRESOLVED if _provided(resource) or resource.type in _OUTPUTS else Reference(resource, parts[1])
 
     def _join(self, template: Template, argument: Any, depth: int) -> object:
         if not (isinstance(argument, list) and len(argument) == 2 and isinstance(argument[0], str)):
@@ -212,6 +233,13 @@ class Intrinsics:
         if not flat:
             return ""
         return flat[0] if len(flat) == 1 and isinstance(flat[0], str) else Text(tuple(flat))
+
+
+def _provided(resource: Resource) -> bool:
+    """Whether a provider of somebody else's decides what Ref and attributes hold: it may be any resource's id."""
+    if resource.type in ("AWS::CloudFormation::CustomResource", _AS_EKS):
+        return resource.type != _AS_EKS
+    return not resource.type.startswith(("AWS::", "Alexa::"))
 
 
 def is_function(value: Mapping[Any, Any]) -> bool:

@@ -97,7 +97,7 @@ class Node:
     @functools.cached_property
     def value(self) -> object:
         """Plain values, Reference, Text, ABSENT or UNRESOLVED."""
-        return self._intrinsics.resolve(self._template, self._raw)
+        return self._intrinsics.value(self._template, self._raw)
 
     @property
     def written(self) -> object:

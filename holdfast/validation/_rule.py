@@ -59,6 +59,11 @@ class Rule:
     """What it judges. Default: nothing, whoever reads the source or the account finds it."""
     judge: Judge[Any] | None = None
 
+    @property
+    def asks_account(self) -> bool:
+        """Whether it needs what an account tells; all others judge offline. These are the codes of chapter 9."""
+        return self.code.startswith("HF9")
+
 
 _RULES: dict[str, Rule] = {}
 

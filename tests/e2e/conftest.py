@@ -78,9 +78,7 @@ class Product:
         return boto3.client(
             service,
             region_name="us-west-2",
-            endpoint_url=f"http://localhost:{self.port}",
-            aws_access_key_id="any",
-            aws_secret_access_key="any",
+            **LocalCloud(home=self.home, port=self.port).client_arguments(),
         )
 
     def environment(self, name: str = "local", *, workers: int = 4, spares: int = 1, **changes: Any) -> Path:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import aws_nodes
 import pytest
-from hyperpod_lab import BUCKET, HyperPodLab, eventually, hyperpod_lab, ok
+from hyperpod_lab import BUCKET, HyperPodLab, hyperpod_lab, ok
+from waiting import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm, pytest.mark.e2e, pytest.mark.timeout(500)]
 

@@ -67,7 +67,7 @@ def test_a_construct_that_the_python_of_eks_nodes_lacks_fails_the_deployment(
     up = product.run("up", str(path), check=False)
 
     assert up.returncode == 1, up.stdout + up.stderr
-    assert f"did not come into service, it is Failure: {FAILED}" in up.stderr
+    assert "no node of HyperPod cluster eks-p5 is ready in Kubernetes (none yet)" in up.stderr
     lines = [line for line in up.stderr.splitlines() if "on_create.sh failed with exit code 1" in line]
     assert len(lines) == 1
     assert "Address = str | None | TypeError: unsupported operand type(s) for |" in lines[0]

@@ -51,8 +51,8 @@ def cases() -> Iterator[Any]:
 class Rehearsal:
     """One embedded AWS, with each environment's template as it is shipped."""
 
-    def __init__(self, endpoint: str, mishaps: Mishaps, folder: Path) -> None:
-        self.mishaps, self._base, self._folder = mishaps, Cloud(endpoint), folder
+    def __init__(self, reach: dict[str, str], mishaps: Mishaps, folder: Path) -> None:
+        self.mishaps, self._base, self._folder = mishaps, Cloud(reach), folder
         self._made: dict[str, tuple[Cloud, str, dict[str, Any]]] = {}
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class Rehearsal:
 def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     mishaps, folder = Mishaps(), tmp_path_factory.mktemp("first")
     with serve(home=folder / "cloud", hyperpod="simulated", skip_waits=True, mishaps=mishaps) as aws:
-        made = Rehearsal(aws.endpoint, mishaps, folder)
+        made = Rehearsal(aws.client_arguments, mishaps, folder)
         yield made
         made.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import kill_matrix as matrix
 import pytest
-from killing import Job, Outcome, differences, run_job
+from killing import QUICK, Job, Outcome, differences, run_job
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -25,6 +25,12 @@ GROUPS: dict[str, tuple[Callable[[], Iterator[matrix.Case]], dict[str, object], 
     "during a copy": (matrix.during_copy, ONE_NODE, {}),
     "first step": (matrix.first_step, ONE_NODE, {"first": 0, "spacing": 0}),
     "nodes": (matrix.nodes, THREE_NODES, {"spacing": 14}),
+    "stopped": (matrix.stopped, {**ONE_NODE, "spares": 2, "deadlines": f"{QUICK},frozen=1", "pause_s": 0.1}, {}),
+    "stopped launchers": (
+        matrix.stopped_launchers,
+        {**THREE_NODES, "deadlines": f"{QUICK},frozen=1"},
+        {"spacing": 20},
+    ),
 }
 CASES = [(name, case) for name, (cases, _, _) in GROUPS.items() for case in cases()]
 

@@ -155,7 +155,7 @@ def test_each_process_of_the_system_dies_and_stands_still_under_a_job_whose_bits
     assert {node["instance_id"] for node in product.status()["nodes"]} == nodes, "no node was taken for it"
     assert [event for event in events(product, "job_resumed") if event["job"] == job] == []
 
-    # Slurm gives up a node whose slurmd stands still: it is replaced, and the job goes on from its checkpoint.
+    # Slurm gives up a node whose slurmd stands still: it is rebooted, and the job goes on from its checkpoint.
     on(product, worker, "pkill -STOP -x slurmd")
     eventually(lambda: [event for event in events(product, "job_resumed") if event["job"] == job], within_s=120.0)
     advances(product, job)

@@ -23,10 +23,8 @@ def client(aws):
         if service not in made:
             made[service] = boto3.client(
                 service,
-                endpoint_url=aws.endpoint,
                 region_name="us-west-2",
-                aws_access_key_id="test",
-                aws_secret_access_key="test",
+                **aws.client_arguments,
             )
         return made[service]
 
@@ -67,7 +65,7 @@ def refusal(call, **arguments):
 
 
 def eventually(look, goal):
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (seen := look()) != goal:
         assert time.monotonic() < deadline, seen
         time.sleep(0.05)

@@ -20,10 +20,8 @@ TEMPLATE = json.dumps(
 def stack_of(aws):
     client = boto3.client(
         "cloudformation",
-        endpoint_url=aws.endpoint,
         region_name="us-west-2",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
+        **aws.client_arguments,
     )
     try:
         return client.describe_stacks(StackName="one")["Stacks"][0]

@@ -15,10 +15,8 @@ from holdfast.localcloud.aws import serve
 def make_client(aws, service):
     return boto3.client(
         service,
-        endpoint_url=aws.endpoint,
         region_name="us-west-2",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
+        **aws.client_arguments,
         config=Config(parameter_validation=False, retries={"total_max_attempts": 1}),
     )
 

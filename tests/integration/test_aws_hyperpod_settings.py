@@ -20,11 +20,10 @@ def client(tmp_path_factory):
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
 
         def get(service):
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
             config = Config(parameter_validation=False, retries={"total_max_attempts": 1})
             if service not in made:
                 made[service] = boto3.client(
-                    service, endpoint_url=running.endpoint, region_name="us-west-2", config=config, **keys
+                    service, region_name="us-west-2", config=config, **running.client_arguments
                 )
             return made[service]
 

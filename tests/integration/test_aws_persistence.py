@@ -17,6 +17,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from footing import service_role
 
+from holdfast.localcloud.home import keys_of
+
 ENFORCE_SSL = json.dumps(
     {
         "Version": "2012-10-17",
@@ -75,8 +77,7 @@ class Cloud:
                 service,
                 endpoint_url=self.endpoint,
                 region_name="us-west-2",
-                aws_access_key_id="test",
-                aws_secret_access_key="test",
+                **keys_of(self.home).boto,
                 config=Config(retries={"total_max_attempts": 1}),
             )
         return self.clients[service]

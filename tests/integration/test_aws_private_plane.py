@@ -10,6 +10,7 @@ import pytest
 from footing import service_role
 
 from holdfast.localcloud.aws import serve
+from holdfast.localcloud.home import signed_headers
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +22,8 @@ def aws(tmp_path_factory):
 @pytest.fixture
 def sagemaker(aws):
     arguments = {
-        "endpoint_url": aws.endpoint,
         "region_name": "us-west-2",
-        "aws_access_key_id": "test",
-        "aws_secret_access_key": "test",
+        **aws.client_arguments,
     }
     client = boto3.client("sagemaker", **arguments)
     iam = boto3.client("iam", **arguments)
@@ -44,14 +43,17 @@ def sagemaker(aws):
 
 
 def get(aws, path):
-    with urllib.request.urlopen(f"{aws.endpoint}/_holdfast/hyperpod/{path}") as answer:
-        return json.load(answer)
+    return ask(aws, "GET", path)
 
 
 def post(aws, **body):
-    request = urllib.request.Request(
-        f"{aws.endpoint}/_holdfast/hyperpod/report", data=json.dumps(body).encode(), method="POST"
-    )
+    return ask(aws, "POST", "report", json.dumps(body).encode())
+
+
+def ask(aws, method, path, body=b""):
+    url = f"{aws.endpoint}/_holdfast/hyperpod/{path}"
+    headers = signed_headers(aws.keys, method=method, url=url, region="us-west-2", service="holdfast", body=body)
+    request = urllib.request.Request(url, data=body or None, headers=headers, method=method)
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
 

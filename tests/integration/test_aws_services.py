@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from footing import service_role
 
 from holdfast.localcloud.aws import serve
+from holdfast.localcloud.home import signed_headers
 
 
 class Cloud:
@@ -21,10 +22,9 @@ class Cloud:
 
     def __call__(self, service):
         if service not in self._clients:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
             config = Config(retries={"total_max_attempts": 1})
             self._clients[service] = boto3.client(
-                service, endpoint_url=self.running.endpoint, region_name="us-west-2", config=config, **keys
+                service, region_name="us-west-2", config=config, **self.running.client_arguments
             )
         return self._clients[service]
 
@@ -161,7 +161,9 @@ def test_releases_of_stacks_are_told(cloud):
     cloud("cloudformation").create_stack(StackName="charts", TemplateBody=json.dumps(template))
     cloud("cloudformation").get_waiter("stack_create_complete").wait(StackName="charts", WaiterConfig={"Delay": 0.05})
 
-    with urllib.request.urlopen(f"{cloud.running.endpoint}/_holdfast/releases") as answer:
+    url = f"{cloud.running.endpoint}/_holdfast/releases"
+    signature = signed_headers(cloud.running.keys, method="GET", url=url, region="us-west-2", service="holdfast")
+    with urllib.request.urlopen(urllib.request.Request(url, headers=signature)) as answer:
         told = json.load(answer)["releases"][0]
 
     assert (told["StackName"], told["Release"], told["Values"]) == ("charts", "device-plugin", '{"replicas": 2}')

@@ -9,7 +9,7 @@ import boto3
 
 from holdfast.localcloud.aws import serve
 
-KEYS = {"region_name": "us-west-2", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+PLACE = {"region_name": "us-west-2"}
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.1.0.0/16"}}
 
 
@@ -41,15 +41,15 @@ def test_an_interrupted_deployment_is_rolled_back_at_the_next_start(tmp_path: Pa
     }
     body = json.dumps({"Resources": {"Vpc": VPC, "Subnet": subnet, "Lustre": lustre}})
     with serve(home=tmp_path, hyperpod="simulated") as running:
-        stacks = boto3.client("cloudformation", endpoint_url=running.endpoint, **KEYS)
+        stacks = boto3.client("cloudformation", **PLACE, **running.client_arguments)
         stacks.create_stack(StackName="cut", TemplateBody=body)
         while not lustre_started(stacks):
             time.sleep(0.02)
         stacks.close()
 
     with serve(home=tmp_path, hyperpod="simulated") as running:
-        stacks = boto3.client("cloudformation", endpoint_url=running.endpoint, **KEYS)
-        ec2 = boto3.client("ec2", endpoint_url=running.endpoint, **KEYS)
+        stacks = boto3.client("cloudformation", **PLACE, **running.client_arguments)
+        ec2 = boto3.client("ec2", **PLACE, **running.client_arguments)
         status = settled(stacks, "cut")
         reasons = [
             e.get("ResourceStatusReason", "") for e in stacks.describe_stack_events(StackName="cut")["StackEvents"]

@@ -32,14 +32,13 @@ def body(resources: dict[str, Any], outputs: dict[str, Any] | None = None) -> st
 class Cloud:
     """Clients of one embedded AWS, and waiting for stacks."""
 
-    def __init__(self, endpoint: str) -> None:
-        self._endpoint, self._made = endpoint, {}
+    def __init__(self, reach: dict[str, str]) -> None:
+        self._reach, self._made = reach, {}
         self.stacks = self.client("cloudformation")
 
     def client(self, service: str) -> Any:
         if service not in self._made:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self._endpoint, region_name=REGION, **keys)
+            self._made[service] = boto3.client(service, region_name=REGION, **self._reach)
         return self._made[service]
 
     def close(self) -> None:
@@ -75,7 +74,7 @@ class Cloud:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
-        cloud = Cloud(running.endpoint)
+        cloud = Cloud(running.client_arguments)
         yield cloud
         cloud.close()
 

@@ -17,14 +17,13 @@ BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-0000000000000
 class Cloud:
     """Clients of one embedded AWS, and waiting for stacks."""
 
-    def __init__(self, endpoint: str) -> None:
-        self._endpoint, self._made = endpoint, {}
+    def __init__(self, reach: dict[str, str]) -> None:
+        self._reach, self._made = reach, {}
         self.stacks = self.client("cloudformation")
 
     def client(self, service: str) -> Any:
         if service not in self._made:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self._endpoint, region_name="us-west-2", **keys)
+            self._made[service] = boto3.client(service, region_name="us-west-2", **self._reach)
         return self._made[service]
 
     def close(self) -> None:
@@ -81,7 +80,7 @@ def parameter(value: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
-        cloud = Cloud(running.endpoint)
+        cloud = Cloud(running.client_arguments)
         yield cloud
         cloud.close()
 

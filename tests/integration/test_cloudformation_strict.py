@@ -18,8 +18,7 @@ REGION = "us-west-2"
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("cloud")
     with serve(home=home, hyperpod="simulated", skip_waits=True) as aws:
-        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
-        client = boto3.client("cloudformation", endpoint_url=aws.endpoint, region_name=REGION, **keys)
+        client = boto3.client("cloudformation", region_name=REGION, **aws.client_arguments)
         yield client
         client.close()
 

@@ -40,14 +40,13 @@ def test_the_cdk_cli_publishes_an_image_that_its_tag_and_its_digest_lead_to(
             "AWS_ENDPOINT_URL": aws.endpoint,
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": aws.endpoint,
             "AWS_REGION": "us-west-2",
-            "AWS_ACCESS_KEY_ID": "x",
-            "AWS_SECRET_ACCESS_KEY": "x",
+            "AWS_ACCESS_KEY_ID": aws.keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": aws.keys.secret_access_key,
             "CDK_DOCKER": str(repository / "scripts" / "docker_stand_in.sh"),
             "HOLDFAST_HOME": str(tmp_path / "home"),
         }
-        keys = {"region_name": "us-west-2", "aws_access_key_id": "x", "aws_secret_access_key": "x"}
         clients = {
-            name: boto3.client(name, endpoint_url=aws.endpoint, **keys)
+            name: boto3.client(name, region_name="us-west-2", **aws.client_arguments)
             for name in ("s3", "ecr", "ssm", "cloudformation")
         }
         # What the bootstrap makes of what is needed here; all of it takes seconds.

@@ -17,7 +17,7 @@ BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-0000000000000
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     with pytest.MonkeyPatch.context(), serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as aws:
-        made = Cloud(aws.endpoint)
+        made = Cloud(aws.client_arguments)
         yield made
         made.close()
 

@@ -5,13 +5,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane, controller_node
@@ -34,17 +35,6 @@ def told(lab: "Lab") -> list[str]:
     return [event["kind"] for event in lab.events(stream="control-plane")]
 
 
-def eventually(holds: Callable[[], Any], *, within_s: float = 15.0) -> Any:
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = holds()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
-
-
 class Lab:
     """An embedded AWS, a control plane, and one cluster called lab."""
 
@@ -61,10 +51,8 @@ class Lab:
     def client(self, service: str) -> Any:
         return boto3.client(
             service,
-            endpoint_url=self.aws.endpoint,
             region_name="us-west-2",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            **self.aws.client_arguments,
         )
 
     def start(self) -> None:
@@ -143,7 +131,7 @@ class Lab:
             described = self.sagemaker.describe_cluster(ClusterName=name)
             return described if described["ClusterStatus"] in ("InService", "Failed") else None
 
-        return eventually(ended, within_s=30)
+        return eventually(ended)
 
     def instances(self, name: str = "lab") -> dict[str, str]:
         """Instance id -> status."""
@@ -261,7 +249,7 @@ def test_a_node_whose_network_is_cut_is_replaced(lab: Lab) -> None:
     cut = lab.workers()[0]
     lab.fleet.node(cut).cut()
     assert lab.fleet.node(cut).alive()
-    assert eventually(lambda: cut not in lab.workers() and len(lab.workers()) == 2 and lab.all_run(), within_s=20)
+    assert eventually(lambda: cut not in lab.workers() and len(lab.workers()) == 2 and lab.all_run())
     lost = [
         event for event in lab.events(stream="control-plane") if event["node"] == cut and event["kind"] == "node_lost"
     ]
@@ -377,11 +365,11 @@ def test_objects_appear_on_the_file_system_and_files_in_the_bucket(lab: Lab) -> 
     lab.s3.put_object(Bucket=BUCKET, Key="data/../../escape", Body=b"no")
     lab.s3.put_object(Bucket=BUCKET, Key="data//absolute", Body=b"no")
     imported = worker.root / "fsx/data/a/b.txt"
-    eventually(imported.exists, within_s=15)
+    eventually(imported.exists)
     lab.s3.put_object(Bucket=BUCKET, Key="data/a/b.txt", Body=b"two")
-    eventually(lambda: imported.read_bytes() == b"two", within_s=15)
+    eventually(lambda: imported.read_bytes() == b"two")
     lab.s3.delete_object(Bucket=BUCKET, Key="data/a/b.txt")
-    eventually(lambda: not imported.exists(), within_s=15)
+    eventually(lambda: not imported.exists())
     assert not list(lab.home.rglob("escape"))
 
     worker.run(["sh", "-c", "mkdir -p /fsx/out/x; echo checkpoint > /fsx/out/x/step-1"], user="ubuntu", timeout_s=5)
@@ -404,7 +392,7 @@ def test_a_file_that_is_open_for_writing_is_not_exported(lab: Lab) -> None:
         time.sleep(1.5)
         assert "Contents" not in lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/growing")
         file.write(b" whole")
-    eventually(lambda: "Contents" in lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/growing"), within_s=5)
+    eventually(lambda: "Contents" in lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/growing"))
     assert lab.s3.get_object(Bucket=BUCKET, Key="out/growing")["Body"].read() == b"half whole"
 
 

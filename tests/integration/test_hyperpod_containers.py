@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_lab import SlurmLab, eventually
+from slurm_lab import SlurmLab
 from small_image import add_small_image
+from waiting import eventually
 
 from holdfast.localcloud.containers import missing
 from holdfast.localcloud.nodes import Node

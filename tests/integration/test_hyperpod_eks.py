@@ -1,11 +1,11 @@
 """A cluster on EKS with real nodes: they boot and run their lifecycle scripts, and no Slurm is formed."""
 
 import threading
-import time
 
 import boto3
 import pytest
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
@@ -30,8 +30,7 @@ class Lab:
         self._network()
 
     def client(self, service):
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name="us-west-2", **keys)
+        return boto3.client(service, region_name="us-west-2", **self.aws.client_arguments)
 
     def stop(self):
         self.plane.stop()
@@ -97,17 +96,6 @@ class Lab:
     def delete(self, name):
         self.sagemaker.delete_cluster(ClusterName=name)
         eventually(lambda: not self.sagemaker.list_clusters(NameContains=name)["ClusterSummaries"])
-
-
-def eventually(holds, *, within_s=30.0):
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = holds()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

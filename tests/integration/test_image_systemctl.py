@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 PROGRAMS = Path(__file__).parents[2] / "holdfast/localcloud/image/node"
 ENTRY = f"import sys; sys.path.insert(0, {str(PROGRAMS)!r}); import systemctl; "
@@ -43,13 +43,6 @@ class Machine:
         return self.ok("show", "-p", key, "--value", name)
 
 
-def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -75,7 +68,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     records = (tmp_path / "run/holdfast/units").glob("*.json")
     for record in records:
         made.run("stop", record.stem)
-    until(lambda: not with_environment(f"HOLDFAST_SYSTEMD_ROOT={tmp_path}"), "processes are left")
+    eventually(lambda: not with_environment(f"HOLDFAST_SYSTEMD_ROOT={tmp_path}"), "processes are left")
 
 
 @pytest.mark.documented("HP-95")
@@ -100,7 +93,9 @@ def test_a_killed_service_is_started_again_if_its_unit_says_so(machine: Machine)
     machine.ok("start", "a")
     first = int(machine.show("a", "MainPID"))
     os.kill(first, signal.SIGKILL)
-    until(lambda: machine.show("a", "NRestarts") == "1" and machine.show("a", "SubState") == "running", "no restart")
+    eventually(
+        lambda: machine.show("a", "NRestarts") == "1" and machine.show("a", "SubState") == "running", "no restart"
+    )
     assert int(machine.show("a", "MainPID")) not in (0, first)
 
 
@@ -108,7 +103,7 @@ def test_a_killed_service_without_restart_has_failed(machine: Machine):
     machine.service("a", "ExecStart=/bin/sleep 1000")
     machine.ok("start", "a")
     os.kill(int(machine.show("a", "MainPID")), signal.SIGKILL)
-    until(lambda: machine.show("a", "ActiveState") == "failed", "still active")
+    eventually(lambda: machine.show("a", "ActiveState") == "failed", "still active")
     assert machine.run("is-failed", "a").returncode == 0
     assert [machine.show("a", key) for key in ("Result", "ExecMainCode", "ExecMainStatus")] == ["signal", "2", "9"]
     machine.ok("reset-failed", "a")
@@ -122,7 +117,7 @@ def test_a_service_that_keeps_failing_reaches_its_start_limit(machine: Machine):
         "Restart=always\nRestartSec=1ms\n",
     )
     machine.ok("start", "a")
-    until(lambda: machine.show("a", "Result") == "start-limit-hit", "no end")
+    eventually(lambda: machine.show("a", "Result") == "start-limit-hit", "no end")
     assert machine.run("-u", "a", program="journalctl").stdout == "once\n" * 3
     assert machine.run("-xeu", "a", "-n1", "--no-pager", program="journalctl").stdout == "once\n"
 
@@ -161,7 +156,9 @@ def test_a_forking_service_is_followed_by_its_pid_file(machine: Machine, tmp_pat
     pid = int(machine.show("a", "MainPID"))
     assert pid == int(pid_file.read_text())
     os.kill(pid, signal.SIGKILL)
-    until(lambda: machine.show("a", "NRestarts") == "1" and machine.show("a", "SubState") == "running", "no restart")
+    eventually(
+        lambda: machine.show("a", "NRestarts") == "1" and machine.show("a", "SubState") == "running", "no restart"
+    )
     machine.ok("stop", "a")
 
 
@@ -190,7 +187,7 @@ def test_a_notify_service_that_stays_silent_fails_at_its_time_limit(machine: Mac
 def test_a_program_that_is_not_there_fails_an_exec_service(machine: Machine):
     machine.service("a", "Type=exec", "ExecStart=/no/such/program")
     machine.run("start", "a")
-    until(lambda: machine.show("a", "ActiveState") == "failed", "still active")
+    eventually(lambda: machine.show("a", "ActiveState") == "failed", "still active")
     assert machine.show("a", "ExecMainStatus") == "203"
     assert "No such file" in machine.run("-u", "a", program="journalctl").stdout
 
@@ -203,8 +200,8 @@ def test_stopping_ends_every_process_of_a_service_and_a_deaf_one_by_force(machin
     script.chmod(0o755)
     machine.service("a", f"ExecStart={script}", "TimeoutStopSec=100ms")
     machine.ok("start", "a")
-    until((tmp_path / "child").exists, "no child")
-    until(lambda: (tmp_path / "child").read_text().strip() != "", "no pid")
+    eventually((tmp_path / "child").exists, "no child")
+    eventually(lambda: (tmp_path / "child").read_text().strip() != "", "no pid")
     main, child = int(machine.show("a", "MainPID")), int((tmp_path / "child").read_text())
     machine.ok("stop", "a")
     assert not alive(main)
@@ -218,7 +215,7 @@ def test_kill_mode_process_leaves_the_others(machine: Machine, tmp_path: Path):
     script.chmod(0o755)
     machine.service("a", f"ExecStart={script}", "KillMode=process")
     machine.ok("start", "a")
-    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip() != "", "no child")
+    eventually(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip() != "", "no child")
     child = int((tmp_path / "child").read_text())
     machine.ok("stop", "a")
     assert alive(child)
@@ -307,7 +304,7 @@ def test_a_service_outlives_its_killed_supervisor_and_can_still_be_stopped(machi
     assert alive(pid)
     assert machine.ok("is-active", "a") == "active"
     machine.ok("stop", "a")
-    until(lambda: not alive(pid), "still there")
+    eventually(lambda: not alive(pid), "still there")
 
 
 def test_user_folders_limits_and_environment_reach_the_process(machine: Machine, tmp_path: Path):

@@ -160,7 +160,7 @@ def of_files(request: Mapping[str, Any], folder: Path) -> Imported:
 
 
 def assert_nothing_changes(cloud: Cloud, environment: Environment) -> None:
-    found = deployed_environment(stack_name=environment.stack_name, region=REGION, endpoint=cloud.endpoint)
+    found = deployed_environment(stack_name=environment.stack_name, region=REGION, client=cloud.reach)
     assert found.environment is not None
     assert compare(found.environment, environment) == []
 

@@ -107,7 +107,7 @@ def test_what_is_imported_is_what_was_deployed(deployed: tuple[Cloud, Environmen
 def test_the_stack_tells_the_environment_that_it_was_made_of(deployed: tuple[Cloud, Environment]) -> None:
     cloud, environment = deployed
 
-    found = deployed_environment(stack_name=environment.stack_name, region=environment.region, endpoint=cloud.endpoint)
+    found = deployed_environment(stack_name=environment.stack_name, region=environment.region, client=cloud.reach)
 
     assert found.state == "read"
     assert found.environment is not None
@@ -119,8 +119,7 @@ def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
 ) -> None:
     cloud, environment = deployed
     monkeypatch.setenv("HOLDFAST_PORT", cloud.endpoint.rpartition(":")[2])
-    for name, value in {"ENDPOINT_URL": cloud.endpoint, "ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("HOLDFAST_HOME", str(cloud.home))
     document = environment.model_dump(mode="json", exclude_none=True)
     document["storage"]["lustre"]["capacity_gib"] *= 2
     gone = document["cluster"]["instance_groups"].pop()["name"]
@@ -140,9 +139,12 @@ def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
 
 def test_a_stack_that_is_not_there_is_told_from_one_that_cannot_be_asked(deployed: tuple[Cloud, Environment]) -> None:
     cloud, environment = deployed
-    absent = deployed_environment(stack_name="holdfast-nobody", region=environment.region, endpoint=cloud.endpoint)
+    absent = deployed_environment(stack_name="holdfast-nobody", region=environment.region, client=cloud.reach)
     silent = deployed_environment(
-        stack_name="holdfast-nobody", region=environment.region, endpoint="http://localhost:9", timeout_s=0.2
+        stack_name="holdfast-nobody",
+        region=environment.region,
+        client={**cloud.reach, "endpoint_url": "http://localhost:9"},
+        timeout_s=0.2,
     )
 
     assert (absent.state, absent.why) == ("absent", f"there is no stack holdfast-nobody in {environment.region}")

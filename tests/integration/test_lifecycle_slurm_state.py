@@ -6,12 +6,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from holdfast_common import parse_events
 from holdfast_lifecycle import Context, Result, Runner, plan
@@ -118,11 +118,11 @@ class Controller:
         for unit in units:
             self.run("systemctl", "enable", "--now", unit)
             if unit == "mariadb":
-                wait_for(lambda: self.answers("mariadb", "-e", "SELECT 1"))
+                eventually(lambda: self.answers("mariadb", "-e", "SELECT 1"))
             if unit == "slurmdbd":
-                wait_for(lambda: self.answers("sacctmgr", "-n", "list", "cluster"))
+                eventually(lambda: self.answers("sacctmgr", "-n", "list", "cluster"))
             if unit == "slurmctld":
-                wait_for(lambda: self.answers("scontrol", "ping"))
+                eventually(lambda: self.answers("scontrol", "ping"))
 
     def answers(self, program: str, *arguments: str) -> bool:
         command = [str(self.root / "bin" / program), *arguments]
@@ -156,7 +156,7 @@ class Controller:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-            wait_for(lambda pid=pid: is_gone(pid))  # type: ignore[misc]
+            eventually(lambda pid=pid: is_gone(pid))  # type: ignore[misc]
 
 
 def is_gone(pid: int) -> bool:
@@ -164,13 +164,6 @@ def is_gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return True
-
-
-def wait_for(is_so: object, timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_so():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +244,7 @@ def begin(first: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
               " slurm@localhost IDENTIFIED BY 'secret-i-first'")  # fmt: skip
     first.start("slurmdbd", "slurmctld")
     assert first.run("sbatch", "--hold", "--job-name=before", "--wrap=true").endswith(" 1")
-    wait_for(lambda: first.run("sacct", "--jobs=1", "--noheader", "--format=JobName") == "before")
+    eventually(lambda: first.run("sacct", "--jobs=1", "--noheader", "--format=JobName") == "before")
     results = first.lifecycle()
     assert {name: result.outcome for name, result in results.items()} == {
         "slurm_state": "done",
@@ -259,7 +252,7 @@ def begin(first: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
         "slurm_daemon": "satisfied",
     }, results
     events = first.root / "events.jsonl"
-    wait_for(events.exists)
+    eventually(events.exists)
     told = parse_events(events.read_text().splitlines()).events[-1]
     assert told.detail["outcome"] == "moved", told
     assert first.run("squeue", "--noheader", "--format=%i %j") == "1 before"
@@ -281,7 +274,7 @@ def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the
     assert [result.outcome for result in results.values()] == ["done", "done", "done"], results
     shared = second.root / "fsx/.holdfast/slurm/proof"
     assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
-    wait_for(lambda: second.answers("scontrol", "ping"))
+    eventually(lambda: second.answers("scontrol", "ping"))
     assert second.run("squeue", "--noheader", "--format=%i %j") == "1 before"
     assert second.run("sbatch", "--hold", "--job-name=after", "--wrap=true").endswith(" 2")
     assert second.run("sacct", "--jobs=1", "--noheader", "--format=JobName") == "before"

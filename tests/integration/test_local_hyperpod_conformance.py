@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hyperpod_lab import BUCKET, HyperPodLab, eventually, hyperpod_lab, ok
+from hyperpod_lab import BUCKET, HyperPodLab, hyperpod_lab, ok
+from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 
@@ -256,7 +257,17 @@ def test_instance_metadata_tells_what_scripts_of_aws_ask_for(ready: Node, token:
         "placement/availability-zone": "us-west-2a",
         "placement/region": "us-west-2",
     }
-    assert imds(ready, "meta-data/iam/security-credentials/", token)[0] == "404"
+
+
+@pytest.mark.documented("HP-92")
+def test_the_credentials_of_an_instance_are_of_its_execution_role(lab: HyperPodLab, ready: Node, token: str):
+    name = lab.role.rpartition("/")[2]
+    assert imds(ready, "meta-data/iam/security-credentials/", token) == ("200", name)
+
+    told = json.loads(imds(ready, f"meta-data/iam/security-credentials/{name}", token)[1])
+    assert (told["Code"], told["Type"]) == ("Success", "AWS-HMAC")
+    arn = ok(ready, "aws", "sts", "get-caller-identity", "--query", "Arn", "--output", "text", user="nobody")
+    assert arn == f"arn:aws:sts::123456789012:assumed-role/{name}/SageMaker"
 
 
 # --- users and keys
@@ -268,6 +279,19 @@ def test_ubuntu_reaches_another_node_without_a_password(lab: HyperPodLab, plain:
     for source, target in ((plain, ready), (lab.node("lab", "head"), plain)):
         told = ok(source, "ssh", *options, target.spec.hostname, "hostname; pwd", user="ubuntu")
         assert told.splitlines()[-2:] == [target.spec.hostname, "/fsx/ubuntu"]
+
+
+def test_a_job_does_not_become_root_of_its_node_and_reaches_no_node_where_it_would(lab: HyperPodLab, plain: Node):
+    """An operator does, with ``holdfast ssh``; what a job of ubuntu could do as root, it could do to the machine."""
+    become = "grep -E 'NoNewPrivs|CapEff' /proc/self/status; sudo -n id -u || echo refused"
+    options = "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    ssh = f'ssh {options} {plain.spec.hostname} "{become}"'
+    head = lab.node("lab", "head")
+
+    for command in (become, ssh):
+        told = ok(head, "srun", "--nodes=1", "/bin/sh", "-c", command, user="ubuntu").split()
+        assert told == ["CapEff:", "0" * 16, "NoNewPrivs:", "1", "refused"]
+    assert ok(plain, "sudo", "-n", "id", "-u", user="ubuntu") == "0"
 
 
 # --- the system

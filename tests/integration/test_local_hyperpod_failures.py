@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hyperpod_lab import BUCKET, HyperPodLab, eventually, hyperpod_lab, ok
+from hyperpod_lab import BUCKET, HyperPodLab, hyperpod_lab, ok
+from waiting import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
 

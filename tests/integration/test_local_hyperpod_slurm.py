@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hyperpod_lab import HyperPodLab, eventually, hyperpod_lab, ok
+from hyperpod_lab import HyperPodLab, hyperpod_lab, ok
+from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, QUICK, Job, free_ports, run_job
+from waiting import eventually
 
 PLAIN = """
 import os, signal, sys, time
@@ -70,13 +70,6 @@ def launchers(tmp_path: Path) -> Iterator[Launchers]:
     found.close()
 
 
-def until(condition: Callable[[], bool], *, within_s: float = 20.0) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -121,7 +114,7 @@ def test_a_script_that_always_fails_ends_the_job_after_the_allowed_restarts(laun
 
 def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) -> None:
     launcher = launchers.plain("wait", "--nproc-per-node", "2")
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
 
     launcher.send_signal(signal.SIGTERM)
     launcher.communicate(timeout=20)
@@ -132,19 +125,19 @@ def test_sigterm_reaches_the_ranks_and_is_the_exit_code(launchers: Launchers) ->
 
 def test_nothing_outlives_a_launcher_that_is_killed(launchers: Launchers) -> None:
     launcher = launchers.plain("wait", "--nproc-per-node", "2")
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
     pids = [int(pid) for *_, pid in launchers.started()]
     assert all(alive(pid) for pid in pids)
 
     launcher.kill()
 
-    until(lambda: not any(alive(pid) for pid in pids))
+    eventually(lambda: not any(alive(pid) for pid in pids))
 
 
 def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     (port,) = free_ports(1)
     launchers.plain("wait", "--nproc-per-node", "2", "--metrics-port", str(port))
-    until(lambda: len(launchers.started()) == 2)
+    eventually(lambda: len(launchers.started()) == 2)
     ask = [sys.executable, "-m", "holdfast_runtime.launcher", "status", "--socket", str(launchers.folder / "0.sock")]
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
 
@@ -162,20 +155,45 @@ def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     assert all(line.startswith("#") or len(line.split()) == 2 for line in metrics.splitlines())
 
 
-def test_a_launcher_that_does_not_know_the_token_is_not_let_in(
+def test_a_launcher_that_does_not_know_the_token_is_not_let_in_and_both_sides_say_so(
     launchers: Launchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
-    start = QUICK.replace("start=60", "start=26")
     monkeypatch.setenv("HOLDFAST_TOKEN", "ours")
-    one = launchers.plain("wait", "--peers", peers, "--node-rank", "0", "--deadlines", start)
+    one = launchers.plain("wait", "--peers", peers, "--node-rank", "0")
     monkeypatch.setenv("HOLDFAST_TOKEN", "another")
-    other = launchers.plain("wait", "--peers", peers, "--node-rank", "1", "--deadlines", start)
+    other = launchers.plain("wait", "--peers", peers, "--node-rank", "1")
+    assert one.stderr is not None
+    assert other.stderr is not None
 
-    time.sleep(2.0)
+    here = next(line for line in one.stderr if "token" in line)
+    there = next(line for line in other.stderr if "token" in line)
 
+    for said in (here, there):  # each is called by the other, and calls it
+        assert "not let" in said
+        assert "the token of the run is another; all launchers of a run need the same HOLDFAST_TOKEN" in said
     assert (one.poll(), other.poll()) == (None, None)
     assert launchers.started() == []
+
+
+def test_launchers_without_a_token_hand_one_out_that_other_users_cannot_read(
+    launchers: Launchers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
+    monkeypatch.delenv("HOLDFAST_TOKEN")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = ("/bin/sh", "-c", "echo token $HOLDFAST_TOKEN")
+    started = [
+        launchers.start("--peers", peers, "--node-rank", node, "--rdzv-id", "17", "--no-python", program=program)
+        for node in ("0", "1")
+    ]
+
+    said = [launcher.communicate(timeout=60) for launcher in started]
+
+    assert [launcher.returncode for launcher in started] == [0, 0], said
+    (kept,) = (tmp_path / ".holdfast/run-tokens").iterdir()
+    assert {out for out, _ in said} == {f"token {kept.read_text()}\n"}
+    assert [path.stat().st_mode & 0o077 for path in (kept, kept.parent)] == [0, 0]
 
 
 def test_a_program_that_is_not_python_is_run_too(launchers: Launchers) -> None:
@@ -220,6 +238,75 @@ def test_a_mistake_ends_with_one_message(launchers: Launchers, options: list[str
     assert "Traceback" not in errors
 
 
+def test_modules_that_cannot_be_imported_end_the_job(launchers: Launchers) -> None:
+    launcher = launchers.plain("wait", "--preload", "no_such_module")
+
+    _, errors = launcher.communicate(timeout=60)
+
+    assert launcher.returncode == 1
+    assert "the job ends: importing no_such_module ended with exit code 1; see the lines above" in errors
+    assert launchers.started() == []
+
+
+def test_a_launcher_that_is_stopped_is_ended_by_its_ranks_so_that_its_end_is_seen(launchers: Launchers) -> None:
+    launchers.script.write_text(SAYS_AND_WAITS)
+    launcher = launchers.plain("wait", "--nproc-per-node", "2", "--deadlines", f"{QUICK},frozen=0.5")
+    eventually(lambda: len(launchers.started()) == 2)
+
+    launcher.send_signal(signal.SIGSTOP)
+    _, errors = launcher.communicate(timeout=60)
+
+    assert launcher.returncode == -signal.SIGKILL
+    assert "has been stopped for 0.5 s, as by SIGSTOP; it is killed, so that its end is seen" in errors
+    eventually(lambda: not any(alive(int(pid)) for *_, pid in launchers.started()))
+
+
+def test_a_rank_that_is_stopped_is_killed_and_started_again(launchers: Launchers) -> None:
+    launcher = launchers.plain("wait", "--nproc-per-node", "2", "--deadlines", f"{QUICK},frozen=0.5")
+    eventually(lambda: len(launchers.started()) == 2)
+
+    os.kill(int(launchers.started()[0][3]), signal.SIGSTOP)
+    eventually(lambda: len(launchers.started()) == 4)
+    launcher.kill()
+    _, errors = launcher.communicate(timeout=60)
+
+    assert "has been stopped for 0.5 s, as by SIGSTOP; it is killed" in errors
+
+
+def test_the_loss_of_the_process_that_forks_is_noticed_and_the_next_loss_of_a_rank_goes_on(
+    launchers: Launchers,
+) -> None:
+    launcher = launchers.plain("wait", "--nproc-per-node", "2")
+    eventually(lambda: len(launchers.started()) == 2)
+    ranks = {int(pid) for *_, pid in launchers.started()}
+
+    for pid in children(launcher.pid) - ranks:
+        os.kill(pid, signal.SIGKILL)
+    os.kill(min(ranks), signal.SIGKILL)
+    eventually(lambda: len(launchers.started()) == 4)
+    launcher.kill()
+    _, errors = launcher.communicate(timeout=60)
+
+    assert "the process that forks was killed by SIGKILL; another one is started" in errors
+
+
+def children(pid: int) -> set[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {int(child) for task in tasks for child in (task / "children").read_text().split()}
+
+
+SAYS_AND_WAITS = """
+import os, sys
+from holdfast_runtime.control import ControlClient, Ready
+client = ControlClient.from_environment()
+client.send(Ready(committed_step=0, state="none", port=1))
+with open(os.path.join(sys.argv[1], "started"), "a") as file:
+    file.write(f"{os.environ['RANK']} 0 0 {os.getpid()}" + chr(10))
+client.receive_view(deadline_s=60)
+client.receive(deadline_s=60)
+"""
+
+
 SAYS_AND_ENDS = """
 import os
 from holdfast_runtime.control import ControlClient, Finished, Ready, Stop
@@ -243,17 +330,21 @@ def test_a_rank_that_ends_right_after_it_has_finished_is_not_called_lost(launche
     assert "is lost" not in said
 
 
+@pytest.mark.timeout(300)
 def test_many_launchers_end_together(launchers: Launchers, tmp_path: Path) -> None:
     script = tmp_path / "ends.py"
     script.write_text(SAYS_AND_ENDS)
     ports = free_ports(16)
     peers = ",".join(f"127.0.0.1:{port}" for port in ports)
 
+    # On a machine that is full, a launcher that is not lost may be silent for longer than a second.
+    patient = "heartbeat=60,leave=61,ready=62,minority=63,view=64,connect=65,transfer=66,start=240"
+
     started = [
-        launchers.start("--peers", peers, "--node-rank", str(node), program=(str(script),))
+        launchers.start("--peers", peers, "--node-rank", str(node), "--deadlines", patient, program=(str(script),))
         for node in range(len(ports))
     ]
-    said = [launcher.communicate(timeout=100)[1] for launcher in started]
+    said = [launcher.communicate(timeout=250)[1] for launcher in started]
 
     assert [launcher.returncode for launcher in started] == [0] * len(ports)
     assert not [line for lines in said for line in lines.splitlines() if "is lost" in line]

@@ -4,67 +4,14 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
 import pytest
 from killing import PYTHONPATH, free_ports
+from link_ends import End, run, until
 
-from holdfast_runtime.control import Deadlines, listen
-from holdfast_runtime.launcher._links import Handlers, Identity, Links
-from holdfast_runtime.launcher._wire import Hello, LinkMessage, Trouble, Warm
-
-DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
-
-
-opened: list["End"] = []
-"""What the end of a test closes."""
-
-
-class End:
-    """One launcher's links, and what they have told."""
-
-    def __init__(self, node: int) -> None:
-        self.up: list[tuple[int, int]] = []
-        """Node and incarnation."""
-        self.down: list[tuple[int, str]] = []
-        self.messages: list[tuple[int, LinkMessage]] = []
-        self.taken: list[str] = []
-        handlers = Handlers(up=self._up, down=self._down, message=self._message, taken=self.taken.append)
-        identity = Identity(node=node, run_id="run", token="secret")
-        self.links = Links(identity, host="127.0.0.1", deadlines=DEADLINES, handlers=handlers)
-
-    async def open(self, *others: "End", port: int = 0) -> "End":
-        opened.append(self)
-        await self.links.open(port=port, known=tuple(("127.0.0.1", other.links.port) for other in others))
-        return self
-
-    def _up(self, peer: Hello) -> None:
-        self.up.append((peer.node, peer.incarnation))
-
-    def _down(self, node: int, why: str) -> None:
-        self.down.append((node, why))
-
-    def _message(self, node: int, message: LinkMessage) -> None:
-        self.messages.append((node, message))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10.0):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    async def and_close() -> None:
-        try:
-            await asyncio.wait_for(test, 30.0)
-        finally:
-            while opened:
-                await opened.pop().links.close()
-
-    asyncio.run(and_close())
+from holdfast_runtime.control import listen
+from holdfast_runtime.launcher._wire import Trouble, Warm
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])

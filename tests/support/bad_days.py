@@ -5,9 +5,8 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import boto3
 from aws_nodes import PYTHONS
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
@@ -28,15 +28,6 @@ MISSING = (
     "Lifecycle scripts did not run successfully. Ensure the scripts exist in provided S3 path, are accessible, and run "
     "without errors. Please see CloudWatch logs for lifecycle script execution details."
 )
-
-
-def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
-    return found
 
 
 class Gate:
@@ -121,8 +112,7 @@ class Lab:
         self.thread: threading.Thread | None = None
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name=REGION, **keys)
+        return boto3.client(service, region_name=REGION, **self.aws.client_arguments)
 
     def start(self, **settings: Any) -> None:
         """A control plane with these settings; nodes of an earlier one are adopted."""

@@ -26,11 +26,11 @@ ACCOUNT, REGION = "123456789012", "us-west-2"
 class Cloud:
     """One embedded AWS with what `cdk bootstrap` would have made of what is needed here."""
 
-    def __init__(self, endpoint: str, *, region: str = REGION) -> None:
-        self._endpoint, self.region = endpoint, region
+    def __init__(self, reach: dict[str, str], *, region: str = REGION) -> None:
+        self._reach, self.region = reach, region
         self._clients: dict[str, Any] = {}
         self._elsewhere: dict[str, Cloud] = {}
-        self._client = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name=region).client
+        self._client = boto3.Session(region_name=region).client
         self.bucket = f"cdk-hnb659fds-assets-{ACCOUNT}-{region}"
         make_bucket(self.of("s3"), self.bucket, region=region)
         with contextlib.suppress(self.of("iam").exceptions.EntityAlreadyExistsException):
@@ -43,7 +43,7 @@ class Cloud:
 
     def of(self, service: str) -> Any:
         if service not in self._clients:
-            self._clients[service] = self._client(service, endpoint_url=self._endpoint)
+            self._clients[service] = self._client(service, **self._reach)
         return self._clients[service]
 
     def at(self, region: str) -> "Cloud":
@@ -51,7 +51,7 @@ class Cloud:
         if region == self.region:
             return self
         if region not in self._elsewhere:
-            self._elsewhere[region] = Cloud(self._endpoint, region=region)
+            self._elsewhere[region] = Cloud(self._reach, region=region)
         return self._elsewhere[region]
 
     def close(self) -> None:

@@ -24,11 +24,11 @@ class Cloud:
 
     def __init__(self, running: EmbeddedAws, *, region: str = "us-west-2") -> None:
         self.endpoint, self.region, self._made = running.endpoint, region, {}
+        self.reach, self.home = running.client_arguments, running.home
 
     def client(self, service: str) -> Any:
         if service not in self._made:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self.endpoint, region_name=self.region, **keys)
+            self._made[service] = boto3.client(service, region_name=self.region, **self.reach)
         return self._made[service]
 
     def close(self) -> None:

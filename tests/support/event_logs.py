@@ -6,6 +6,9 @@ from holdfast_common import Event, kinds
 
 HOUR_NS = 3_600_000_000_000
 REPLACE_S, RESUME_S = 920.0, 1300.0
+SPREAD = 0.3
+SKEW = float(np.exp(SPREAD**2 / 2))
+"""Mean by median of the times of a stage."""
 
 
 def log_of(*, rate: float, instances: int, hours: float, seed: int) -> list[Event]:
@@ -27,8 +30,8 @@ def log_of(*, rate: float, instances: int, hours: float, seed: int) -> list[Even
         place = int(rng.integers(instances))
         old, nodes[place] = nodes[place], f"i-{instances + count}"
         lost_ns = int(now * HOUR_NS)
-        replaced_ns = lost_ns + int(1e9 * REPLACE_S * rng.lognormal(0, 0.3))
-        resumed_ns = replaced_ns + int(1e9 * RESUME_S * rng.lognormal(0, 0.3))
+        replaced_ns = lost_ns + int(1e9 * REPLACE_S * rng.lognormal(0, SPREAD))
+        resumed_ns = replaced_ns + int(1e9 * RESUME_S * rng.lognormal(0, SPREAD))
         events.append(Event(time_ns=lost_ns, source="control-plane", kind=kinds.NODE_LOST, node=old))
         new, detail = nodes[place], {"replaces": old}
         replaced = Event(time_ns=replaced_ns, source="control-plane", kind=kinds.NODE_REPLACED, node=new, detail=detail)

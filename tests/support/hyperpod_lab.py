@@ -2,8 +2,7 @@
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,13 @@ from typing import Any
 import boto3
 from aws_nodes import PYTHONS
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
 from holdfast.localcloud.nodes import Fleet, Node
 
 BUCKET, REGION = "sagemaker-lab", "us-west-2"
-
-
-def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while True:
-        found = holds()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def ok(node: Node, *argv: str, user: str | None = None, timeout_s: float = 20) -> str:
@@ -84,8 +73,7 @@ class HyperPodLab:
         self.thread.start()
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, endpoint_url=self.aws.endpoint, region_name=REGION, **keys)
+        return boto3.client(service, region_name=REGION, **self.aws.client_arguments)
 
     def stop(self) -> None:
         self.plane.stop()

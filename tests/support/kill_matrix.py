@@ -82,6 +82,24 @@ def nodes(*, ranks: Iterable[int] = range(4)) -> Iterator[Case]:
             yield Case(f"SIGKILL of the launcher in {phase} of rank {rank}", (fault,))
 
 
+def stopped() -> Iterator[Case]:
+    """Each process of a node, ended or stopped by its process id: nobody says goodbye."""
+    for kind in ("SIGKILL", "SIGSTOP"):
+        for victim in ("self", "spare", "forker"):
+            fault = {"kind": kind, "phase": "bucket:1", "rank": 1, "victims": [victim]}
+            yield Case(f"{kind} by process id at {victim}", (fault,))
+            if victim != "self":
+                lost = {"kind": "SIGKILL", "phase": "vote", "rank": 2}
+                yield Case(f"{kind} by process id at {victim} and rank 2 right after it", (fault, lost))
+
+
+def stopped_launchers() -> Iterator[Case]:
+    """A launcher that is alive and does nothing, with ranks that know nothing of it."""
+    for rank in (0, 2):
+        fault = {"kind": "SIGSTOP", "phase": "bucket:1", "rank": rank, "victims": ["launcher"]}
+        yield Case(f"SIGSTOP of the launcher of rank {rank}", (fault,))
+
+
 def first_step() -> Iterator[Case]:
     """All in step 0, one after the other: each phase is reached again after the case before."""
     for number, phase in enumerate(PHASES[:-1]):

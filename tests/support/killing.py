@@ -114,6 +114,7 @@ def differences(outcome: Outcome, calm: Outcome) -> list[str]:
 
 def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
     own = {"PYTHONPATH": PYTHONPATH, "HOLDFAST_STATUS": str(folder / f"{node}.sock"), "PYTHONUNBUFFERED": "1"}
+    own["HOLDFAST_TOKEN"] = "of a test"  # the default would be a file in the home directory
     if job.faults:
         own |= {"HOLDFAST_FAULTS": json.dumps(list(job.faults)), "HOLDFAST_FAULTS_FIRED": str(folder / "fired")}
     return {**os.environ, **own, **job.environment}

@@ -2,27 +2,17 @@
 
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import boto3
 from footing import ready_network, service_role
+from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.hyperpod import ControlPlane, controller_node
 from holdfast.localcloud.nodes import Fleet
-
-
-def eventually(holds: Callable[[], Any], *, within_s: float = 30.0) -> Any:
-    """What ``holds`` returns once it is true."""
-    deadline = time.monotonic() + within_s
-    while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
-    return found
 
 
 class SlurmLab:
@@ -80,10 +70,8 @@ class SlurmLab:
     def client(self, service: str) -> Any:
         return boto3.client(
             service,
-            endpoint_url=self.aws.endpoint,
             region_name="us-west-2",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
+            **self.aws.client_arguments,
         )
 
     def run(

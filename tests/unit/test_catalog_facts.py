@@ -1,10 +1,11 @@
 """Facts that move: the committed data are what the pinned packages give, and the page says how old they are."""
 
+import json
 from datetime import date
 
 import pytest
 
-from holdfast.catalog import facts, refresh
+from holdfast.catalog import facts, instance_types, refresh
 from holdfast.catalog.facts import _policies, _regions, _versions
 
 
@@ -46,6 +47,24 @@ def test_hyperpod_is_in_some_regions_only() -> None:
 def test_a_type_that_ec2_does_not_have_in_a_region_is_not_there() -> None:
     assert "ml.trn1.32xlarge" in facts.hyperpod_types("us-west-2")
     assert "ml.trn1.32xlarge" not in facts.hyperpod_types("eu-central-1")
+
+
+def test_ultraservers_are_where_aws_says_that_they_are() -> None:
+    there = [region for region in facts.hyperpod_regions() if "ml.p6e-gb200.36xlarge" in facts.hyperpod_types(region)]
+
+    assert there == ["us-east-1"]
+
+
+def test_pages_say_only_where_types_are_that_packages_do_not_place() -> None:
+    placed = json.loads(_regions.DATA.read_text())["instance_types"]
+
+    assert placed.keys() & facts.page_fact("regions_of_types_that_packages_lack").keys() == set()
+
+
+def test_every_type_that_hyperpod_has_is_in_some_region() -> None:
+    somewhere = set[str]().union(*map(facts.hyperpod_types, facts.hyperpod_regions()))
+
+    assert set(instance_types()) - somewhere == set()
 
 
 def test_a_schema_says_what_a_resource_has_and_gives() -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from holdfast.cli import _status, _summary
 from holdfast.cli._deployed import FileSystemView, JobView, NodeView, StatusView
-from holdfast.cli._events import render as render_event
+from holdfast.cli.events import EventLine
 from holdfast.localcloud.keeper import ProcessState
 from holdfast_common import Event
 
@@ -129,8 +129,8 @@ def test_the_summary_is_the_timeline_of_the_events(capsys: pytest.CaptureFixture
     assert "after 15.0 s" in screen
 
 
-def test_an_event_line_carries_its_facts() -> None:
-    line = render_event(event("job_progress", 1, detail={"step": 5, "loss": 3.14159}))
+def test_an_event_line_carries_its_facts_and_its_date() -> None:
+    line = printed(EventLine(event("job_progress", 1, detail={"step": 5, "loss": 3.14159})))
 
-    assert line.plain.startswith("00:00:01.000  job")
-    assert "loss=3.142  step=5" in line.plain
+    assert line.startswith("1970-01-01 00:00:01.000  job")
+    assert "loss=3.142  step=5" in line

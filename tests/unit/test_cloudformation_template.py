@@ -123,3 +123,43 @@ def test_parameters_take_given_previous_and_default_values() -> None:
 def test_rejects_parameter_values_that_the_template_does_not_allow(values: dict[str, str], message: str) -> None:
     with pytest.raises(TemplateError, match=message):
         chosen(with_parameters(), given(**values), None)
+
+
+def bomb(levels: int = 40) -> str:
+    """Each list holds the one before it ten times."""
+    lines = ["Metadata:", "  a0: &a0 [x, x]"]
+    lines += [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, levels)]
+    return "\n".join([*lines, "Resources:", "  A: {Type: AWS::SNS::Topic}"])
+
+
+@pytest.mark.parametrize("body", [bomb(), "A: &a\n  b: *a", "A: &a {b: 1}\nB:\n  <<: *a", "&a [*a]"])
+def test_aliases_are_refused_as_cloudformation_refuses_them(body: str) -> None:
+    with pytest.raises(TemplateError, match="Template error: YAML aliases are not allowed"):
+        parse(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" + '"a":{' * 100_000,
+        '{"a":' + "[" * 100_000,
+        '{"Resources":' * 300 + "1" + "}" * 300,
+        "[" * 100_000,
+        "a: " + "[" * 300 + "]" * 300,
+        "\n".join(" " * n + "a:" for n in range(300)),
+    ],
+)
+def test_what_is_nested_without_end_is_no_template(body: str) -> None:
+    with pytest.raises(TemplateError, match="Template format error"):
+        parse(body)
+
+
+def test_a_template_has_a_largest_size() -> None:
+    with pytest.raises(TemplateError, match="Template may not exceed 1000000 bytes in size"):
+        parse("a" * 1_000_001)
+
+
+@pytest.mark.parametrize("body", ["? [a]\n: 1", "!!python/object:os.system {}", "{1: 2, a}", "\x00", "!Sub {a: [}"])
+def test_what_is_no_yaml_is_no_template(body: str) -> None:
+    with pytest.raises(TemplateError):
+        parse(body)

@@ -18,6 +18,7 @@ from holdfast_constructs._metric_filters import HYPERPOD_EVENTS, OWN_EVENTS
 from holdfast_constructs._observability import HyperPodObservability
 from holdfast_constructs._observability_logs import NodeLogGroup
 from holdfast_constructs._observability_topic import AlertTopic
+from holdfast_constructs._prometheus import PrometheusWorkspace
 
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdef012345"
 LUSTRE = WatchedFileSystem(file_system_id="fs-0123456789abcdef0", storage_capacity_gib=1200)
@@ -30,15 +31,20 @@ def new_stack() -> cdk.Stack:
 def observed(**arguments: Any) -> assertions.Template:
     stack = new_stack()
     events = logs.LogGroup.from_log_group_name(stack, "Events", events_log_group("demo"))
-    HyperPodObservability(
-        stack, "Observability", cluster_name="demo", events=events, spare_count=2, file_systems=[LUSTRE], **arguments
-    )
+    given = {"events": events, "spare_count": 2, "file_systems": [LUSTRE], **arguments}
+    HyperPodObservability(stack, "Observability", cluster_name="demo", **given)
     return assertions.Template.from_stack(stack)
 
 
 @pytest.fixture(scope="module")
 def slurm() -> assertions.Template:
     return observed()
+
+
+@pytest.fixture(scope="module")
+def silent() -> assertions.Template:
+    """On AWS as it is: nothing ships Holdfast's events."""
+    return observed(events=None)
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +256,52 @@ def test_on_eks_the_nodes_the_gpus_and_efa_are_watched_by_container_insights(eks
     }
     assert (idle["Threshold"], idle["EvaluationPeriods"], idle["ComparisonOperator"]) == (10, 30, "LessThanThreshold")
     assert found["demo-NoSpareLeft"]["Threshold"] == 16
+
+
+OWN = {metric.name for metric in OWN_EVENTS}
+
+
+def test_nothing_waits_for_events_that_nothing_ships(silent: assertions.Template) -> None:
+    """GpuIdle would be red for ever, NoSpareLeft could not fire, and half of the dashboard would be empty."""
+    filters = {item["MetricTransformations"][0]["MetricName"] for item in of_type(silent, "AWS::Logs::MetricFilter")}
+    used = {
+        metric["MetricStat"]["Metric"]["MetricName"]
+        for alarm in alarms(silent).values()
+        for metric in alarm["Metrics"]
+        if "MetricStat" in metric
+    }
+
+    assert filters == {metric.name for metric in HYPERPOD_EVENTS}
+    assert not used & OWN
+    assert not {"demo-GpuIdle", "demo-NoSpareLeft"} & set(alarms(silent))
+    assert not [name for name in OWN if f'"{name}"' in json.dumps([each["properties"] for each in widgets(silent)])]
+
+
+def test_every_metric_of_events_that_is_looked_at_is_made(
+    slurm: assertions.Template, eks: assertions.Template, silent: assertions.Template
+) -> None:
+    for template in (slurm, eks, silent):
+        made = {item["MetricTransformations"][0]["MetricName"] for item in of_type(template, "AWS::Logs::MetricFilter")}
+        seen = json.dumps([list(alarms(template).values()), list(widgets(template))])
+        assert set(re.findall(r'"Holdfast/demo", "(\w+)"', seen)) <= made
+
+
+def test_the_dashboard_says_what_is_off_and_why(silent: assertions.Template) -> None:
+    texts = [widget["properties"].get("markdown", "") for widget in widgets(silent)]
+    titles = [widget["properties"].get("title") for widget in widgets(silent)]
+
+    (off,) = [text for text in texts if text.startswith("**Off**")]
+    assert "nothing ships" in off
+    assert titles[-1] == "Latest events of HyperPod"
+    assert not {"Steps done", "Loss"} & set(titles)
+
+
+def test_alert_rules_of_prometheus_are_made_only_where_exporters_write() -> None:
+    stack = new_stack()
+    PrometheusWorkspace(stack, "With", alias="a")
+    PrometheusWorkspace(stack, "Without", alias="b", rules=False)
+
+    assertions.Template.from_stack(stack).resource_count_is("AWS::APS::RuleGroupsNamespace", 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from holdfast.cli import _images
 from holdfast.cli._errors import CommandError
-from holdfast.localcloud.containers import ImageError, Parts, Store, _parts, missing, plugstack_line, prepare
+from holdfast.localcloud.containers import ImageError, Parts, Store, missing, plugstack_line, prepare
+from holdfast.localcloud.spank import _compiling
 
 FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
@@ -106,7 +107,7 @@ def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.M
 def test_a_machine_without_slurms_headers_gets_nodes_without_containers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_parts, "_VERSION", tmp_path / "absent.h")
+    monkeypatch.setattr(_compiling, "_VERSION", tmp_path / "absent.h")
     assert any("install Debian's package libslurm-dev" in problem for problem in missing())
     assert prepare(home=tmp_path) == Parts()
     assert list(tmp_path.iterdir()) == []
@@ -117,7 +118,7 @@ def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop
 ) -> None:
     header = tmp_path / "slurm_version.h"
     header.write_text("#define SLURM_VERSION_NUMBER 0x180503\n")
-    monkeypatch.setattr(_parts, "_VERSION", header)
+    monkeypatch.setattr(_compiling, "_VERSION", header)
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
-    monkeypatch.setattr(_parts, "_slurm_version", lambda: "22.5.8")
+    monkeypatch.setattr(_compiling, "_slurm_version", lambda: "22.5.8")
     assert missing() == ["Slurm is 22.5.8 and its header files are of 24.5.3; install those of one version"]

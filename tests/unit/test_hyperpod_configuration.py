@@ -100,4 +100,4 @@ def test_accounting_conf_leads_to_the_database_daemon() -> None:
     assert "AccountingStorageType=accounting_storage/slurmdbd" in lines
     assert "AccountingStorageHost=10.1.0.10" in lines
     assert "AccountingStoragePort=6819" in lines
-    assert not [line for line in lines if "gres" in line.lower()]
+    assert "AccountingStorageTRES=gres/gpu" in lines

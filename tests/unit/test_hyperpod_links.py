@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod import _lustre
 from holdfast.localcloud.hyperpod._events import stamp
-from holdfast.localcloud.hyperpod._found import scan
 from holdfast.localcloud.hyperpod._logs import LogShipper
-from holdfast.localcloud.hyperpod._lustre import Linked, remove_tree
+from holdfast.localcloud.hyperpod._lustre import Linked
 from holdfast.localcloud.hyperpod._model import Association
 
 ALL = frozenset({"NEW", "CHANGED", "DELETED"})
@@ -41,7 +41,8 @@ class Bucket:
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         return {"Body": io.BytesIO(self.objects[Key]), "ETag": str(hash(self.objects[Key]))}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> dict[str, str]:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Metadata: dict[str, str]) -> dict[str, str]:  # noqa: N803
+        assert Metadata
         self.puts += 1
         if self.failing:
             raise self.failing
@@ -105,15 +106,9 @@ def test_a_tree_deeper_than_a_path_is_long_is_told_and_the_files_beside_it_are_e
     (root / "z").write_bytes(b"3")
     link = linked(tmp_path, s3, exports=True)
     assert run(link).exported == ("z",)
-    assert "File name too long" in link.complaints.summary
-    remove_tree(root)
+    assert "a key of S3 is at most 1024 bytes of UTF-8" in link.complaints.summary
+    remove_tree_quietly(root)
     assert not root.exists()
-
-
-def test_a_thousand_folders_in_each_other_are_scanned(tmp_path: Path) -> None:
-    nest(tmp_path, levels=900)
-    assert [path.count("/") for path in scan(tmp_path, at_rest_before_ns=LATER_NS, hidden=".h").files] == [900]
-    remove_tree(tmp_path)
 
 
 def test_a_folder_that_cannot_be_read_deletes_no_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,12 +119,12 @@ def test_a_folder_that_cannot_be_read_deletes_no_objects(tmp_path: Path, monkeyp
     assert run(link).exported == ("sub/kept",)
     real = os.scandir
 
-    def forgetful(path: str) -> Any:
-        if path.endswith("sub"):
+    def forgetful(descriptor: int) -> Any:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == "sub":
             raise OSError(24, "Too many open files")
-        return real(path)
+        return real(descriptor)
 
-    monkeypatch.setattr("holdfast.localcloud.hyperpod._found.os.scandir", forgetful)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod._lustre.os.scandir", forgetful)
     run(link)
     assert s3.objects == {"sub/kept": b"1"}
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance, parse_association, parse_cluster
 from holdfast.localcloud.hyperpod._node_files import hosts, resource_config, task_prolog
 from holdfast.localcloud.hyperpod._slurm import parse_nodes
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, node_names, slurm_conf
+from holdfast.localcloud.hyperpod._slurm_conf import Machine, gres_conf, node_names, slurm_conf
 
 MACHINE = Machine(cpus=2, memory_mib=2000)
 DESCRIBED = {
@@ -73,11 +74,27 @@ def test_slurm_conf_names_the_controller_the_nodes_and_the_partitions() -> None:
     conf = slurm_conf(cluster(), machine=MACHINE)
     lines = conf.splitlines()
     assert "SlurmctldHost=ip-10-1-0-10(10.1.0.10)" in lines
-    assert "NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 CPUs=2 RealMemory=2000 State=UNKNOWN" in lines
+    assert "NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 CPUs=2 RealMemory=2000 Gres=gpu:8 State=UNKNOWN" in lines
+    assert "GresTypes=gpu" in lines
     both = "Nodes=ip-10-1-0-11,ip-10-1-0-12"
     assert lines[-2] == f"PartitionName=dev {both} Default=YES MaxTime=INFINITE State=UP"
     assert lines[-1] == f"PartitionName=train {both} Default=NO MaxTime=INFINITE State=UP"
     assert node_names(conf) == {"ip-10-1-0-11", "ip-10-1-0-12"}
+
+
+def test_gres_conf_gives_each_gpu_of_the_instance_type_a_device_file_as_slurm_demands() -> None:
+    assert gres_conf(cluster()).splitlines() == [
+        "NodeName=ip-10-1-0-11 Name=gpu File=/opt/holdfast/devices/gpu[0-7]",
+        "NodeName=ip-10-1-0-12 Name=gpu File=/opt/holdfast/devices/gpu[0-7]",
+    ]
+
+
+@pytest.mark.parametrize("instance_type", ["ml.c5.xlarge", "ml.trn1.32xlarge", "ml.unheard.of"])
+def test_a_type_without_gpus_has_no_gres(instance_type: str) -> None:
+    groups = tuple(replace(one, instance_type=instance_type) for one in cluster().groups)
+    without = replace(cluster(), groups=groups)
+    assert gres_conf(without) == ""
+    assert "Gres=" not in slurm_conf(without, machine=MACHINE)
 
 
 def test_slurm_conf_leaves_out_instances_that_are_being_deleted() -> None:

@@ -28,7 +28,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchNode:
         (
             "Controller",
             "OnInitComplete",
-            "users fsx clock preload job_environment slurm_state accounting slurm_daemon slurm scripts",
+            "users fsx clock preload job_environment witness slurm_state accounting slurm_daemon slurm scripts",
         ),
         (
             "Compute",
@@ -38,8 +38,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchNode:
         (
             "Controller",
             "OnCreate",
-            "users mounts fsx clock preload job_environment munge slurm_state accounting slurm_daemon ubuntu_home"
-            " slurm scripts",
+            "users mounts fsx clock preload job_environment witness munge slurm_state accounting slurm_daemon"
+            " ubuntu_home slurm scripts",
         ),
     ],
 )

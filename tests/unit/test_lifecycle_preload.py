@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from holdfast_common import kinds, parse_events
 from holdfast_lifecycle import Context, load_context, plan
@@ -129,13 +129,6 @@ def lfs_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
     return write
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 RESTORE = """
 command=$1; shift
 for path; do
@@ -160,8 +153,8 @@ def test_the_step_leaves_a_program_running_that_tells_when_all_is_there(
     _preload.apply(context)
     assert _preload.verify(context) == "being fetched: /fsx/data"
     assert _preload.check(context), "a second run does not begin it again"
-    until(quick.mark.exists)
-    until(lambda: not quick.is_running())
+    eventually(quick.mark.exists)
+    eventually(lambda: not quick.is_running())
     parsed = parse_events((context.root / "events.jsonl").read_text().splitlines())
     (event,) = parsed.events
     assert (event.kind, event.node, event.cluster) == (kinds.STEP_FINISHED, "i-0", "demo")
@@ -174,7 +167,7 @@ def test_a_program_that_fails_is_told_and_costs_no_node(context: Context, lfs_pr
     lfs_program("echo 'cannot open' >&2; exit 1")
     files(context.root / "fsx/data", "a")
     _preload.apply(context)
-    until(lambda: not _preload.order(context).is_running())
+    eventually(lambda: not _preload.order(context).is_running())
 
     assert _preload.verify(context) == "not fetched: read /var/log/holdfast/preload.log and /events.jsonl"
     (event,) = parse_events((context.root / "events.jsonl").read_text().splitlines()).events

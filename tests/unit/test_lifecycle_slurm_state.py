@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from scratch_node import ScratchNode
+from waiting import eventually
 
 from holdfast_common import parse_events
 from holdfast_lifecycle import StepError, _background, _files, _moving
@@ -39,13 +40,6 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScratchNod
     made.write("opt/slurm/etc/accounting.conf", "AccountingStorageType=accounting_storage/slurmdbd\n")
     yield made
     eventually(lambda: not _background.is_running(made.context.path(_moving.LOCK)))
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def shared(node: ScratchNode) -> Path:

@@ -22,6 +22,7 @@ from holdfast_runtime.control import (
     Plan,
     Progress,
     Put,
+    Raised,
     Ready,
     Stop,
     View,
@@ -36,6 +37,7 @@ FROM = [
     Progress(step=3, phase="forward"),
     Fault(reason="gone", fatal=True),
     Finished(committed_step=9),
+    Raised(step=3, epoch=2, what="ValueError: no", traceback="Traceback", where="step"),
     Put(epoch=1, key="a", value="Yg=="),
     Change(epoch=1, request=2, key="n", operation="add", amount=3),
 ]
@@ -85,7 +87,7 @@ def test_deadlines_grow_from_the_innermost_wait_to_the_outermost() -> None:
 
     assert values == sorted(set(values))
     assert deadlines.leave < deadlines.progress
-    assert {field.name for field in fields(Deadlines)} == {*order, "progress", "stop"}
+    assert {field.name for field in fields(Deadlines)} == {*order, "frozen", "silence", "progress", "stop"}
 
 
 @pytest.mark.parametrize(

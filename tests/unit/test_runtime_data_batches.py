@@ -1,5 +1,6 @@
 """Batches: a pure function of seed, step, rank and microbatch; every sample once per epoch, in exact proportions."""
 
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -231,3 +232,35 @@ def test_tensors_share_the_memory_of_the_batch(folder: Path) -> None:
     tokens, targets = batch.torch()
     assert tokens.dtype == targets.dtype == torch.int64
     assert tokens.data_ptr() == batch.tokens.ctypes.data
+
+
+@pytest.mark.parametrize("cut_to", [300, -8, -1])
+def test_a_file_that_is_cut_short_while_it_is_in_use_is_an_error_and_not_zeros(cut_to: int, tmp_path: Path) -> None:
+    path = tmp_path / "cut.tokens"
+    with TokenWriter(path, vocabulary_size=100, tokenizer="none", end_token=NO_END) as writer:
+        writer.add(numbers(*range(1, 33)))
+    data = Dataset(sources=[Source("cut", [path])], context=4, batch_size=1, world_size=1)
+    assert 0 not in data.batch(0, 0).tokens
+
+    os.truncate(path, cut_to if cut_to > 0 else path.stat().st_size + cut_to)
+
+    with pytest.raises(DataError, match="was cut short while it was in use: it has"):
+        data.batch(1, 0)
+
+
+def test_a_file_that_is_cut_short_while_a_batch_is_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cut.tokens"
+    with TokenWriter(path, vocabulary_size=100, tokenizer="none", end_token=NO_END) as writer:
+        writer.add(numbers(*range(1, 33)))
+    data = Dataset(sources=[Source("cut", [path])], context=4, batch_size=1, world_size=1)
+    searched = np.searchsorted
+
+    def cut(*arguments: Any, **options: Any) -> Any:
+        os.truncate(path, 300)
+        return searched(*arguments, **options)
+
+    monkeypatch.setattr(np, "searchsorted", cut)
+    with pytest.raises(DataError, match="was cut short"):
+        data.batch(0, 0)

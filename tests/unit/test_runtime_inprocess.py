@@ -2,6 +2,7 @@
 
 import copy
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,10 +15,10 @@ from sleeping_work import SleepingWork
 from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
-from holdfast_runtime.control import Fault, Finished, Put, Ready
+from holdfast_runtime.control import Fault, Finished, Put, Raised, Ready
 from holdfast_runtime.inprocess import _member
 from holdfast_runtime.inprocess._digest import digest_of, weighted_sum
-from holdfast_runtime.inprocess._errors import BrokenError
+from holdfast_runtime.inprocess._errors import BrokenError, StoppedError
 from holdfast_runtime.inprocess._state import TrainingState
 from holdfast_runtime.transfer import Flat, read_skeleton
 
@@ -371,21 +372,101 @@ def test_a_rank_that_is_torn_in_its_update_says_so(launcher: FakeLauncher) -> No
     ready = launcher.wait(Ready, count=2)
     assert (ready.committed_step, ready.state) == (0, "torn")
     assert "a bit flipped" in ready.reason
-    assert "a bit flipped" in launcher.wait(Fault).reason
+    assert "a bit flipped" in launcher.wait(Raised).what
 
 
-def test_an_error_of_the_script_is_tried_once_more_and_then_its_own(launcher: FakeLauncher) -> None:
+def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_decides(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     program = Program()
 
     def fail(step: int) -> None:
         if step == 1:
-            launcher.view(program.run.epoch + 1, step=1)
+            if len(program.begun) == 2:
+                launcher.view(2, step=1)
+            else:
+                launcher.stop(exit_code=1)
             raise ValueError("a mistake")
 
-    with pytest.raises(ValueError, match="a mistake"):
+    with pytest.raises(StoppedError):
         program.train(3, inside=fail)
     assert program.begun == [0, 1, 1]
+    told = [message for message in launcher.said if isinstance(message, Raised)]
+    assert [(item.step, item.epoch, item.where) for item in told] == [(1, 1, "step"), (1, 2, "step")]
+    assert told[0].what.startswith("ValueError: a mistake (test_runtime_inprocess.py:")
+    assert 'raise ValueError("a mistake")' in told[0].traceback
+    assert not [message for message in launcher.said if isinstance(message, Fault)]
+
+
+def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_epoch(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+
+    def fail() -> None:
+        launcher.leave(2)
+        while not program.run._member.must_leave:  # type: ignore[union-attr]
+            pass
+        launcher.view(2, step=1)
+        raise ValueError("a mistake")
+
+    program.train(3, inside=once(1, fail))
+    assert [message.step for message in launcher.said if isinstance(message, Raised)] == [1]
+
+
+def test_what_a_script_makes_of_the_loss_of_a_peer_is_no_error_of_its_own(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+
+    def fail() -> None:
+        launcher.view(2, step=1)
+        raise ValueError("no mistake") from BrokenError("somebody is gone")
+
+    program.train(3, inside=once(1, fail))
+    assert not [message for message in launcher.said if isinstance(message, Raised)]
+
+
+def test_state_that_cannot_be_put_back_is_an_error_of_the_script_and_not_a_lost_peer(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    program.seen.load_state_dict = broken_load  # type: ignore[method-assign]
+
+    def leave() -> None:
+        launcher.view(2, step=1)
+        launcher.stop(exit_code=1)
+        raise BrokenError("somebody is gone")
+
+    with pytest.raises(StoppedError):
+        program.train(3, inside=once(1, leave))
+    told = launcher.wait(Raised)
+    assert (told.where, told.step, told.epoch) == ("recovery", 1, 2)
+    assert "this state cannot be loaded" in told.what
+
+
+def broken_load(_state: dict[str, Any]) -> None:
+    raise RuntimeError("this state cannot be loaded")
+
+
+def test_parameters_that_came_after_run_are_refused_at_the_first_step(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    program.model[0].weight = nn.Parameter(torch.zeros(8, 4))  # type: ignore[index]
+
+    with pytest.raises(ValueError, match="has to come before Run"):
+        program.train(3)
+
+
+def test_the_exception_that_ends_the_program_is_told_before_it_is_printed(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[str] = []
+    monkeypatch.setattr(sys, "excepthook", lambda _kind, error, _trace: printed.append(str(error)))
+    launcher.view(1, source="fresh")
+    program = Program()
+    error = OSError("the log is full")
+
+    sys.excepthook(OSError, error, None)
+
+    assert (launcher.wait(Raised).where, printed) == ("after", ["the log is full"])
+    assert program.run.step == 0
 
 
 def test_an_error_after_the_update_is_not_tried_again(launcher: FakeLauncher) -> None:

@@ -4,10 +4,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from sleeping_work import SleepingWork
 from torch import nn
 
@@ -142,3 +144,38 @@ def test_a_collective_that_takes_long_is_looked_at_until_it_ends_and_its_error_i
     work.error = "connection reset by peer"
     with pytest.raises(RuntimeError, match="reset by peer"):
         _ended(work)
+
+
+class NeverConnects:
+    """As gloo where the other rank has told its address and was lost: the wait ends by nothing but its timeout."""
+
+    def __init__(self, *_arguments: object, timeout: timedelta) -> None:
+        NeverConnects.waiting.set()
+        NeverConnects.end.wait(timeout.total_seconds())
+
+    waiting, end = threading.Event(), threading.Event()
+
+
+def test_a_rank_that_waits_for_one_that_told_its_address_and_was_lost_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist.distributed_c10d, "ProcessGroupGloo", NeverConnects)
+    group = Group(backend="gloo")
+    try:
+        with pytest.raises(ConnectionError, match="it was time to leave while ranks connected"):
+            group.open(
+                store=dist.HashStore(), rank=1, world_size=2, deadline_s=600.0, leaving=NeverConnects.waiting.is_set
+            )
+        assert group.close()
+    finally:
+        NeverConnects.end.set()
+    assert dist.distributed_c10d.ProcessGroupGloo is NeverConnects
+
+
+def test_a_group_that_connects_is_torch_s_own_and_waits_longer_in_its_collectives() -> None:
+    group = Group(backend="gloo")
+    try:
+        group.open(store=dist.HashStore(), rank=0, world_size=1, deadline_s=5.0, wait_s=640.0)
+        own = dist.group.WORLD._get_backend(torch.device("cpu"))  # type: ignore[union-attr]
+        assert isinstance(own, dist.ProcessGroupGloo)
+        assert own.options._timeout == timedelta(seconds=640)
+    finally:
+        group.close()

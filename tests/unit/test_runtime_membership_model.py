@@ -29,6 +29,9 @@ class World:
     proposals: int
     replacements: int
     cuts: int
+    witness: m.Witness | None = None
+    forgets: int = 0
+    """How often the witness may be started again, each time without its memory and as another one."""
 
 
 def after(world: World, me: int, node: m.Node, actions: list[m.Action]) -> World:
@@ -48,7 +51,9 @@ def after(world: World, me: int, node: m.Node, actions: list[m.Action]) -> World
         elif isinstance(action, m.Install):
             views.append(action.view)
     nodes = (*world.nodes[:me], node, *world.nodes[me + 1 :])
-    useful = frozenset(envelope for envelope in flying if not is_stale(nodes[envelope[1]], envelope[2]))
+    useful = frozenset(
+        envelope for envelope in flying if not (envelope[1] < len(nodes) and is_stale(nodes[envelope[1]], envelope[2]))
+    )
     return replace(world, nodes=nodes, flying=useful, views=tuple(dict.fromkeys(views)))
 
 
@@ -69,6 +74,9 @@ def successors(world: World) -> Iterator[World]:
     for envelope in world.flying:
         sender, receiver, message = envelope
         rest = replace(world, flying=world.flying - {envelope})
+        if receiver == len(rest.nodes):
+            yield heard_by_witness(rest, sender, message)
+            continue
         node = rest.nodes[receiver]
         if node is not None:
             yield after(rest, receiver, *m.message(node, sender, message, decide=decide))
@@ -84,6 +92,34 @@ def successors(world: World) -> Iterator[World]:
             yield replacement(world, me)
         if node is not None and world.cuts:
             yield cut(world, me)
+    if world.witness is not None and world.forgets:
+        yield forgetting(world)
+
+
+def heard_by_witness(world: World, sender: int, message: m.Message) -> World:
+    assert world.witness is not None
+    witness, reply = m.answer(world.witness, message)
+    world = replace(world, witness=witness)
+    if reply is None or is_stale(world.nodes[sender], reply):
+        return world
+    return replace(world, flying=world.flying | {(witness.seat, sender, reply)})
+
+
+def forgetting(world: World) -> World:
+    """The witness is started again: what was on its way to it is lost, and launchers meet another one."""
+    assert world.witness is not None
+    newcomer = m.Witness(identity=world.witness.identity + 1, seat=world.witness.seat)
+    flying = frozenset(envelope for envelope in world.flying if envelope[1] != newcomer.seat)
+    return met(replace(world, witness=newcomer, flying=flying, forgets=world.forgets - 1))
+
+
+def met(world: World) -> World:
+    """Each launcher has a link to the witness."""
+    assert world.witness is not None
+    for me, node in enumerate(world.nodes):
+        if node is not None:
+            world = after(world, me, *m.witness_found(node, world.witness.identity))
+    return world
 
 
 def crash(world: World, me: int) -> World:
@@ -119,6 +155,8 @@ def replacement(world: World, me: int) -> World:
         nodes=(*world.nodes[:me], newcomer, *world.nodes[me + 1 :]),
         replacements=world.replacements - 1,
     )
+    if world.witness is not None:
+        newcomer, _ = m.witness_found(newcomer, world.witness.identity)
     world = after(world, me, *m.trouble(newcomer, "starts"))
     for other in up:
         node = world.nodes[other]
@@ -141,6 +179,35 @@ def beginning(*, size: int, crashes: int = 0, proposals: int = 2, replacements: 
     for me, node in enumerate(world.nodes):
         assert node is not None
         world = after(world, me, *m.trouble(node, "starts"))
+    return world
+
+
+def two_and_a_witness(
+    *, proposals: int = 2, crashes: int = 0, replacements: int = 0, cuts: int = 0, forgets: int = 0
+) -> World:
+    """A job of two launchers whose first view names the witness, and which wants the next."""
+    witness = m.Witness(identity=1, seat=2)
+    first = m.View(epoch=1, nodes=(0, 0), witness=1)
+    world = World(
+        nodes=tuple(m.start(me=me, size=2, up=frozenset({0, 1})) for me in range(2)),
+        flying=frozenset(),
+        views=(first,),
+        crashes=crashes,
+        proposals=proposals,
+        replacements=replacements,
+        cuts=cuts,
+        witness=m.answer(witness, m.Commit(first))[0],
+        forgets=forgets,
+    )
+    for me in range(2):
+        node = world.nodes[me]
+        assert node is not None
+        node, _ = m.message(node, me, m.Commit(first), decide=decide)
+        world = after(world, me, *m.witness_found(node, 1))
+    for me in range(2):
+        node = world.nodes[me]
+        assert node is not None
+        world = after(world, me, *m.trouble(node, "wanted"))
     return world
 
 
@@ -167,6 +234,8 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(beginning(size=3), 10_000, 1, id="three"),
         pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
         pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off"),
+        pytest.param(two_and_a_witness(crashes=1, replacements=1), 50_000, 3, id="two and a witness, one is replaced"),
+        pytest.param(two_and_a_witness(forgets=1, cuts=1), 30_000, 3, id="two cut apart and a witness that forgets"),
     ],
 )
 def test_no_order_of_events_commits_two_views_of_one_epoch(first: World, at_least: int, epoch: int) -> None:
@@ -192,6 +261,54 @@ def test_without_a_safeguard_two_views_of_one_epoch_are_found(
         explore(first)
 
 
+@pytest.mark.parametrize(
+    ("broken", "first"),
+    [
+        pytest.param(True, two_and_a_witness(forgets=1, cuts=1), id="one that forgot its votes may vote"),
+        pytest.param("refuses nothing", two_and_a_witness(cuts=1), id="it keeps no promise"),
+    ],
+)
+def test_a_witness_without_a_safeguard_lets_two_views_of_one_epoch_happen(
+    broken: object, first: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if broken is True:
+        monkeypatch.setattr(m.Witness, "votes", property(lambda witness: True))
+    else:
+        answer = m.answer
+        monkeypatch.setattr(
+            m,
+            "answer",
+            lambda witness, message: answer(
+                witness if isinstance(message, m.Commit) else replace(witness, promised=None, accepted=None), message
+            ),
+        )
+
+    with pytest.raises(AssertionError, match="two views of one epoch"):
+        explore(first)
+
+
+def test_a_launcher_that_is_left_goes_on_with_the_witness() -> None:
+    world = crash(two_and_a_witness(crashes=1), 1)
+
+    assert max(view.epoch for view in world.views) == 1
+    _, highest = explore(replace(world, flying=frozenset(), proposals=1))
+    assert highest == 2
+
+
+def test_a_launcher_that_is_left_does_not_go_on_without_the_witness() -> None:
+    world = crash(two_and_a_witness(crashes=1), 1)
+
+    _, highest = explore(replace(world, flying=frozenset(), witness=m.Witness(identity=9, seat=2)))
+
+    assert highest == 1
+
+
+def test_a_witness_has_no_seat_where_the_number_of_launchers_is_odd() -> None:
+    node = m.start(me=0, size=3)
+
+    assert m.witness_found(node, 5) == (node, [])
+
+
 def test_a_launcher_without_a_majority_stops_and_says_how_many_are_in_reach() -> None:
     world = cut(beginning(size=3, cuts=1), 2)
     node = world.nodes[2]
@@ -200,3 +317,16 @@ def test_a_launcher_without_a_majority_stops_and_says_how_many_are_in_reach() ->
     _, actions = m.timer(node, m.GIVE_UP, decide=decide)
 
     assert actions == [m.Stop("starts; 1 of 3 launchers that may vote are in reach and 2 are needed")]
+
+
+@pytest.mark.parametrize(("witness", "seen"), [(-1, "no"), (1, "no")], ids=["without one", "with one that forgot"])
+def test_one_of_two_launchers_says_that_a_witness_is_missing(witness: int, seen: str) -> None:
+    node = m.start(me=0, size=2, up=frozenset({1}))
+    node, _ = m.trouble(node, "starts")
+    node, _ = m.ready(node, m.Status(node=0, incarnation=0))
+    node, _ = m.lost(m.witness_found(node, witness)[0] if witness >= 0 else node, 1)
+
+    _, actions = m.timer(node, m.GIVE_UP, decide=decide)
+
+    few = f"1 of 2 launchers that may vote and {seen} witness are in reach, and 2 votes are needed"
+    assert actions == [m.Stop(f"starts; {few}")]

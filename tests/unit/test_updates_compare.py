@@ -184,6 +184,54 @@ def test_continuous_provisioning_needs_merge_under_slurm_and_is_never_given_up()
     assert effects(EKS, edited(EKS, (mode, None))) == {mode: Effect.REFUSED}
 
 
+HEAD = next(
+    group["name"] for group in SLURM["cluster"]["instance_groups"] if group["slurm"]["node_type"] == "Controller"
+)
+SUBNETS = {"subnet_ids": ["subnet-0123456789abcdef0"], "security_group_ids": ["sg-0123456789abcdef0"]}
+OVERRIDE = f"cluster.instance_groups.{HEAD}.override_vpc"
+OTHER_SUBNETS = ["subnet-0fedcba9876543210"]
+
+
+@pytest.mark.parametrize(
+    ("before", "setting", "value"),
+    [
+        ((), f"cluster.instance_groups.{HEAD}.instance_type", "ml.m5.4xlarge"),
+        ((), OVERRIDE, SUBNETS),
+        ((OVERRIDE, SUBNETS), f"{OVERRIDE}.subnet_ids", OTHER_SUBNETS),
+        ((), f"cluster.instance_groups.{HEAD}.slurm.node_type", "Login"),
+        ((), f"{WORKERS}.slurm.node_type", "Controller"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_no_change_of_the_controller_is_advised_to_add_a_second_one(
+    before: tuple[str, Any], setting: str, value: Any
+) -> None:
+    old = edited(SLURM, before) if before else SLURM
+    found = {change.path: change for change in compare(deployed(old), environment(edited(old, (setting, value))))}
+
+    assert found[setting].effect is Effect.REFUSED
+    assert "add a group" not in found[setting].action
+    assert "another cluster" in found[setting].action
+
+
+def test_other_groups_are_still_advised_to_make_way_for_another() -> None:
+    change = compare(deployed(SLURM), environment(edited(SLURM, (f"{WORKERS}.instance_type", "ml.p5en.48xlarge"))))[0]
+
+    assert change.action.startswith("add a group of another name")
+
+
+def test_accounting_that_is_kept_outside_cannot_come_back() -> None:
+    outside = edited(
+        SLURM,
+        ("cluster.node_provisioning_mode", "Continuous"),
+        ("slurm.accounting", {"create": True}),
+    )
+    without = edited(outside, ("slurm.accounting", None))
+
+    assert effects(outside, without) == {"slurm.accounting": Effect.REFUSED}
+    assert effects(outside, edited(outside, ("slurm", None)))["slurm"] is Effect.REFUSED
+
+
 @pytest.mark.parametrize(
     ("before", "after", "effect", "words"),
     [

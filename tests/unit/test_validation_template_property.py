@@ -14,12 +14,18 @@ from holdfast.validation import Finding, judge
 from holdfast.validation._template import deployments_in
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
-TEMPLATES = {path.stem: json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))}
+TEMPLATES: dict[str, dict[str, Any]] = {
+    path.stem: json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))
+}
+PROVIDED = {"Type": "Custom::Provided", "Properties": {"ServiceToken": "arn:aws:lambda:us-west-2:111122223333:f"}}
+"""Only its provider knows what an attribute of it holds."""
 TOKENS: list[dict[str, Any]] = [
     {"Ref": "Parameter"},
     {"Fn::ImportValue": "elsewhere"},
     {"Fn::If": ["Condition", 1, {"Ref": "AWS::NoValue"}]},
     {"Fn::Brandnew": ["x"]},
+    {"Fn::GetAtt": ["Provided", "Value"]},
+    {"Ref": "Provided"},
 ]
 RUBBISH: list[Any] = [
     None,
@@ -63,6 +69,8 @@ def all_places(template: dict[str, Any]) -> list[Place]:
 
 
 PLACES = {name: all_places(template) for name, template in TEMPLATES.items()}
+for _template in TEMPLATES.values():
+    _template["Resources"]["Provided"] = PROVIDED
 
 
 @st.composite
@@ -134,7 +142,7 @@ def test_no_rule_fails_whatever_a_template_says(where: tuple[str, list[Place]], 
 def test_every_single_property_may_be_a_token(name: str) -> None:
     for place in PLACES[name]:
         template = copy.deepcopy(TEMPLATES[name])
-        changed(template, place, {"Fn::ImportValue": "elsewhere"})
+        changed(template, place, {"Fn::GetAtt": ["Provided", "Value"]})
         found = findings(template)
         where = ".".join(map(str, place))
 

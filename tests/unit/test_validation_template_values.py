@@ -15,6 +15,11 @@ BODY: dict[str, Any] = {
         "Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": {"Fn::Sub": "sagemaker-${AWS::Region}"}}},
         "Unnamed": {"Type": "AWS::S3::Bucket"},
         "Table": {"Type": "AWS::EC2::RouteTable"},
+        "Provided": {"Type": "Custom::Provided"},
+        "OfAnother": {"Type": "AWS::CloudFormation::CustomResource"},
+        "Registered": {"Type": "Somebody::Service::Thing"},
+        "Wait": {"Type": "AWS::CloudFormation::WaitCondition"},
+        "Kubernetes": {"Type": "Custom::AWSCDK-EKS-Cluster"},
     },
 }
 
@@ -53,6 +58,12 @@ def test_what_the_template_decides_is_known(value: Any, plain: object) -> None:
         {"Ref": 3},
         {"Fn::GetAtt": ["NotThere", "Arn"]},
         {"Fn::GetAtt": "Bucket"},
+        {"Fn::GetAtt": ["Provided", "SecurityGroupId"]},
+        {"Ref": "Provided"},
+        {"Fn::GetAtt": "OfAnother.SubnetId"},
+        {"Ref": "OfAnother"},
+        {"Fn::GetAtt": ["Registered", "Arn"]},
+        {"Fn::GetAtt": ["Wait", "Data"]},
         {"Fn::If": ["Large", 1, 2]},
         {"Fn::GetAZs": ""},
         {"Fn::Select": [0, {"Fn::GetAZs": ""}]},
@@ -93,6 +104,22 @@ def test_references_lead_to_the_resource() -> None:
     assert isinstance(attribute, Reference)
     assert (by_id.resource.logical_id, by_id.attribute) == ("Table", "Ref")
     assert (attribute.resource.logical_id, attribute.attribute) == ("Bucket", "Arn")
+
+
+@pytest.mark.parametrize("attribute", ["Arn", "ClusterSecurityGroupId", "OpenIdConnectIssuerUrl"])
+def test_attributes_that_the_cdk_gives_of_a_kubernetes_cluster_lead_to_it(attribute: str) -> None:
+    found = resolve({"Fn::GetAtt": ["Kubernetes", attribute]})
+
+    assert isinstance(found, Reference)
+    assert found.resource.logical_id == "Kubernetes"
+
+
+def test_text_with_an_attribute_that_a_provider_gives_has_a_gap_there() -> None:
+    text = resolve({"Fn::Sub": "s3://${Provided.Bucket}/${Bucket}"})
+
+    assert isinstance(text, Text)
+    assert text.named() is None
+    assert text.end == "/sagemaker-us-west-2"
 
 
 def test_text_keeps_the_parts_that_are_known() -> None:

@@ -37,6 +37,7 @@ job_resumed          job             the job runs again, from the checkpoint of 
 job_finished         job             the last step is done; ``detail.step``, ``detail.loss``
 rank_lost            job             a process of training died; ``evidence`` how, ``detail.rank``, ``detail.step``
 launcher_lost        job             a whole node of training is out of reach; ``detail.lost`` its node rank
+witness_lost         job             the voter beside the controller is out of reach; ``evidence`` how
 spare_ready          job             a node that came back is warm and may take a rank; ``detail.launcher``
 view_committed       job             launchers agreed who has which rank; ``detail.epoch``, ``detail.step``,
                                      ``detail.lost_steps``, ``duration_s`` since the fault
@@ -80,6 +81,7 @@ JOB_RESUMED = "job_resumed"
 JOB_FINISHED = "job_finished"
 RANK_LOST = "rank_lost"
 LAUNCHER_LOST = "launcher_lost"
+WITNESS_LOST = "witness_lost"
 SPARE_READY = "spare_ready"
 VIEW_COMMITTED = "view_committed"
 JOB_STOPPED = "job_stopped"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.catalog.facts._pages import page_fact
+
 DATA = Path(__file__).with_name("regions.json")
 
 
@@ -61,7 +63,9 @@ def hyperpod_types(region: str) -> frozenset[str]:
     if region not in data["instance_order"]:
         return frozenset()
     place = data["instance_order"].index(region)
-    return frozenset(name for name, bits in data["instance_types"].items() if int(bits, 16) >> place & 1)
+    listed = {name for name, bits in data["instance_types"].items() if int(bits, 16) >> place & 1}
+    others = page_fact("regions_of_types_that_packages_lack")
+    return frozenset(listed | {name for name, there in others.items() if region in there})
 
 
 def last_zone(region: str) -> str | None:

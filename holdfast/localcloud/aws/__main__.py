@@ -2,11 +2,13 @@
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 
+from holdfast.localcloud import LocalCloudError
 from holdfast.localcloud.aws import PortBusyError, serve
 
 CANNOT_START = 2
@@ -23,9 +25,9 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        arguments.home.mkdir(parents=True, exist_ok=True)
+        os.umask(0o077)  # what it keeps holds secrets
         server = serve(home=arguments.home, port=arguments.port, hyperpod=arguments.hyperpod)
-    except (PortBusyError, OSError) as error:
+    except (PortBusyError, LocalCloudError, OSError) as error:
         print(f"embedded AWS: {error}", file=sys.stderr)
         return CANNOT_START
     print(f"embedded AWS: ready at {server.endpoint}", flush=True)

@@ -8,10 +8,9 @@ import botocore.loaders
 import botocore.session
 from botocore.config import Config
 
-DEFAULT_ACCOUNT = "123456789012"
-OWN_ACCESS_KEY = "embedded"
-"""By it the front knows requests of the embedded AWS's own services."""
+from holdfast.localcloud.home import Keys
 
+DEFAULT_ACCOUNT = "123456789012"
 _loader = botocore.loaders.create_loader()
 """Of service models and endpoints, which it keeps: every session of its own would read them again."""
 
@@ -31,7 +30,7 @@ class ClientFactory(Protocol):
 class Clients:
     """Clients of one account and region, made on first use and shared by all threads."""
 
-    def __init__(self, *, endpoint: str, account: str, region: str, direct: Direct | None = None) -> None:
+    def __init__(self, *, endpoint: str, account: str, region: str, keys: Keys, direct: Direct | None = None) -> None:
         """``direct`` answers requests in this process. Default: they go through the endpoint's socket."""
         self._direct = direct
         self._endpoint = endpoint
@@ -42,9 +41,8 @@ class Clients:
         session.register_component("data_loader", _loader)
         self._session = boto3.session.Session(
             botocore_session=session,
-            aws_access_key_id=OWN_ACCESS_KEY,
-            aws_secret_access_key="embedded",  # noqa: S106 - nobody checks it
             region_name=region,
+            **keys.boto,
         )
 
     def __call__(self, service: str, /) -> Any:

@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 from botocore.awsrequest import AWSResponse
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
+OWN = "holdfast.own"
+"""In the WSGI environment of requests that never left this process; nothing that comes through a socket sets it."""
+
 
 class _Raw(io.BytesIO):
     """A body as urllib3 gives it."""
@@ -46,6 +49,7 @@ class Direct:
         )
         environ = builder.get_environ()
         environ["CONTENT_LENGTH"] = str(len(body or b""))
+        environ[OWN] = True
         chunks, status, told = run_wsgi_app(self._application, environ, buffered=True)
         raw: Any = _Raw(b"".join(chunks))
         return AWSResponse(request.url, int(status.split()[0]), dict(told), raw)

@@ -1,29 +1,39 @@
 """The front door: which service a request is for, ours or moto's, and what surrounds its answer.
 
-A request's service and region come from the credential scope of its signature (nobody checks the signature itself),
-its operation from X-Amz-Target or Action. Requests to moto run inside the gate, and every request that may have
-changed something is told to the persistence. The private plane lives under ``/_holdfast/``.
+What comes through a socket is held against the guard first: where it comes from, whose key it has, its signature, and
+what a role may do. A request's service and region come from the credential scope of its signature, its operation from
+X-Amz-Target or Action. Requests to moto run inside the gate, and every request that may have changed something is told
+to the persistence. The private plane lives under ``/_holdfast/`` and is for the home's owner.
 """
 
+import contextlib
 import io
 import json
 import logging
 import re
 import time
+import traceback
+import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from moto.core.utils import get_service_model
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _bucket_policy, room
-from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT, OWN_ACCESS_KEY
+from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT
+from holdfast.localcloud.aws._direct import OWN
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._service import Caller, HostedService, error_response
+from holdfast.localcloud.aws._shaped import cannot_take, must_fit
+from holdfast.localcloud.aws._words import for_service
+from holdfast.localcloud.aws.guard import Budget, Callers, Judge, Who, ceiling_of, foreign, read_body, signed, verify
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -32,8 +42,13 @@ log = logging.getLogger(__name__)
 
 DEFAULT_REGION = "us-west-2"
 PRIVATE = "/_holdfast/"
-SCOPE = re.compile(r"Credential=(?P<key>[^/,\s]+)/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")
-QUERY_SCOPE = re.compile(r"(?P<key>[^/]+)/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")
+LARGEST_UNPACKED = 16 << 20
+HEALTH = ("GET", "/_holdfast/health")
+NOT_SERVED = ("/moto-api", "/latest/meta-data/", "/latest/api/", "/favicon.ico")
+"""moto's own plane and its instance metadata, which it serves to anybody."""
+FORM = "application/x-www-form-urlencoded"
+POLICIES = ("iam", "s3")
+"""Services whose changes may change what roles may do."""
 
 
 class Front:
@@ -45,6 +60,8 @@ class Front:
         services: Mapping[str, HostedService],
         private: Callable[[Request], Response],
         gate: Gate,
+        callers: Callers,
+        judge: Judge,
     ) -> None:
         self.ready = False
         """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
@@ -55,39 +72,77 @@ class Front:
         self._services = services
         self._private = private
         self._gate = gate
+        self._callers = callers
+        self._judge = judge
+        self._budget = Budget()
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         started = time.monotonic()
-        _buffer_body(environ)
         request = Request(environ)
-        try:
-            response = self._answer(request)
-        except Exception as error:
-            log.exception("%s %s failed", request.method, request.path)
-            failure = ServiceError("InternalFailure", f"{type(error).__name__}: {error}", 500)
-            response = error_response(protocol=_protocol(request, ""), error=failure)
+        with contextlib.ExitStack() as until_answered:
+            try:
+                response = self._guarded(request, until_answered)
+            except ServiceError as error:
+                response = _refusal(request, error)
+            except Exception as error:  # noqa: BLE001 - every request gets an answer
+                response = _failure(request, error)
+        for name in [name for name in response.headers.keys() if name.lower().startswith("access-control-")]:  # noqa: SIM118
+            response.headers.remove(name)
         if log.isEnabledFor(logging.DEBUG):
-            what = request.headers.get("X-Amz-Target") or _action(request) or request.path
+            what = request.headers.get("X-Amz-Target") or request.args.get("Action") or request.path
             took = (time.monotonic() - started) * 1000
             log.debug("%s %s %s %.0f ms", request.method, what, response.status_code, took)
         return response(environ, start_response)
 
-    def _answer(self, request: Request) -> Response:
-        if request.path.startswith(PRIVATE):
+    def _guarded(self, request: Request, until_answered: contextlib.ExitStack) -> Response:
+        environ = request.environ
+        if environ.get(OWN):
+            return self._answer(request, _Scope.of(request), None)
+        why = foreign(request.headers)
+        if why:
+            raise ServiceError("AccessDenied", why, 403)
+        if (request.method, request.path) == HEALTH:
+            environ["holdfast.received"]()
             return self._private(request)
-        key, region, service = _scope(request)
+        if request.path.startswith(NOT_SERVED):
+            raise ServiceError("NotFound", f"there is no {request.method} {request.path}", 404)
+        said = signed(request.headers, request.args)
+        who = self._callers.find(said.key_id)
+        environ["holdfast.known"]()
+        part = until_answered.enter_context(self._budget.part())
+        body = read_body(environ, ceiling=ceiling_of(said.service), part=part)
+        environ["holdfast.received"]()
+        verify(environ, said, who.keys, body)
+        _replace_body(environ, body)
+        # moto finds a request's service by this header alone, and by much else where it is missing or in another order.
+        environ["HTTP_AUTHORIZATION"] = said.as_header()
+        if who.role:
+            environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
+        scope = _Scope(key=said.key_id, region=said.region, service=said.service)
+        if scope.service != "s3":
+            _unpack(environ, body)
+        return self._answer(request, scope, who)
+
+    def _answer(self, request: Request, scope: "_Scope", who: Who | None) -> Response:
+        if request.path.startswith(PRIVATE):
+            if who is not None and who.role:
+                raise ServiceError("AccessDenied", "the private plane is for the owner of the home", 403)
+            return self._private(request)
+        service, region = scope.service, scope.region
         hosted = self._services.get(service)
         operation = _operation(request) or (hosted.routes.operation(request) if hosted is not None else "")
-        if not self.ready and key != OWN_ACCESS_KEY:
-            restoring = ServiceError("ServiceUnavailable", "the embedded AWS is restoring its state; try again", 503)
-            return error_response(protocol=_protocol(request, service), error=restoring)
+        if not self.ready and not (who is None or who.own):
+            raise ServiceError("ServiceUnavailable", "the embedded AWS is restoring its state; try again", 503)
+        if who is not None and who.role:
+            labels = hosted.routes.labels(request) if hosted is not None else {}
+            self._judge.allow(who, request, service=service, region=region, operation=operation, labels=labels)
         unkept = self._unkept(request, operation)
         if unkept is not None:
-            return error_response(protocol=_protocol(request, service), error=unkept)
+            raise unkept
         if hosted is not None and operation:
             if hosted.owns(operation):
-                caller = Caller(account=self._account(request, key), region=region or DEFAULT_REGION)
+                caller = Caller(account=self._account(request, scope.key), region=region or DEFAULT_REGION)
                 try:
                     return self._ours(hosted, request, operation, caller)
                 except NotOurs:
@@ -96,7 +151,10 @@ class Front:
                 return _not_implemented(request, service, operation)
         elif hosted is not None and not hosted.beside_moto:
             return _not_implemented(request, service, "")
-        return self._motos(request, service, operation)
+        response = self._motos(request, service, operation)
+        if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
+            self._judge.changed()
+        return response
 
     def _unkept(self, request: Request, operation: str) -> ServiceError | None:
         """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
@@ -118,14 +176,23 @@ class Front:
         _rewind(request.environ)
         try:
             application = self._moto.get_application(request.environ)
+            names = (application.service, service)  # type: ignore[attr-defined]
+            must_fit(request, names=names, operation=operation)
             _rewind(request.environ)
             with self._gate.shared():
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
-        except (NotImplementedError, ImportError, ValueError) as error:
-            if isinstance(error, ValueError) and "backend" not in str(error).lower():
-                raise
-            log.debug("moto: %s", error)
-            return _not_implemented(request, service, operation)
+        except ServiceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - moto fails in any way at what no SDK would send
+            if isinstance(error, NotImplementedError | ImportError) or _is_no_backend(error):
+                log.debug("moto: %s", error)
+                return _not_implemented(request, service, operation)
+            # A line and no more: whoever may ask may ask often, and the log is on a disk.
+            what, where = f"{type(error).__name__}: {str(error)[:200]}", traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{where.filename.rpartition('site-packages/')[2]}:{where.lineno}"
+            log.warning("moto failed at %s %s: %s at %s", service, operation or request.method, what, place)
+            protocol = _protocol(request, service)
+            return error_response(protocol=protocol, error=cannot_take(protocol, operation))
         response = Response(body, status=status, headers=headers)
         if policy and request.method == "GET" and response.status_code == 200:
             response.set_data(_bucket_policy.for_caller(response.get_data()))
@@ -147,11 +214,43 @@ def json_response(answer: Mapping[str, Any], *, status: int = 200) -> Response:
     return Response(json.dumps(answer), status=status, content_type="application/json")
 
 
-def _scope(request: Request) -> tuple[str, str, str]:
-    found = SCOPE.search(request.headers.get("Authorization", "")) or QUERY_SCOPE.match(
-        request.args.get("X-Amz-Credential", "")
-    )
-    return (found["key"], found["region"], found["service"].lower()) if found else ("", "", "")
+@dataclass(frozen=True, kw_only=True)
+class _Scope:
+    """Whom a request is for, from the credential scope of its signature."""
+
+    key: str
+    region: str
+    service: str
+
+    @classmethod
+    def of(cls, request: Request) -> "_Scope":
+        """Of a request that this process makes, whose signature needs no check."""
+        said = signed(request.headers, request.args)
+        return cls(key=said.key_id, region=said.region, service=said.service)
+
+
+def _is_no_backend(error: Exception) -> bool:
+    return isinstance(error, ValueError) and "backend" in str(error).lower()
+
+
+def _refusal(request: Request, error: ServiceError) -> Response:
+    """An error of the guard's, or of the front's, in the words of the service that was meant."""
+    try:
+        service = _Scope.of(request).service
+    except ServiceError:
+        service = ""
+    protocol = _protocol(request, service)
+    return error_response(protocol=protocol, error=for_service(error, service=service, protocol=protocol))
+
+
+def _failure(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.code and error.code < 500:
+        return _refusal(request, ServiceError("InvalidRequest", str(error.description), error.code))
+    if isinstance(error, RecursionError | UnicodeError):
+        log.debug("%s %s: %s", request.method, request.path, error)
+        return _refusal(request, ServiceError("InvalidRequest", "the request cannot be read: it is nested too deep"))
+    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    return _refusal(request, ServiceError("InternalFailure", f"{type(error).__name__}: {error}", 500))
 
 
 def _operation(request: Request) -> str:
@@ -162,7 +261,7 @@ def _operation(request: Request) -> str:
 def _action(request: Request) -> str:
     if request.args.get("Action"):
         return request.args["Action"]
-    if request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded"):
+    if request.headers.get("Content-Type", "").startswith(FORM):
         named = re.search(rb"(?:^|&)Action=(\w+)", request.get_data(parse_form_data=False)[:4096])
         if named:
             return named[1].decode()
@@ -173,6 +272,8 @@ def _action(request: Request) -> str:
 def _protocol(request: Request, service: str) -> str:
     if "X-Amz-Target" in request.headers or "json" in request.headers.get("Content-Type", ""):
         return "json"
+    if service == "" and request.headers.get("Content-Type", "").startswith(FORM):
+        return "query"
     if service in ("", "s3"):
         return "rest-xml"
     try:
@@ -187,20 +288,25 @@ def _not_implemented(request: Request, service: str, operation: str) -> Response
     return error_response(protocol=_protocol(request, service), error=error)
 
 
-def _buffer_body(environ: "WSGIEnvironment") -> None:
-    """Read the whole body, so that no caller's slowness is felt inside the gate and a body can be read twice."""
-    if environ.get("wsgi.input_terminated"):
-        body = environ["wsgi.input"].read()
-        environ.pop("HTTP_TRANSFER_ENCODING", None)
-        environ["wsgi.input_terminated"] = False
-    else:
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-    _replace_body(environ, body)
+def _unpack(environ: "WSGIEnvironment", body: bytes) -> None:
+    """A compressed body, opened here: moto would open it however large it grows."""
+    if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() != "gzip":
+        return
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        plain = unpacker.decompress(body, LARGEST_UNPACKED)
+    except zlib.error as error:
+        raise ServiceError("InvalidRequest", f"the body is not gzip: {error}") from None
+    if unpacker.unconsumed_tail:
+        raise ServiceError("EntityTooLarge", f"a body may have {LARGEST_UNPACKED} bytes when unpacked", 413)
+    del environ["HTTP_CONTENT_ENCODING"]
+    _replace_body(environ, plain)
 
 
 def _replace_body(environ: "WSGIEnvironment", body: bytes) -> None:
     environ["wsgi.input"] = io.BytesIO(body)
     environ["CONTENT_LENGTH"] = str(len(body))
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
 
 
 def _rewind(environ: "WSGIEnvironment") -> None:

@@ -103,6 +103,9 @@ def check_association(
         )
     if not path.startswith("/"):
         raise bad_request(f"FileSystemPath '{path}' must begin with a forward slash (/).")
+    if any(part in ("", ".", "..") for part in path.strip("/").split("/")) and path.strip("/"):
+        # Assumed: the pattern of the API's Namespace takes any characters, and says nothing of parts.
+        raise bad_request(f"FileSystemPath '{path}' is not valid: it must not contain '//', '.' or '..'.")
     if not repository.startswith("s3://") or len(repository) == len("s3://"):
         raise bad_request(f"DataRepositoryPath '{repository}' must have the form s3://bucket-name/prefix/.")
     for other in others:

@@ -10,26 +10,32 @@ from holdfast.localcloud.aws._clients import Clients, Direct
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._service import Caller, HostedService
+from holdfast.localcloud.home import Keys
 
 
 def hosted(
     *,
     port: int,
     plane: Plane,
+    keys: Keys,
     in_moto: Callable[[str], AbstractContextManager[None]],
     direct: Direct | None = None,
     skip: bool = False,
     mishaps: Mishaps | None = None,
 ) -> Mapping[str, HostedService]:
-    """The services by name. ``in_moto`` is held by those that change moto's state without a request to it; ``skip`` and
-    ``mishaps`` are CloudFormation's."""
+    """
+    The services by name.
+
+    ``keys`` are those of their own clients; ``in_moto`` is held by those that change moto's state without a request to
+    it; ``skip`` and ``mishaps`` are CloudFormation's.
+    """
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
         load = partial(_load, module, kind)
 
         def create(caller: Caller) -> Any:
             place = {"account": caller.account, "region": caller.region}
-            client = Clients(endpoint=f"http://127.0.0.1:{port}", direct=direct, **place)
+            client = Clients(endpoint=f"http://127.0.0.1:{port}", keys=keys, direct=direct, **place)
             return load()(client=client, **place, **more)
 
         return HostedService(name=name, load=load, create=create, beside_moto=beside_moto, scope=scope)

@@ -3,7 +3,7 @@
 One file per service under ``<home>/aws/state``, replaced atomically, written at most every 0.3 s and never more
 than a small part of the time. A file starts with a line that names the versions that wrote it. If one file of a
 state directory is from other versions or damaged, the whole directory is set aside, since half a cloud is worse
-than none.
+than none. Files that others can write are not unpickled.
 """
 
 import json
@@ -24,6 +24,7 @@ from holdfast import __version__
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._pickling import Bodies, dump_backends, load_backends
 from holdfast.localcloud.aws.room import Room
+from holdfast.localcloud.home import private_bytes, write_private
 from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class Persistence:
 
     def restore(self) -> list[str]:
         """Bring back what an earlier process left; the names of what was brought back."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = sorted(self._folder.glob("*.snapshot"))
         try:
             loaded = {path.stem: _read(path) for path in paths}
@@ -159,14 +160,7 @@ class Persistence:
             self._bodies.write()
         for name, data in dumps.items():
             header = json.dumps({**_versions(), "length": len(data), "crc32": zlib.crc32(data)}).encode()
-            path = self._folder / f"{name}.snapshot"
-            part = path.with_suffix(".part")
-            try:
-                part.write_bytes(header + b"\n" + data)
-                part.replace(path)
-            except OSError:
-                part.unlink(missing_ok=True)
-                raise
+            write_private(self._folder / f"{name}.snapshot", header + b"\n" + data)
         if "moto-s3" in dumps:
             self._bodies.finish()
 
@@ -214,7 +208,7 @@ class Persistence:
     def _set_aside(self, reason: str) -> None:
         target = self._folder.with_name(f"set-aside-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000000}")
         self._folder.rename(target)
-        self._folder.mkdir()
+        self._folder.mkdir(mode=0o700)
         log.warning("kept state of the embedded AWS is not used and was set aside as %s: %s", target, reason)
 
 
@@ -232,7 +226,10 @@ def _versions() -> dict[str, Any]:
 
 
 def _read(path: Path) -> bytes:
-    header, _, data = path.read_bytes().partition(b"\n")
+    try:
+        header, _, data = private_bytes(path).partition(b"\n")
+    except PermissionError as error:  # what others can write is not unpickled
+        raise _UnusableError(str(error)) from None
     try:
         said = json.loads(header)
     except ValueError:

@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from moto.core.base_backend import BackendDict, BaseBackend
 
+from holdfast.localcloud.home import write_private
+
 INLINE_BODY = 4096
 BACKEND_DICT_OWN = ("backend", "service_name", "_use_boto3_regions", "_additional_regions", "_id")
 LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
@@ -64,15 +66,14 @@ class Bodies:
 
     def write(self) -> None:
         """Write the bodies that this snapshot is the first to mention."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, key in self._pending.items():
             path = self.folder / name
             try:
                 body = key.value
             except ValueError:  # deleted since; the snapshot that follows will not mention it
                 body = b""
-            path.with_suffix(".part").write_bytes(body)
-            path.with_suffix(".part").replace(path)
+            write_private(path, body)
             self._written.add(name)
         self._pending.clear()
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import importlib
 import json
 import logging
@@ -17,11 +18,10 @@ from typing import Any, Literal, Self
 
 from moto.core.base_backend import BackendDict
 from moto.core.config import default_user_config
-from moto.moto_server.werkzeug_app import MotoRequestHandler
-from werkzeug.serving import ThreadedWSGIServer
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws import _clock
+from holdfast.localcloud.aws._clients import Clients
 from holdfast.localcloud.aws._direct import Direct
 from holdfast.localcloud.aws._errors import ServiceError
 from holdfast.localcloud.aws._front import Front, json_response
@@ -30,6 +30,8 @@ from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
+from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
+from holdfast.localcloud.home import claim, fresh_keys, made_keys
 from holdfast.localcloud.keeper import control_plane
 from holdfast.localcloud.supervision import Pass, Passes, passes_path, told
 
@@ -61,11 +63,17 @@ class EmbeddedAws:
                 undo.callback(one.close)
             self.port: int = sockets[0].getsockname()[1]
             self.endpoint = f"http://localhost:{self.port}"
+            claim(home)
+            self.home = home
+            self.keys = made_keys(home)
+            """Of the home's owner: what any client signs with."""
+            self._own = fresh_keys()
             self._plane = Plane(simulated=hyperpod == "simulated")
             gate, self._skips = Gate(), skip_waits
             self._services = hosted(
                 port=self.port,
                 plane=self._plane,
+                keys=self._own,
                 in_moto=partial(self._in_moto, gate),
                 direct=self._at_once if skip_waits else None,
                 skip=skip_waits,
@@ -73,7 +81,14 @@ class EmbeddedAws:
             )
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
-            self._front = Front(services=by_scope, private=self._private, gate=gate)
+            self._judge = Judge(functools.cache(self._client))
+            self._front = Front(
+                services=by_scope,
+                private=self._private,
+                gate=gate,
+                callers=Callers(owner=self.keys, own=self._own),
+                judge=self._judge,
+            )
             self._front.refusal = self._persistence.refusal
             self._home = home
             self._servers = [_server(one, self._front) for one in sockets]
@@ -85,6 +100,16 @@ class EmbeddedAws:
             self._passes = Passes(path=passes_path(home, "aws"), told=self._told)
             self._start()
             undo.pop_all()
+
+    @property
+    def client_arguments(self) -> dict[str, str]:
+        """What boto3 and botocore need to reach it, but for the region."""
+        return {"endpoint_url": self.endpoint, **self.keys.boto}
+
+    def _client(self, account: str, region: str) -> Clients:
+        """Clients whose requests stay in this process, to look up what roles may do."""
+        direct = Direct(self._front)
+        return Clients(endpoint=self.endpoint, account=account, region=region, keys=self._own, direct=direct)
 
     def _at_once(self, request: Any, **_: Any) -> Any:
         return Direct(self._front)(request)
@@ -203,14 +228,7 @@ def serve(
     return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
-class _Handler(MotoRequestHandler):
-    """One request; the front logs what there is to log."""
-
-    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002, ARG002 - the name is werkzeug's
-        return
-
-
-class _Server(ThreadedWSGIServer):
+class _Server(BoundedServer):
     """Says when it last looked for requests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -219,12 +237,13 @@ class _Server(ThreadedWSGIServer):
 
     def service_actions(self) -> None:
         """Called ten times a second by ``serve_forever``."""
+        super().service_actions()
         self.passed_at = time.monotonic()
 
 
 def _server(listening: socket.socket, front: Front) -> _Server:
     host, port = listening.getsockname()[:2]
-    server = _Server(host, port, front, _Handler, fd=listening.fileno())
+    server = _Server(host, port, front, fd=listening.fileno())
     listening.close()  # the server has its own duplicate
     return server
 

@@ -31,31 +31,37 @@ CHARACTER_PROPERTIES = {
 }
 
 
-def violations(*, shape: Any, value: dict[str, Any]) -> list[str]:
-    """Every constraint of `shape` that `value` breaks, one sentence each; empty when it satisfies all."""
-    return list(_structure(shape, value, ""))
+def violations(*, shape: Any, value: dict[str, Any], closely: bool = True) -> list[str]:
+    """
+    Every constraint of `shape` that `value` breaks, one sentence each; empty when it satisfies all.
+
+    Args:
+        closely: Default: whether values are among those allowed too, not only of their type and there.
+    """
+    return list(_structure(shape, value, "", closely=closely))
 
 
-def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
+def _check(shape: Any, value: Any, path: str, *, closely: bool) -> Iterator[str]:
     expected = JSON_TYPES.get(shape.type_name)
     if expected and (not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)):
         said = f"Value {_quoted(value)} at '{path}' failed to satisfy constraint"
         yield f"{said}: Member must be of type {shape.type_name}"
         return
-    yield from _own(shape, value, path)
+    if closely:
+        yield from _own(shape, value, path)
     match shape.type_name:
         case "structure":
-            yield from _structure(shape, value, path)
+            yield from _structure(shape, value, path, closely=closely)
         case "list":
             for index, item in enumerate(value, 1):
-                yield from _check(shape.member, item, f"{path}.{index}.member")
+                yield from _check(shape.member, item, f"{path}.{index}.member", closely=closely)
         case "map":
             for key, item in value.items():
-                yield from _check(shape.key, key, f"{path}.{key}.key")
-                yield from _check(shape.value, item, f"{path}.{key}.value")
+                yield from _check(shape.key, key, f"{path}.{key}.key", closely=closely)
+                yield from _check(shape.value, item, f"{path}.{key}.value", closely=closely)
 
 
-def _structure(shape: Any, value: dict[str, Any], path: str) -> Iterator[str]:
+def _structure(shape: Any, value: dict[str, Any], path: str, *, closely: bool) -> Iterator[str]:
     if shape.is_document_type:
         return
     for name in shape.required_members:
@@ -63,7 +69,7 @@ def _structure(shape: Any, value: dict[str, Any], path: str) -> Iterator[str]:
             yield (f"Value null at '{_member_path(path, name)}' failed to satisfy constraint: Member must not be null")
     for name, member in shape.members.items():
         if value.get(name) is not None:
-            yield from _check(member, value[name], _member_path(path, name))
+            yield from _check(member, value[name], _member_path(path, name), closely=closely)
     given = [name for name in shape.members if value.get(name) is not None]
     if shape.is_tagged_union and len(given) != 1:
         yield (f"Value at '{path}' failed to satisfy constraint: exactly one of {', '.join(shape.members)} must be set")

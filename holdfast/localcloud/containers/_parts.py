@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import re
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from holdfast.localcloud.containers._store import Store
 from holdfast.localcloud.nodes import Mount
+from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugin, header_version
 
 TOOLS_AT, IMAGES_AT = "/opt/holdfast/containers", "/opt/holdfast/images"
 PLUGIN = "holdfast_containers.so"
@@ -21,9 +21,6 @@ SYSTEM_FILES = ("/opt/holdfast/slurm", "/etc/holdfast")
 _HERE = Path(__file__).parent
 _SOURCES = sorted((_HERE / "spank").glob("*.[ch]"))
 _HELPER = sorted((_HERE / "start").glob("*.py"))
-_COMPILE_TIMEOUT_S = 60
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_VERSION = Path("/usr/include/slurm/slurm_version.h")
 
 _log = logging.getLogger(__name__)
 
@@ -39,34 +36,13 @@ class Parts:
 
 def missing() -> list[str]:
     """Why this machine cannot offer ``--container-image``, each with what to do; empty if it can."""
-    needed = {"gcc": "gcc", "runc": "runc", "slurmd": "slurmd"}
+    needed = {"runc": "runc"}
     problems = [
         f"the program {name} is missing; install Debian's package {package}"
         for name, package in needed.items()
-        if shutil.which(name, path=_PATH) is None
+        if shutil.which(name, path=SYSTEM_PATH) is None
     ]
-    headers = _header_version()
-    if not headers:
-        problems.append("Slurm's header files are missing; install Debian's package libslurm-dev")
-    elif not problems and (slurm := _slurm_version()) != headers:
-        # A required plugin of another version would stop every srun.
-        problems.append(f"Slurm is {slurm} and its header files are of {headers}; install those of one version")
-    return problems
-
-
-def _header_version() -> str:
-    try:
-        number = int(re.findall(r"SLURM_VERSION_NUMBER\s+(0x[0-9a-fA-F]+)", _VERSION.read_text())[0], 16)
-    except (OSError, IndexError):
-        return ""
-    return f"{number >> 16 & 0xFF}.{number >> 8 & 0xFF}.{number & 0xFF}"
-
-
-def _slurm_version() -> str:
-    program = shutil.which("slurmd", path=_PATH) or "slurmd"
-    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
-    return ".".join(str(int(part)) for part in found.groups()) if found else "unknown"
+    return [*problems, *cannot_compile()]
 
 
 def prepare(*, home: Path) -> Parts:
@@ -78,7 +54,7 @@ def prepare(*, home: Path) -> Parts:
     if problems := missing():
         _log.warning("srun --container-image is not offered: %s", "; ".join(problems))
         return Parts()
-    digest = hashlib.sha256(_header_version().encode())
+    digest = hashlib.sha256(header_version().encode())
     for path in (*_SOURCES, *_HELPER):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     place = home / "containers" / digest.hexdigest()[:16]
@@ -117,11 +93,8 @@ def _render(place: Path) -> None:
         (fresh / "start").mkdir(parents=True)
         for path in _HELPER:
             shutil.copyfile(path, fresh / "start" / path.name)
-        sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
-        command = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-o", str(fresh / PLUGIN), *sources]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False)
-        if done.returncode:
-            raise OSError(f"gcc could not compile the plugin for Slurm: {done.stderr[-500:]}")
+        sources = [path for path in _SOURCES if path.suffix == ".c"]
+        compile_plugin(sources, target=fresh / PLUGIN)
         try:
             fresh.rename(place)
         except OSError:

@@ -94,9 +94,10 @@ class Accounting:
             password = settings.get("storagepass") or secrets.token_urlsafe(16)
             script, statements = _START, _let_in(settings.get("storageuser", USER), password=password)
             if not settings:
-                data = node.root / DATA.lstrip("/")
-                if not (data / "mysql").exists():
-                    _copy_database(self._template.result(TEMPLATE_TIMEOUT_S), data)
+                if not node.inside(f"{DATA}/mysql").exists():
+                    template = self._template.result(TEMPLATE_TIMEOUT_S)
+                    with node.inside(DATA).directory() as data:
+                        _copy_database(template, Path(f"/proc/self/fd/{data}"))
                 _write_settings(node, password=password)
         try:
             done = node.run(["/bin/sh", "-c", script], input=statements, timeout_s=START_TIMEOUT_S)
@@ -165,4 +166,4 @@ def _copy_database(source: Path, target: Path) -> None:
     owner = target.stat()
     shutil.copytree(source, target, dirs_exist_ok=True, copy_function=shutil.copyfile)
     for path in target.rglob("*"):
-        os.chown(path, owner.st_uid, owner.st_gid)
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -6,63 +6,53 @@ on the shared file system, ssh between nodes, accounting on the controller. What
 in the image; accounting is ``_accounting``'s.
 """
 
-import os
-import shutil
 import subprocess
 import threading
-from pathlib import Path
 
-from holdfast.localcloud.hyperpod._daemons import COMMAND_TIMEOUT_S
-from holdfast.localcloud.nodes import UBUNTU_UID, Node
+from holdfast.localcloud.hyperpod._daemons import COMMAND_TIMEOUT_S, SlurmError, last_words
+from holdfast.localcloud.nodes import Node
 
 _KEY_TYPE = "ed25519"  # AWS does not say which; this one takes no time
+
+# As ubuntu and on the node: what a user has put in the way, such as a link, leads no further than for that user.
+_MAKE_HOME = """set -eu
+home=$1 kind=$2
+[ ! -s "$home/.ssh/id_$kind" ] || exit 0
+umask 022
+[ -d "$home" ] || cp -R /etc/skel "$home"
+[ -d "$home/.ssh" ] || mkdir -m 700 "$home/.ssh"
+ssh-keygen -q -t "$kind" -N "" -C ubuntu -f "$home/.ssh/id_$kind"
+cat "$home/.ssh/id_$kind.pub" >> "$home/.ssh/authorized_keys"
+chmod 600 "$home/.ssh/authorized_keys"
+"""
 
 _keys = threading.Lock()
 
 
-def shared_home(*, directory: Path, mount_path: str) -> str:
+def shared_home(node: Node, *, mount_path: str) -> str:
     """
     ubuntu's home on a shared file system, with its key pair, made by whoever comes first.
 
     Args:
-        directory: The file system, as this machine sees it.
-        mount_path: Where the nodes have it.
+        node: One that has the file system mounted.
+        mount_path: Where.
 
     Returns:
         The path on the nodes.
+
+    Raises:
+        SlurmError: something is in the way there.
     """
-    home = directory / "ubuntu"
+    home = f"{mount_path.rstrip('/')}/ubuntu"
+    command = ["/bin/sh", "-c", _MAKE_HOME, "home", home, _KEY_TYPE]
     with _keys:
-        if not home.is_dir():
-            shutil.copytree("/etc/skel", home)
-            _give(home)
-        ssh = home / ".ssh"
-        if not (ssh / f"id_{_KEY_TYPE}").exists():
-            ssh.mkdir(mode=0o700, exist_ok=True)
-            command = [
-                "ssh-keygen",
-                "-q",
-                "-t",
-                _KEY_TYPE,
-                "-N",
-                "",
-                "-C",
-                "ubuntu",
-                "-f",
-                str(ssh / f"id_{_KEY_TYPE}"),
-            ]
-            subprocess.run(command, check=True, timeout=COMMAND_TIMEOUT_S, stdin=subprocess.DEVNULL)
-            authorized = ssh / "authorized_keys"
-            with authorized.open("a") as file:
-                file.write((ssh / f"id_{_KEY_TYPE}.pub").read_text())
-            authorized.chmod(0o600)
-            _give(ssh)
-    return f"{mount_path.rstrip('/')}/ubuntu"
-
-
-def _give(directory: Path) -> None:
-    for path in (directory, *directory.rglob("*")):
-        os.chown(path, UBUNTU_UID, UBUNTU_UID, follow_symlinks=False)
+        try:
+            done = node.run(command, user="ubuntu", timeout_s=COMMAND_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise SlurmError(f"making {home} took more than {COMMAND_TIMEOUT_S:g} s") from None
+    if done.returncode:
+        raise SlurmError(f"{home} could not be made: {last_words(done)}")
+    return home
 
 
 def move_home(node: Node, *, home: str) -> None:

@@ -17,6 +17,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from holdfast.localcloud.home import Keys, signed_headers
 from holdfast.localcloud.hyperpod._batch import Batcher
 from holdfast.localcloud.hyperpod._model import (
     LUSTRE,
@@ -40,12 +41,8 @@ _log = logging.getLogger(__name__)
 class Aws:
     """Clients of one endpoint, shared by all threads."""
 
-    def __init__(self, *, endpoint: str, region: str) -> None:
-        session = boto3.session.Session(
-            aws_access_key_id="holdfast",
-            aws_secret_access_key="holdfast",  # noqa: S106  the embedded AWS checks no signatures
-            region_name=region,
-        )
+    def __init__(self, *, endpoint: str, region: str, keys: Keys) -> None:
+        session = boto3.session.Session(region_name=region, **keys.boto)
         config = Config(
             connect_timeout=2,
             read_timeout=20,
@@ -65,6 +62,7 @@ class Aws:
         self.s3 = make("s3")
         self.logs = make("logs")
         self.ec2 = make("ec2")
+        self.sts = make("sts")
 
     def clusters(self) -> list[Cluster]:
         """Every cluster with its nodes."""
@@ -143,7 +141,8 @@ class Report:
 class Plane:
     """The private plane of the embedded SageMaker service."""
 
-    def __init__(self, *, endpoint: str) -> None:
+    def __init__(self, *, endpoint: str, region: str, keys: Keys) -> None:
+        self._region, self._keys = region, keys
         self._url = endpoint.rstrip("/") + "/_holdfast/hyperpod"
         self._reports = Batcher(self._post_all)
 
@@ -178,7 +177,12 @@ class Plane:
         return True
 
     def _call(self, path: str, *, body: bytes | None = None, timeout_s: float = 20.0) -> dict[str, Any]:
-        request = urllib.request.Request(f"{self._url}/{path}", data=body, headers={"Content-Type": "application/json"})  # noqa: S310
+        url, method = f"{self._url}/{path}", "GET" if body is None else "POST"
+        signature = signed_headers(
+            self._keys, method=method, url=url, region=self._region, service="holdfast", body=body or b""
+        )
+        headers = {"Content-Type": "application/json", **signature}
+        request = urllib.request.Request(url, data=body, headers=headers, method=method)  # noqa: S310
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
             parsed: dict[str, Any] = json.loads(answer.read() or b"{}")
         return parsed

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from holdfast.localcloud import containers
+from holdfast.localcloud import auto_resume, containers
+from holdfast.localcloud.home import keys_of
 from holdfast.localcloud.hyperpod import _reconcile
 from holdfast.localcloud.hyperpod._accounting import Accounting
 from holdfast.localcloud.hyperpod._aws import Aws, Plane, Report, Waker
@@ -27,12 +28,12 @@ from holdfast.localcloud.hyperpod._daemons import FORM_TIMEOUT_S
 from holdfast.localcloud.hyperpod._events import EventSink, Tailer
 from holdfast.localcloud.hyperpod._forward import Forwarder
 from holdfast.localcloud.hyperpod._health import Watch
-from holdfast.localcloud.hyperpod._instances import Procedure
+from holdfast.localcloud.hyperpod._instances import TRAINING_ENVIRONMENT, Procedure
 from holdfast.localcloud.hyperpod._lifecycle import TIMEOUT_S, Bundles
 from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
 from holdfast.localcloud.hyperpod._metadata import PORT as METADATA_PORT
-from holdfast.localcloud.hyperpod._metadata import Metadata
+from holdfast.localcloud.hyperpod._metadata import Item, Metadata
 from holdfast.localcloud.hyperpod._model import (
     CONTROLLER,
     FAILED,
@@ -46,10 +47,12 @@ from holdfast.localcloud.hyperpod._model import (
 from holdfast.localcloud.hyperpod._node_files import instance_metadata
 from holdfast.localcloud.hyperpod._reach import Reach
 from holdfast.localcloud.hyperpod._reconcile import Action, Health, Observed
+from holdfast.localcloud.hyperpod._sessions import RoleSessions
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
 from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, Tools
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
+from holdfast.localcloud.image import environment_programs
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path
 from holdfast_common import kinds
@@ -109,13 +112,15 @@ class ControlPlane:
         self._forwarder: Forwarder | None = None
         self._metadata: Metadata | None = None
         self._region, self._zone = region, ""
-        aws = Aws(endpoint=endpoint, region=region)
+        keys = keys_of(home)
+        aws = Aws(endpoint=endpoint, region=region, keys=keys)
+        self._sessions = RoleSessions(sts=aws.sts)
         shipper = LogShipper(logs=aws.logs)
         self._tools = Tools(
             home=home,
             fleet=Fleet(home=home),
             aws=aws,
-            plane=Plane(endpoint=endpoint),
+            plane=Plane(endpoint=endpoint, region=region, keys=keys),
             events=EventSink(shipper=shipper),
             tailer=Tailer(shipper=shipper),
             shipper=shipper,
@@ -127,6 +132,8 @@ class ControlPlane:
             region=region,
             form_timeout_s=form_timeout_s,
             containers=containers.prepare(home=home),
+            auto_resume=auto_resume.prepare(home=home),
+            programs=environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT),
         )
         self._watch = Watch(on_change=self._waker.wake)
         self._reach = Reach(on_change=self._waker.wake)
@@ -192,6 +199,7 @@ class ControlPlane:
             try:
                 seen = self._tools.plane.watch(version=version)
             except _UNREACHABLE:
+                self._sessions.forget()
                 self._stopping.wait(0.3)
                 continue
             self._service.passed()
@@ -308,12 +316,17 @@ class ControlPlane:
         self._tools.fleet.close()
         self._tools.forget_images()
 
-    def _instance_metadata(self, address: str) -> dict[str, str] | None:
+    def _instance_metadata(self, address: str) -> dict[str, Item] | None:
         """What the instance with this address is, for its metadata service."""
         for cluster in self._clusters:
             for one in cluster.instances:
                 if one.address == address:
-                    return instance_metadata(cluster, one, region=self._region, zone=self._zone)
+                    found: dict[str, Item] = {**instance_metadata(cluster, one, region=self._region, zone=self._zone)}
+                    role = cluster.group(one.group).role
+                    if role:
+                        name = role.rpartition("/")[2]
+                        found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
+                    return found
         return None
 
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:

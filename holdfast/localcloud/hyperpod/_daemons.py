@@ -8,7 +8,7 @@ What the configuration says is ``_slurm_conf``'s; the cluster as Slurm's control
 
 import subprocess
 
-from holdfast.localcloud.hyperpod._slurm_conf import FOLDER, SLURM_CONF
+from holdfast.localcloud.hyperpod._slurm_conf import FOLDER, GRES_CONF, SLURM_CONF
 from holdfast.localcloud.nodes import Node
 
 FORM_TIMEOUT_S = 40.0
@@ -17,6 +17,9 @@ COMMAND_TIMEOUT_S = 15.0
 # An empty file for slurm.conf's include, as the AMI has; Slurm does not start without it.
 _WRITE = f"""set -eu
 [ -e {FOLDER}/accounting.conf ] || : > {FOLDER}/accounting.conf
+printf %s "$1" > {GRES_CONF}.new
+chmod 644 {GRES_CONF}.new
+mv {GRES_CONF}.new {GRES_CONF}
 cat > {SLURM_CONF}.new
 chmod 644 {SLURM_CONF}.new
 mv {SLURM_CONF}.new {SLURM_CONF}
@@ -60,7 +63,7 @@ for unit in docker containerd dlami-nvme; do
     [ ! -e /usr/lib/systemd/system/$unit.service ] ||
         printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
 done
-[ ! -x /usr/sbin/sshd ] || begin ssh /usr/sbin/sshd -D
+[ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
 [ -e /etc/munge/munge.key ] || exit 0
 # It goes into the background when it answers.
 setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null
@@ -90,9 +93,9 @@ class SlurmError(Exception):
     """Slurm could not be brought to do it; the message holds its last words."""
 
 
-def write_configuration(node: Node, *, conf: str) -> None:
-    """Make ``conf`` the node's slurm.conf; its readers never see half of it."""
-    _script(node, _WRITE, text=conf, timeout_s=COMMAND_TIMEOUT_S)
+def write_configuration(node: Node, *, conf: str, gres: str = "") -> None:
+    """Make these the node's slurm.conf and gres.conf; their readers never see half of one."""
+    _script(node, _WRITE, gres, text=conf, timeout_s=COMMAND_TIMEOUT_S)
 
 
 def start_controller(node: Node) -> None:

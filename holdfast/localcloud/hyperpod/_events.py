@@ -16,6 +16,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.hyperpod._logs import Line, LogShipper, now_ms
 from holdfast.localcloud.hyperpod._model import Cluster
 from holdfast.localcloud.supervision import Complaints, Worker
@@ -77,7 +78,7 @@ class EventSink:
 class Tail:
     """One file of a node."""
 
-    path: Path
+    path: Path | Inside
     group: str
     stream: str
     is_events: bool = True
@@ -104,7 +105,7 @@ class Tail:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
                 data = file.read(max(most, 1))
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError:  # none yet; or a link out of the node, a pipe: nothing that could be shipped
             return []
         if most <= 0:
             return self._cut_off() if data else []
@@ -148,8 +149,8 @@ class Tailer:
         instance_id: str,
         cluster: Cluster,
         group: str,
-        events: Path,
-        provisioning_log: Path,
+        events: Inside,
+        provisioning_log: Inside,
         is_new: bool = False,
     ) -> None:
         """

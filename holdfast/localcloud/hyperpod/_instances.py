@@ -53,6 +53,7 @@ from holdfast.localcloud.hyperpod._node_files import (
     PROVISIONING_PARAMETERS,
     RESOURCE_CONFIG,
     client_environment,
+    client_settings,
     hosts,
     job_environment,
     life_cycle_config,
@@ -144,23 +145,22 @@ class Procedure:
 
     def _spec(self) -> NodeSpec:
         cluster, instance = self.cluster, self.instance
-        prolog = task_prolog(environment=job_environment(cluster, instance))
+        reach = {"endpoint": f"http://{self.tools.gateway}:{EMBEDDED_PORT}", "region": self.tools.region}
+        prolog = task_prolog(environment={**job_environment(cluster, instance), **client_settings(**reach)})
         files = {
             "/etc/hosts": FileSpec(content=hosts(cluster).encode()),
             RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
             TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
         }
-        aws = client_environment(endpoint=f"http://{self.tools.gateway}:{EMBEDDED_PORT}", region=self.tools.region)
-        files[AWS_SETTINGS] = FileSpec(content=aws.encode())
+        files[AWS_SETTINGS] = FileSpec(content=client_environment(**reach).encode())
         if self._group.script:
             files[LIFE_CYCLE_CONFIG] = FileSpec(content=life_cycle_config(self._group).encode())
         if self.role:
             key = munge_key(self.tools.home, cluster)
             files["/etc/munge/munge.key"] = FileSpec(content=key, mode=0o400, owner="munge:munge")
             files[PROVISIONING_PARAMETERS] = FileSpec(content=provisioning_parameters(cluster).encode())
-        if self.role and self._group.has_ami_configuration and self.tools.containers.plugstack:
-            # In place of Pyxis, which AMI-based configuration sets up. Configless Slurm hands the controller's on.
-            files[PLUGSTACK_CONF] = FileSpec(content=self.tools.containers.plugstack.encode())
+        if plugstack := self._plugstack():
+            files[PLUGSTACK_CONF] = FileSpec(content=plugstack.encode())
         image = self.tools.image(cluster)
         return NodeSpec(
             instance_id=instance.instance_id,
@@ -169,13 +169,27 @@ class Procedure:
             image=image.path,
             mounts=(
                 *python_mounts(at=TRAINING_ENVIRONMENT),
+                *self.tools.programs,
                 *image.mounts,
                 *self.tools.containers.mounts,
+                *self.tools.auto_resume.mounts,
                 *self._reachable(),
                 *self._storage(),
             ),
             files=files,
         )
+
+    def _plugstack(self) -> str:
+        """
+        plugstack.conf; configless Slurm hands the controller's on.
+
+        Auto-resume is HyperPod's own and always there. Containers stand in for Pyxis, which AMI-based configuration
+        sets up.
+        """
+        if not self.role:
+            return ""
+        by_ami = self.tools.containers.plugstack if self._group.has_ami_configuration else ""
+        return self.tools.auto_resume.plugstack + by_ami
 
     def _reachable(self) -> list[Mount]:
         """Where the node's mount helpers find every file system of the account."""
@@ -211,8 +225,7 @@ class Procedure:
         if self._group.mounts:
             # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
             first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
-            directory = ensure_directory(self.tools.home, self._file_system(first))
-            _ami.move_home(node, home=_ami.shared_home(directory=directory, mount_path=first.mount_path))
+            _ami.move_home(node, home=_ami.shared_home(node, mount_path=first.mount_path))
         slurm = self.tools.slurm(self.cluster)
         slurm.wait_formed()
         if self.role == LOGIN:
@@ -264,10 +277,7 @@ class Procedure:
 
     def _note(self, node: Node, line: str) -> None:
         """A line of HyperPod's own in the log that its CloudWatch agent uploads."""
-        path = node.root / PROVISIONING_LOG.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as log:
-            log.write(line + "\n")
+        node.inside(PROVISIONING_LOG).append(line.encode() + b"\n")
 
     def _join_slurm(self, node: Node) -> None:
         """A node is in service when Slurm would start a job on it."""

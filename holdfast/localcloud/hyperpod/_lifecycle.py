@@ -19,6 +19,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.hyperpod._daemons import last_words
 from holdfast.localcloud.hyperpod._node_files import EVENTS, PROVISIONING_LOG, PROVISIONING_PARAMETERS, RESOURCE_CONFIG
 from holdfast.localcloud.hyperpod._sync import safe_path
@@ -141,14 +142,12 @@ class Script:
         if not (self.bundle / self.name).is_file():
             raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts", missing=True)
         place = working_folder(self.uri)
-        target = self.node.root / place.lstrip("/")
-        self._put(target)
+        self._put(self.node.inside(place))
         with contextlib.suppress(OSError):
             # Scripts read it by its relative name too, where the bundle brought none.
-            parameters = self.node.read_file(PROVISIONING_PARAMETERS)
-            copy = target / Path(PROVISIONING_PARAMETERS).name
-            if not copy.exists():
-                copy.write_bytes(parameters)
+            copy = f"{place}/{Path(PROVISIONING_PARAMETERS).name}"
+            if not self.node.inside(copy).exists():
+                self.node.write_file(copy, self.node.read_file(PROVISIONING_PARAMETERS))
         tail = _Tail()
         code = self._execute(place=place, tail=tail)
         if code == 0:
@@ -165,13 +164,20 @@ class Script:
             last = "..." + last[3 - LAST_CHARACTERS :]
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
 
-    def _put(self, target: Path) -> None:
+    def _put(self, target: Inside) -> None:
         """Copy the bundle. Many instances do it at once, and Python would take a multiple of the time for it."""
-        target.mkdir(parents=True, exist_ok=True)
-        command = ["cp", "--recursive", "--preserve=mode", f"{self.bundle}/.", str(target)]
-        done = subprocess.run(
-            command, check=False, timeout=COPY_TIMEOUT_S, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
+        # What somebody has put there before, links among it, is removed instead of written through.
+        command = ["cp", "--recursive", "--preserve=mode", "--remove-destination", f"{self.bundle}/."]
+        with target.directory(make=0o755) as place:
+            done = subprocess.run(
+                [*command, f"/proc/self/fd/{place}"],
+                pass_fds=(place,),
+                check=False,
+                timeout=COPY_TIMEOUT_S,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+            )
         if done.returncode:
             raise LifecycleError(f"the lifecycle scripts cannot be put on the instance: {last_words(done)}")
 
@@ -183,9 +189,7 @@ class Script:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        log = self.node.root / AGENT_LOG.lstrip("/")
-        log.parent.mkdir(parents=True, exist_ok=True)
-        reader = threading.Thread(target=_pump, args=(process, log, tail), daemon=True)
+        reader = threading.Thread(target=_pump, args=(process, self.node.inside(AGENT_LOG), tail), daemon=True)
         reader.start()
         try:
             code: int | None = process.wait(self.timeout_s)
@@ -198,7 +202,7 @@ class Script:
         return code
 
 
-def _end_of(path: Path) -> bytes:
+def _end_of(path: Inside) -> bytes:
     """The last bytes of a file that may be large or missing."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
@@ -227,15 +231,15 @@ def _last(*, said: list[str], logged: list[str]) -> list[str]:
     return [*said[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(said))) :]]
 
 
-def _pump(process: "subprocess.Popen[bytes]", log: Path, tail: _Tail) -> None:
+def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: _Tail) -> None:
     """Read until the end, whatever becomes of the log: a script must not hang because its reader has gone."""
     assert process.stdout is not None
     left = AGENT_LOG_BYTES
     with process.stdout as output:
         while chunk := output.read1(1 << 16):  # type: ignore[attr-defined]
             tail.add(chunk)
-            with contextlib.suppress(OSError), log.open("ab") as file:
-                file.write(chunk[:left])
+            with contextlib.suppress(OSError):
+                log.append(chunk[:left])
             left = max(0, left - len(chunk))
 
 
@@ -253,7 +257,7 @@ def _how(code: int | None, *, timeout_s: float) -> str:
 def failed_step(node: Node) -> str:
     """The step that the scripts' own last step_failed event names; empty when there is none."""
     try:
-        lines = node.outside(EVENTS).read_text(errors="replace").splitlines()
+        lines = node.outside(EVENTS).read_bytes().decode(errors="replace").splitlines()
     except OSError:
         return ""
     failures = [

@@ -18,7 +18,8 @@ from holdfast.localcloud.supervision import Complaints, Worker
 
 FLUSH_S = 0.3
 BREATHER = 9.0
-"""Times as long as a flush took: shipping takes a tenth of the time at most."""
+LONGEST_REST_S = 2.0
+"""Shipping rests ``BREATHER`` times as long as it took, so that many nodes that boot come first, but no longer."""
 RETRY_S = 1.0
 MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
@@ -97,7 +98,7 @@ class LogShipper:
             began = time.monotonic()
             self._flush()
             self.worker.passed()
-            pause_s = max(FLUSH_S, BREATHER * (time.monotonic() - began))
+            pause_s = min(LONGEST_REST_S, max(FLUSH_S, BREATHER * (time.monotonic() - began)))
         self._retry_at.clear()
         self._flush()
 

@@ -26,12 +26,12 @@ def controller_node(home: Path, *, cluster: str = "") -> Node | None:
 
 def _is_controller(node: Node) -> bool:
     try:
-        conf = (node.root / SLURM_CONF.lstrip("/")).read_text()
+        conf = node.read_file(SLURM_CONF).decode()
     except OSError:
         return False
     return f"SlurmctldHost={node.spec.hostname}(" in conf
 
 
 def _cluster_of(node: Node) -> str:
-    config = json.loads((node.root / RESOURCE_CONFIG.lstrip("/")).read_text())
+    config = json.loads(node.read_file(RESOURCE_CONFIG))
     return str(config["ClusterConfig"]["ClusterName"])

@@ -19,7 +19,7 @@ from holdfast.localcloud.hyperpod._node_files import (
     provisioning_parameters,
     resource_config,
 )
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, slurm_conf
+from holdfast.localcloud.hyperpod._slurm_conf import Machine, gres_conf, slurm_conf
 from holdfast.localcloud.hyperpod._tools import KNOWN_FAILURES, Tools
 from holdfast.localcloud.nodes import Node, NodeError
 
@@ -92,7 +92,7 @@ class Members:
         # slurmctld does not start for the first time before slurmdbd answers.
         before = self._tools.accounting.start if by_ami else None
         try:
-            slurm.form(controller=controller, conf=conf, before_start=before)
+            slurm.form(controller=controller, conf=conf, gres=gres_conf(cluster), before_start=before)
         except KNOWN_FAILURES as error:
             _log.warning("Slurm of cluster %s: %s", cluster.name, error)
             slurm.tell(problem=str(error))

@@ -2,8 +2,8 @@
 Instance metadata (IMDSv2) for all nodes, from one thread: the caller's address says which instance asks.
 
 What is answered is a list, from AWS's EC2 user guide, "Instance metadata categories"; anything else is not found. A
-token is asked for first, as with HttpTokens=required, which new instances have. Credentials are not served: what a
-job can read, its neighbours can, and the embedded AWS takes any.
+token is asked for first, as with HttpTokens=required, which new instances have. The credentials are a session's of the
+instance's role: whoever runs on the instance may use them, as on EC2.
 """
 
 import http.server
@@ -26,7 +26,9 @@ _ROOT = "/latest/meta-data/"
 
 _log = logging.getLogger(__name__)
 
-Lookup = Callable[[str], Mapping[str, str] | None]
+Item = str | Callable[[], str]
+"""What a path holds, or what finds that out."""
+Lookup = Callable[[str], Mapping[str, Item] | None]
 """From an address to the paths below meta-data/ and what they hold; None for an unknown caller."""
 
 
@@ -122,7 +124,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if found is None or not (self.path + "/").startswith(_ROOT):
             self._answer(404)
             return
-        body = listing(found, self.path[len(_ROOT) :])
+        try:
+            body = listing(found, self.path[len(_ROOT) :])
+        except Exception as error:  # noqa: BLE001 - a caller waits for an answer, and asks again
+            _log.warning("instance metadata of %s: %s", caller, error)
+            self._answer(503)
+            return
         self._answer(404 if body is None else 200, body or "")
 
     def _answer(self, status: int, body: str = "", **headers: str) -> None:
@@ -139,10 +146,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         _log.debug(format, *args)
 
 
-def listing(items: Mapping[str, str], path: str) -> str | None:
+def listing(items: Mapping[str, Item], path: str) -> str | None:
     """What is at ``path``: an item's value, the names below a folder, or None."""
-    if path in items:
-        return items[path]
+    held = items.get(path)
+    if held is not None:
+        return held if isinstance(held, str) else held()
     folder = path.rstrip("/") + "/" if path.rstrip("/") else ""
     below = {name[len(folder) :] for name in items if name.startswith(folder)}
     names = sorted({name.split("/")[0] + ("/" if "/" in name else "") for name in below if name})

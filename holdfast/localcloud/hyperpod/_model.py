@@ -50,6 +50,8 @@ class Group:
     on_create: str = ""
     on_init_complete: str = ""
     mounts: tuple[FsxMount, ...] = ()
+    role: str = ""
+    """ARN of the execution role of its instances."""
 
     @property
     def script(self) -> str:
@@ -187,6 +189,7 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
         on_create=lifecycle.get("OnCreate", ""),
         on_init_complete=lifecycle.get("OnInitComplete", ""),
         mounts=tuple(_parse_mounts(group.get("InstanceStorageConfigs", ()))),
+        role=group.get("ExecutionRole", ""),
     )
 
 

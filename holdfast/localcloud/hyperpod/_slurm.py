@@ -89,19 +89,21 @@ class Slurm:
         *,
         controller: Node,
         conf: str,
+        gres: str = "",
         before_start: Callable[[Node], None] | None,
     ) -> None:
         """
         Make ``conf`` the cluster's configuration. Running jobs go on.
 
         Args:
+            gres: Its gres.conf.
             before_start: Done on the controller before slurmctld is started where it does not run. None: lifecycle
                 scripts start it, and the configuration is only written.
         """
         present = _read(controller, SLURM_CONF)
         changed = owned_lines(present) != owned_lines(conf)
         if changed:
-            _daemons.write_configuration(controller, conf=merged(present=present, wanted=conf))
+            _daemons.write_configuration(controller, conf=merged(present=present, wanted=conf), gres=gres)
         if changed and _daemons.controller_answers(controller):
             _daemons.restart_controller(controller)
         elif before_start is not None:

@@ -10,10 +10,13 @@ first, Slurm's own timeout is the second line.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from holdfast.catalog import instance_types
 from holdfast.localcloud.hyperpod._model import Cluster, Instance
+from holdfast.localcloud.image import DEVICES, MOST_GPUS
 
 FOLDER = "/opt/slurm/etc"
 SLURM_CONF = f"{FOLDER}/slurm.conf"
+GRES_CONF = f"{FOLDER}/gres.conf"
 PLUGSTACK_CONF = f"{FOLDER}/plugstack.conf"
 ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
@@ -21,6 +24,7 @@ DEFAULT_PARTITION = "dev"
 OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
 NO_NODES = '""'
 TASK_PROLOG = "/opt/holdfast/slurm/task_prolog"
+GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
 
 _SETTINGS = (
@@ -61,6 +65,8 @@ _SETTINGS = (
     "JobCompType=jobcomp/none",
     "PropagateResourceLimits=NONE",
     "DebugFlags=NO_CONF_HASH",
+    # Slurm's daemons take it up at their start only, so that a group with GPUs may come later.
+    f"GresTypes={GPU}",
     "include accounting.conf",  # empty until somebody configures accounting; relative, or compute nodes get none
 )
 
@@ -94,16 +100,35 @@ def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = (
         f"ClusterName={cluster.name}",
         f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
         *_SETTINGS,
-        *(_node(one, machine=machine) for one in compute),
+        *(_node(one, machine=machine, gpus=_gpus(cluster, one)) for one in compute),
         *_partitions(cluster, compute=compute),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _node(instance: Instance, *, machine: Machine) -> str:
+def _node(instance: Instance, *, machine: Machine, gpus: int) -> str:
+    gres = f"Gres={GPU}:{gpus} " if gpus else ""
     return (
         f"NodeName={instance.host_name} NodeAddr={instance.address} "
-        f"CPUs={machine.cpus} RealMemory={machine.memory_mib} State=UNKNOWN"
+        f"CPUs={machine.cpus} RealMemory={machine.memory_mib} {gres}State=UNKNOWN"
+    )
+
+
+def _gpus(cluster: Cluster, instance: Instance) -> int:
+    """GPUs of the instance's type, which this machine does not have: Slurm counts them and hands out their numbers."""
+    known = instance_types().get(cluster.group(instance.group).instance_type)
+    if known is None or known.accelerator.startswith("Trainium"):
+        return 0
+    return min(known.accelerators, MOST_GPUS)
+
+
+def gres_conf(cluster: Cluster) -> str:
+    """gres.conf, a line for each node with GPUs. Configless Slurm hands it on to the nodes."""
+    counted = ((one, _gpus(cluster, one)) for one in cluster.with_role("Compute"))
+    return "".join(
+        f"NodeName={one.host_name} Name={GPU} File={DEVICES}{f'[0-{count - 1}]' if count > 1 else '0'}\n"
+        for one, count in counted
+        if count
     )
 
 
@@ -142,13 +167,14 @@ def _is_owned(line: str) -> bool:
 
 
 def accounting_conf(*, host: str) -> str:
-    """accounting.conf for a slurmdbd on this host; the keys that AWS's scripts set, but for GPUs, which no node has."""
+    """accounting.conf for a slurmdbd on this host, with the keys of AWS's setup_mariadb_accounting.sh."""
     lines = (
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=30",
         "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStorageHost={host}",
         "AccountingStoragePort=6819",
+        f"AccountingStorageTRES=gres/{GPU}",
     )
     return "\n".join(lines) + "\n"
 

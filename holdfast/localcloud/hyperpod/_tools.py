@@ -13,6 +13,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast.localcloud.auto_resume import Plugin
 from holdfast.localcloud.containers import Parts
 from holdfast.localcloud.hyperpod._accounting import Accounting
 from holdfast.localcloud.hyperpod._aws import Aws, Plane
@@ -25,7 +26,7 @@ from holdfast.localcloud.hyperpod._node_files import EVENTS, PROVISIONING_LOG
 from holdfast.localcloud.hyperpod._slurm import Slurm
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.image import Image, build
-from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeError
 
 BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
 """More only take time from the controller, for which all others wait."""
@@ -66,6 +67,9 @@ class Tools:
     """Between a new node's script and its line in slurm.conf, on a scale-up."""
     form_timeout_s: float = FORM_TIMEOUT_S
     containers: Parts = field(default_factory=Parts)
+    auto_resume: Plugin = field(default_factory=Plugin)
+    programs: tuple[Mount, ...] = ()
+    """Lie over those of the training environment."""
     statuses: dict[str, str] = field(default_factory=dict)
     """ARN of a cluster -> its status, as the service said last."""
     region: str = ""

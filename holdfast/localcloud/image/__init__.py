@@ -11,6 +11,8 @@ is not real.
 """
 
 from ._build import Image, build
+from ._environment import environment_programs
+from ._layer import DEVICES, MOST_GPUS
 from ._stand_ins import StandIn, stand_ins
 
-__all__ = ["Image", "StandIn", "build", "stand_ins"]
+__all__ = ["DEVICES", "MOST_GPUS", "Image", "StandIn", "build", "environment_programs", "stand_ins"]

@@ -14,6 +14,9 @@ PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
 """Where the nodes see Holdfast's own environment, with boto3."""
 UNITS = "/etc/systemd/system"
+DEVICES = "/opt/holdfast/devices/gpu"
+"""GPUs as Slurm sees them, a number after each: it refuses a GPU without a device file (gres.conf(5), "File")."""
+MOST_GPUS = 16
 MOUNT_POINTS = ("/opt/sagemaker", "/opt/dlami/nvme")
 """Where HyperPod mounts an instance's EBS volume and instance store; ``mount`` has to show them."""
 
@@ -65,6 +68,8 @@ def _system(orchestrator: str) -> dict[str, Entry]:
         "/var/log/holdfast/units": _folder(),
         "/opt/ml/config": _folder(),
         "/usr/bin/aws": Entry(link="/usr/local/bin/aws"),
+        # "present on all HyperPod nodes": AWS's job files ask for it before they say --auto-resume=1.
+        "/opt/sagemaker_cluster": _folder(),
     }
     entries |= {path: _folder() for path in MOUNT_POINTS}
     entries |= _service("containerd", _services.CONTAINERD) | _service("dlami-nvme", _services.DLAMI_NVME)
@@ -93,8 +98,11 @@ def _slurm_entries() -> dict[str, Entry]:
     for folder, source, names in (("bin", "/usr/bin", _slurm.COMMANDS), ("sbin", "/usr/sbin", _slurm.DAEMONS)):
         present = [name for name in names if Path(source, name).exists()]
         entries |= {f"/opt/slurm/{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+    if "/opt/slurm/sbin/slurmd" in entries:
+        entries["/opt/slurm/sbin/slurmd"] = _text(_slurm.SLURMD, mode=0o755)
     units = _slurm.units()
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
+    entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}
     entries |= _service("docker", _services.DOCKER)
     if Path("/usr/sbin/munged").exists():
         entries |= _service("munge", _services.MUNGE)

@@ -86,7 +86,8 @@ ConditionPathExists=!/etc/ssh/sshd_not_to_be_run
 Type=notify
 EnvironmentFile=-/etc/default/ssh
 ExecStartPre=/usr/sbin/sshd -t
-ExecStart=/usr/sbin/sshd -D $SSHD_OPTS
+# Any job of ubuntu reaches it with ubuntu's key, and is not to become root by it.
+ExecStart=/usr/bin/setpriv --no-new-privs -- /usr/sbin/sshd -D $SSHD_OPTS
 ExecReload=/usr/sbin/sshd -t
 ExecReload=/bin/kill -HUP $MAINPID
 KillMode=process

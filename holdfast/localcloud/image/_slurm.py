@@ -7,6 +7,12 @@ COMMANDS = (
 )  # fmt: skip
 DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "slurmstepd", "slurmrestd")
 
+SLURMD = """\
+#!/bin/sh
+# What it starts, jobs above all, cannot become root by programs with the set-user-ID bit, such as sudo.
+exec setpriv --no-new-privs -- /usr/sbin/slurmd "$@"
+"""
+
 SLURMDBD_TEMPLATE = """\
 AuthType=auth/munge
 DbdHost=localhost

@@ -28,6 +28,7 @@ MNT_DETACH = 2
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 _PR_SET_PDEATHSIG, _SIGKILL, _SYS_PIVOT_ROOT = 1, 9, {"x86_64": 155, "aarch64": 41}
+_PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 
 # A child that sleeps is what lets the shell sit in wait(2), reap every orphan, and still hear SIGTERM at once.
 INIT_SCRIPT = "trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; while :; do sleep 86400 & wait $!; done"
@@ -174,7 +175,7 @@ def _mount_root(plan: Plan) -> None:
     for layer in plan["layers"]:
         target = plan["root"] + layer["at"].rstrip("/")
         options = overlay_options(lowers=layer["lowers"], upper=layer["upper"], work=layer["work"])
-        mount(source="overlay", target=target, kind="overlay", data=options)
+        mount(source="overlay", target=target, kind="overlay", flags=MS_NODEV, data=options)
     os.chdir(plan["root"])
     os.makedirs("old", exist_ok=True)
     pivot_root()
@@ -228,8 +229,33 @@ def _bind(bind: Bind) -> None:
         with open(target, "ab"):
             pass
     mount(source=source, target=target, flags=MS_BIND)
-    if bind["read_only"]:
-        mount(source=None, target=target, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NODEV)
+    _restrict(target, flags=MS_NODEV | (MS_RDONLY if bind["read_only"] else 0))
+
+
+def _restrict(target: str, *, flags: int) -> None:
+    """Add flags to those that a mount has; a remount would take the others away."""
+    had = os.statvfs(target).f_flag & (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)  # ST_* have the same numbers
+    mount(source=None, target=target, flags=MS_BIND | MS_REMOUNT | flags | had)
+
+
+def _close_the_kernel(plan: Plan) -> None:
+    """What of /proc is the whole machine's cannot be written, or not be seen."""
+    for path in plan["read_only"]:
+        if os.path.exists(path):
+            mount(source=path, target=path, flags=MS_BIND)
+            _restrict(path, flags=MS_RDONLY)
+    for path in plan["masked"]:
+        if os.path.exists(path):
+            mount(source="/dev/null", target=path, flags=MS_BIND)
+
+
+def _keep_capabilities(kept: list[int]) -> None:
+    """No program that starts from here on can have another, whoever runs it."""
+    number = 0
+    while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number)) >= 0:
+        if number not in kept:
+            _call("prctl", ctypes.c_int(_PR_CAPBSET_DROP), ctypes.c_ulong(number))
+        number += 1
 
 
 def _build(plan: Plan) -> None:
@@ -242,6 +268,7 @@ def _build(plan: Plan) -> None:
         _bind(bind)
     umount("/old", flags=MNT_DETACH)
     os.rmdir("/old")
+    _close_the_kernel(plan)
     name = plan["hostname"].encode()
     _call("sethostname", name, ctypes.c_size_t(len(name)))
     null = os.open("/dev/null", os.O_RDWR)
@@ -258,6 +285,7 @@ def _become_init(*, plan: Plan, ready: int, go: int) -> None:
     if os.read(go, 1) != b"1":
         os._exit(1)
     die_with_parent(yes=False)
+    _keep_capabilities(plan["capabilities"])
     os.dup2(1, 2)
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment = {"PATH": path, "HOME": "/", "container": "holdfast"}

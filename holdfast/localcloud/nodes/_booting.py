@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import marshal
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -12,7 +11,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import _boot, _proc, _root
+from holdfast.localcloud.home import remove_tree_quietly
+
+from . import _boot, _limits, _proc, _root
 from ._fabric import Fabric, Network, link_name, mac_of
 from ._plan import Bind, Layer, Plan
 from ._spec import NodeError, NodeRecord, NodeSpec, write_atomically
@@ -83,6 +84,9 @@ def _plan(
         directories=directories,
         files=files,
         binds=binds,
+        capabilities=sorted(_limits.KEPT.values()),
+        read_only=list(_limits.READ_ONLY),
+        masked=list(_limits.MASKED),
     )
 
 
@@ -98,7 +102,7 @@ def _layers(directory: Path, *, image: Path | None) -> list[Layer]:
             info = Path(at).stat()
             os.chown(upper, info.st_uid, info.st_gid)
             upper.chmod(stat.S_IMODE(info.st_mode))
-        shutil.rmtree(work, ignore_errors=True)
+        remove_tree_quietly(work)
         work.mkdir()
         over = [str(image / at[1:])] if image is not None and (image / at[1:]).is_dir() else []
         layers.append(Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))

@@ -8,10 +8,11 @@ import contextlib
 import ipaddress
 import json
 import os
-import shutil
 import socket
 import time
 from pathlib import Path
+
+from holdfast.localcloud.home import remove_tree, remove_tree_quietly
 
 from . import _boot, _host, _proc
 from ._booting import BOOT_TIMEOUT_S, start
@@ -59,7 +60,11 @@ class Fleet:
             self._clear()
             self.directory.mkdir(parents=True)
             _boot.mount(
-                source="holdfast", target=str(self.directory), kind="tmpfs", flags=_boot.MS_NOSUID, data="mode=755"
+                source="holdfast",
+                target=str(self.directory),
+                kind="tmpfs",
+                flags=_boot.MS_NOSUID | _boot.MS_NODEV,
+                data="mode=755",
             )
             self.fabric.create(wanted)
             text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
@@ -112,7 +117,7 @@ class Fleet:
         self.fabric.remove()
         while self.directory.is_mount():
             _unmount(self.directory)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        remove_tree_quietly(self.directory)
 
     # --- single nodes
 
@@ -161,7 +166,7 @@ class Fleet:
                     # The kernel takes a dead node's cable away a little later; a retry would find the name in use.
                     self.fabric.delete_link(link_name(spec.instance_id))
                     if not keep_root:
-                        shutil.rmtree(directory, ignore_errors=True)
+                        remove_tree_quietly(directory)
                     raise
                 return self._node(record)
 
@@ -195,7 +200,7 @@ class Fleet:
         if (directory / "layers").exists():
             self.fabric.delete_link(link_name(spec.instance_id))
             if not keep_root:
-                shutil.rmtree(directory / "layers")
+                remove_tree(directory / "layers")
 
     def _node(self, record: NodeRecord) -> Node:
         return Node(record=record, directory=self.directory / record.spec.instance_id, fabric=self.fabric)

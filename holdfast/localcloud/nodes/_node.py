@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from holdfast.localcloud.confined import Inside
+from holdfast.localcloud.home import remove_tree_quietly
+
 from . import _proc
 from ._fabric import Fabric
+from ._limits import bounding_set
 from ._spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
@@ -50,10 +53,18 @@ class Node:
 
     @property
     def root(self) -> Path:
-        """The root of the running node, mounts included. An absolute link below it leads to the machine's files."""
+        """
+        The root of the running node, mounts included; for tests and messages.
+
+        An absolute link below it leads to the machine's files: what may be a link is opened with ``inside``.
+        """
         return Path(f"/proc/{self.pid}/root")
 
-    def outside(self, path: str) -> Path:
+    def inside(self, path: str) -> Inside:
+        """A path of the running node, links followed as the node follows them."""
+        return Inside(root=self.root, path=path)
+
+    def outside(self, path: str) -> Inside:
         """
         Where the node's own version of ``path`` lies on the machine, also after the node's death.
 
@@ -61,24 +72,21 @@ class Node:
         """
         layers = self._record.layers
         index = max(i for i, at in enumerate(layers) if f"{path}/".startswith(at.rstrip("/") + "/"))
-        return self._directory / "layers" / str(index) / "upper" / path[len(layers[index]) :].lstrip("/")
+        upper = self._directory / "layers" / str(index) / "upper"
+        return Inside(root=upper, path=path[len(layers[index]) :].lstrip("/"))
 
     def write_file(self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root") -> None:
         """Replace a file of the running node as a whole; its readers never see half of it. ``owner``: a user's name."""
         self._require_alive()
-        target = self.root / path.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
-        temporary.write_bytes(content)
-        temporary.chmod(mode)
-        if owner != "root":
-            account = self._account(owner)
-            os.chown(temporary, int(account["uid"]), int(account["gid"]))
-        temporary.replace(target)
+        account = self._account(owner) if owner != "root" else {"uid": "0", "gid": "0"}
+        with self.inside(path).fresh(make=0o755) as file:
+            os.fchown(file.fileno(), int(account["uid"]), int(account["gid"]))
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
 
     def read_file(self, path: str) -> bytes:
         """A file of the node: from its live root, or from what it wrote before it died."""
-        return ((self.root / path.lstrip("/")) if self.alive() else self.outside(path)).read_bytes()
+        return (self.inside(path) if self.alive() else self.outside(path)).read_bytes()
 
     # --- life and death
 
@@ -114,7 +122,7 @@ class Node:
     def remove(self) -> None:
         """Destroy the node and forget it, files included."""
         self.destroy()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_tree_quietly(self._directory)
 
     def freeze(self) -> None:
         """Stop every process; sockets stay open and nobody answers, as when a kernel hangs."""
@@ -207,7 +215,7 @@ class Node:
     def exec_tty(self, argv: Sequence[str], *, user: str | None = None) -> int:
         """Run a program on the caller's terminal, as ssh would, in a login environment; its exit status."""
         program = list(argv) or [self._account(user or "root")["shell"], "-l"]
-        if sys.stdin.isatty() and (self.root / "usr/bin/script").exists():
+        if sys.stdin.isatty() and self.inside("/usr/bin/script").exists():
             # A terminal of the node's own devpts: on the machine's, tty(1), sudo and job control fail.
             program = ["script", "-qec", shlex.join(program), "/dev/null"]
         terminal = {name: os.environ[name] for name in ("TERM",) if name in os.environ}
@@ -220,7 +228,9 @@ class Node:
     ) -> tuple[list[str], dict[str, str]]:
         self._require_alive()
         account = self._account(user or "root")
-        command = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
+        # Before the entrance: what runs behind it is the node's, and may be somebody else's by now.
+        command = ["setpriv", "--bounding-set", bounding_set(), "--"]
+        command += ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
         if user not in (None, "root"):
             command += ["setpriv", "--reuid", account["uid"], "--regid", account["gid"], "--init-groups", "--"]
         if cwd != "/":
@@ -232,7 +242,7 @@ class Node:
         return [*command, *argv], base | dict(env or {})
 
     def _account(self, user: str) -> dict[str, str]:
-        passwd = (self.root / "etc/passwd").read_text(errors="replace")
+        passwd = self.inside("/etc/passwd").read_bytes().decode(errors="replace")
         match = re.search(rf"^{re.escape(user)}:[^:]*:(\d+):(\d+):[^:]*:([^:]*):([^:\n]*)$", passwd, re.MULTILINE)
         if match is None:
             names = ", ".join(line.split(":")[0] for line in passwd.splitlines())

@@ -52,3 +52,6 @@ class Plan(TypedDict):
     directories: list[Directory]
     files: list[File]
     binds: list[Bind]
+    capabilities: list[int]  # all that any process of the node can ever have
+    read_only: list[str]
+    masked: list[str]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from holdfast.validation._app import App, references_in
 from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Resource
-from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, rule
 from holdfast.validation.judges._network_paths import node_groups
 from holdfast.validation.judges._order import CLUSTER, DEPENDS_ON, _before, _late
 
+ADDRESS = "AWS::EC2::EIP"
 ADDON, IDENTITY, NODEGROUP = "AWS::EKS::Addon", "AWS::EKS::PodIdentityAssociation", "AWS::EKS::Nodegroup"
 EKS_PREREQUISITES = "SageMaker developer guide, 'Installing packages on the Amazon EKS cluster using Helm'"
 _ACCOUNTS = {
@@ -136,29 +136,7 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
     that only NAT gateways take is in the VPC when they are, and waits with them. A secret
     holds the address of its database only after the attachment was made.
     """
-    attachments = [each for each, _node in app.each("AWS::EC2::VPCGatewayAttachment")]
-    routes = [
-        each
-        for each, node in app.each("AWS::EC2::Route")
-        if node.get("GatewayId").resource("AWS::EC2::InternetGateway")
-    ]
-    allocations = [node.get("AllocationId") for _nat, node in app.each("AWS::EC2::NatGateway")]
-    taken_by_nat = {each.resource for allocation in allocations for each in references_in(allocation.value)}
-    for address, node in app.each("AWS::EC2::EIP"):
-        own = [each for each in attachments if each.template is address.template]
-        if address in taken_by_nat or any(not _is_known(allocation) for allocation in allocations):
-            continue
-        if own and node.get("Domain").value == "vpc" and not any(_before(app, each, address) for each in own):
-            used = [nat for nat, _own in app.each("AWS::EC2::NatGateway") if address in _held(app, nat)]
-            # An address alone does no harm: it is the NAT gateway with it that goes out.
-            if not used or not all(_waits(app, nat, [*own, *routes]) for nat in used):
-                yield _late(address, own[0], "the attachment of the gateway")
-    for nat, node in app.each("AWS::EC2::NatGateway"):
-        own = [each for each in (*attachments, *routes) if each.template is nat.template]
-        if not _is_known(node.get("AllocationId")):  # that address may wait for it
-            continue
-        if own and node.get("ConnectivityType").value != "private" and not _waits(app, nat, own):
-            yield _late(nat, own[-1], "the way out of its subnet")
+    yield from _before_the_gateway(app)
     for cluster, properties in app.each(CLUSTER):
         secret = properties.get("Orchestrator", "Slurm", "AccountingDatabase", "SecretArn")
         found = secret.resource("AWS::SecretsManager::Secret")
@@ -167,6 +145,35 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
                 not _before(app, each, cluster)
             ):
                 yield _late(cluster, each, "what puts the database's address into the secret")
+
+
+def _before_the_gateway(app: App) -> Iterator[Broken]:
+    """Addresses and NAT gateways that may be made before the gateway of their VPC is there."""
+    attachments = [each for each, _node in app.each("AWS::EC2::VPCGatewayAttachment")]
+    routes = [
+        each
+        for each, node in app.each("AWS::EC2::Route")
+        if node.get("GatewayId").resource("AWS::EC2::InternetGateway")
+    ]
+    taken: set[Resource] = set()
+    all_known = True
+    for nat, node in app.each("AWS::EC2::NatGateway"):
+        taken |= set(_held(app, nat))
+        allocation = node.get("AllocationId")
+        if allocation.present and not any(each.resource.type == ADDRESS for each in references_in(allocation.value)):
+            all_known = False  # it may be any of the app's, and may wait for the gateway
+            continue
+        own = [each for each in (*attachments, *routes) if each.template is nat.template]
+        waits = any(_before(app, each, nat) for each in own)
+        if own and node.get("ConnectivityType").value != "private" and not waits:
+            yield _late(nat, own[-1], "the way out of its subnet")
+    for address, node in app.each(ADDRESS):
+        own = [each for each in attachments if each.template is address.template]
+        # An address alone does no harm: it is the NAT gateway with it that goes out, and that one is told.
+        if address in taken or not all_known or node.get("Domain").value != "vpc":
+            continue
+        if own and not any(_before(app, each, address) for each in own):
+            yield _late(address, own[0], "the attachment of the gateway")
 
 
 @rule(
@@ -216,13 +223,3 @@ def _known_release(resource: Resource) -> bool:
 
 def _held(app: App, resource: Resource) -> list[Resource]:
     return list(dict.fromkeys(each.resource for each in references_in(app.node(resource).value)))
-
-
-def _is_known(allocation: Node) -> bool:
-    """Whether an address is one that the app makes, or there is none."""
-    made = any(each.resource.type == "AWS::EC2::EIP" for each in references_in(allocation.value))
-    return not allocation.present or made
-
-
-def _waits(app: App, resource: Resource, needed: list[Resource]) -> bool:
-    return any(_before(app, each, resource) for each in needed)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.catalog.facts import (
@@ -15,8 +16,9 @@ from holdfast.catalog.facts import (
     regions,
     regions_of,
 )
-from holdfast.validation._app import App, body_path, leaves, text_of
+from holdfast.validation._app import App, body_path, text_of
 from holdfast.validation._deployment import Deployment, EnvironmentFile
+from holdfast.validation._item import UnresolvedError
 from holdfast.validation._resources_graph import Template, Text
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule, said
@@ -49,16 +51,34 @@ _REGIONAL = {
     "grafana",
 }
 _FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
-_WANTED: Mapping[str, tuple[str, ...]] = {
-    "AWS::Grafana::Workspace": ("observability", "grafana"),
-    "AWS::APS::Workspace": ("observability", "prometheus"),
-    "AWS::SageMaker::MlflowApp": ("observability", "mlflow"),
-    "AWS::SageMaker::ClusterSchedulerConfig": ("eks", "task_governance"),
-    "AWS::SageMaker::ComputeQuota": ("eks", "task_governance", "teams"),
-    "AWS::EKS::Cluster": ("eks",),
-    "AWS::FSx::FileSystem": ("storage", "lustre"),
-    "AWS::FSx::DataRepositoryAssociation": ("storage", "lustre", "datasets"),
-    "AWS::RDS::DBInstance": ("slurm", "accounting", "create"),
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A setting of an environment file that makes a resource of a type."""
+
+    path: tuple[str, ...]
+    unless: tuple[str, Any] | None = None
+    """A key in it, and the value with which it makes none. Default: it always does."""
+
+    def by(self, data: Any) -> bool:
+        """Whether the data of a file ask for it."""
+        for part in self.path:
+            data = data.get(part) if isinstance(data, Mapping) else None
+        left_out = self.unless is not None and isinstance(data, Mapping) and data.get(self.unless[0]) == self.unless[1]
+        return data not in (None, False, [], ()) and not left_out
+
+
+_WANTED: Mapping[str, _Wanted] = {
+    "AWS::Grafana::Workspace": _Wanted(("observability", "grafana")),
+    "AWS::APS::Workspace": _Wanted(("observability", "prometheus")),
+    "AWS::SageMaker::MlflowApp": _Wanted(("observability", "mlflow")),
+    "AWS::SageMaker::ClusterSchedulerConfig": _Wanted(("eks", "task_governance"), unless=("policy", False)),
+    "AWS::SageMaker::ComputeQuota": _Wanted(("eks", "task_governance", "teams")),
+    "AWS::EKS::Cluster": _Wanted(("eks",)),
+    "AWS::FSx::FileSystem": _Wanted(("storage", "lustre")),
+    "AWS::FSx::DataRepositoryAssociation": _Wanted(("storage", "lustre", "datasets")),
+    "AWS::RDS::DBInstance": _Wanted(("slurm", "accounting", "create")),
 }
 """What settings of an environment file make, where not every region has it."""
 
@@ -102,8 +122,12 @@ def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
     if deployment.file is not None and deployment.file.cloud != "aws":
         return
     region = region_of(deployment)
-    there = hyperpod_types(region) if region is not None else frozenset()
-    if not there or region is None:
+    if region is None:
+        return
+    there = hyperpod_types(region)
+    if not there:
+        if region in hyperpod_regions():
+            raise UnresolvedError(deployment.at("region"))  # HyperPod is there, and no list tells with which types
         return
     cluster = deployment.cluster
     for group in (*cluster.instance_groups, *cluster.restricted_groups):
@@ -313,7 +337,7 @@ def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tupl
         return
     for resource in item.all():
         region = item.region(resource.template)
-        for leaf in leaves(item.node(resource)):
+        for leaf in item.leaves(resource):
             known = leaf.value if isinstance(leaf.value, str) else _start(leaf)
             if known is not None:
                 yield leaf.path, known, region
@@ -335,7 +359,7 @@ def _addresses(app: App) -> Iterator[Broken]:
         if partition is None:
             continue
         suffix = dns_suffix(partition)
-        for leaf in leaves(app.node(resource)):
+        for leaf in app.leaves(resource):
             text = text_of(leaf.value)
             if text is None or ".amazonaws.com" not in text or "${" in text:
                 continue
@@ -376,14 +400,10 @@ def _lacks(kind: str, region: str) -> bool:
 
 
 def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
-    for kind, path in _WANTED.items():
-        value: Any = file.data
-        for part in path:
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if kind.endswith("::ClusterSchedulerConfig") and isinstance(value, Mapping) and value.get("policy") is False:
-            continue
-        if value not in (None, False, [], ()) and _lacks(kind, region):
-            yield _not_there(".".join(path), f"{'.'.join(path)} ({kind})", region, kind)
+    for kind, wanted in _WANTED.items():
+        path = ".".join(wanted.path)
+        if wanted.by(file.data) and _lacks(kind, region):
+            yield _not_there(path, f"{path} ({kind})", region, kind)
 
 
 def _not_there(path: str, what: str, region: str, kind: str) -> Broken:

@@ -93,7 +93,7 @@ CLUSTER = (
                 holds=_unmerged_slurm,
                 effect=Effect.REFUSED,
                 reason="with Slurm, only a cluster whose configuration strategy is Merge can go over to Continuous",
-                action="deploy slurm.config_strategy: Merge first, then this change",
+                action="deploy slurm.config_strategy: Merge first, then this change without a strategy",
             ),
             Case(
                 when="groups go over to custom with it",

@@ -1,9 +1,10 @@
 """Update policies of instance groups."""
 
+from collections.abc import Callable
 from typing import Any
 
-from holdfast.validation.updates._cluster import REPLACE_NODES, SLURM_MIGRATION, UPDATE_CLUSTER
-from holdfast.validation.updates._policy import Case, Effect, Policy, appears, shrinks, vanishes
+from holdfast.validation.updates._cluster import NEW_CLUSTER, REPLACE_NODES, SLURM_MIGRATION, UPDATE_CLUSTER
+from holdfast.validation.updates._policy import Case, Edit, Effect, Policy, appears, shrinks, vanishes
 
 GROUP = "cluster.instance_groups[]"
 RESTRICTED = "cluster.restricted_instance_groups[]"
@@ -14,6 +15,7 @@ SPOT = "SageMaker guide, sagemaker-hyperpod-spot"
 PREREQUISITES = "SageMaker guide, sagemaker-hyperpod-prerequisites"
 RESTRICTED_API = "SageMaker API, RestrictedInstanceGroupsConfig"
 NEW_GROUP = "add a group of another name, deploy, move the work, then remove this one"
+FLEXIBLE = "a group of one instance type cannot become one of several, nor the other way round"
 
 
 def _total(group: Any) -> int:
@@ -22,6 +24,28 @@ def _total(group: Any) -> int:
 
 def _is_controller(group: Any) -> bool:
     return bool(group and group.get("slurm") and group["slurm"]["node_type"] == "Controller")
+
+
+def _of_controller(edit: Edit) -> bool:
+    """Whether the group that the setting is in is the Controller group, or shall be."""
+    pairs = ((edit.deployed, edit.before), (edit.wanted, edit.after))
+    return any(
+        _is_controller(group)
+        for environment, section in pairs
+        for group in environment["cluster"]["instance_groups"]
+        if section is group or any(section is part for part in group.values())
+    )
+
+
+def _other_controller(reason: str, *, where: Callable[[Edit], bool] = lambda _: True) -> Case:
+    """A cluster has one Controller group at any time, so none can be added before the old one is removed."""
+    return Case(
+        when="the group is the Controller group, or becomes one",
+        holds=lambda edit: where(edit) and _of_controller(edit),
+        effect=Effect.REFUSED,
+        reason=f"{reason}, and a cluster has exactly one Controller group at any time",
+        action=f"another controller needs another cluster: {NEW_CLUSTER}",
+    )
 
 
 def _deployment(place: str) -> tuple[str, ...]:
@@ -42,7 +66,7 @@ GROUPS = (
                 holds=lambda edit: vanishes(edit) and _is_controller(edit.old),
                 effect=Effect.REFUSED,
                 reason="a cluster has exactly one Controller group at any time and its nodes cannot be deleted",
-                action="keep the group and its name; another controller needs another cluster",
+                action=f"keep the group and its name; another controller needs another cluster: {NEW_CLUSTER}",
             ),
             Case(
                 when="a Controller group is added",
@@ -66,6 +90,7 @@ GROUPS = (
         reason="a renamed group is a group deleted and another one made",
         action="add the new group first, move the work, then remove the old one",
         source=UPDATE_CLUSTER,
+        cases=(_other_controller("a renamed group is a group deleted and another one made"),),
     ),
     Policy(
         settings=(f"{GROUP}.instance_type", f"{RESTRICTED}.instance_type"),
@@ -73,6 +98,7 @@ GROUPS = (
         reason="the instance type of a group cannot be changed",
         action=NEW_GROUP,
         source="SageMaker guide, update-cluster: an existing group keeps its instance type",
+        cases=(_other_controller("the instance type of a group cannot be changed"),),
     ),
     Policy(
         settings=(f"{GROUP}.instance_types",),
@@ -81,11 +107,12 @@ GROUPS = (
         action=REPLACE_NODES,
         source="SageMaker API, ClusterInstanceRequirementDetails: current and desired types",
         cases=(
+            _other_controller(FLEXIBLE, where=lambda edit: appears(edit) or vanishes(edit)),
             Case(
                 when="a group becomes flexible, or stops being so",
                 holds=lambda edit: appears(edit) or vanishes(edit),
                 effect=Effect.REFUSED,
-                reason="a group of one instance type cannot become one of several, nor the other way round",
+                reason=FLEXIBLE,
                 action=NEW_GROUP,
             ),
         ),
@@ -132,6 +159,7 @@ GROUPS = (
         reason="the kind of capacity of a group cannot be changed",
         action=NEW_GROUP,
         source=SPOT,
+        cases=(_other_controller("the kind of capacity of a group cannot be changed"),),
     ),
     Policy(
         settings=(f"{GROUP}.training_plan_arn", f"{RESTRICTED}.training_plan_arn"),
@@ -181,6 +209,7 @@ GROUPS = (
         reason="subnets and security groups of a group are set when it is made",
         action=NEW_GROUP,
         source=PREREQUISITES,
+        cases=(_other_controller("subnets and security groups of a group are set when it is made"),),
     ),
     Policy(
         settings=(
@@ -207,6 +236,7 @@ GROUPS = (
         reason="what Slurm makes of a group cannot be changed",
         action=NEW_GROUP,
         source=SLURM_REFERENCE,
+        cases=(_other_controller("what Slurm makes of a group cannot be changed"),),
     ),
     Policy(
         settings=(f"{GROUP}.slurm.partition",),

@@ -5,6 +5,8 @@ from holdfast.validation.updates._cluster import CREATE_ONLY, GROUP_TYPE, NAME_I
 from holdfast.validation.updates._policy import Case, Effect, Policy, vanishes
 
 ACCOUNTING_API = "SageMaker API, ClusterAccountingDatabase"
+ACCOUNTING = "SageMaker guide, sagemaker-hyperpod-external-accounting-db-slurm"
+KEPT_OUTSIDE = "a cluster that keeps its accounting outside cannot go back to the database on its controller"
 SLURM_DEFAULTS = Slurm().model_dump(mode="json")
 EKS_UPDATE = "EKS API, UpdateClusterConfig and CreateAccessEntry"
 
@@ -26,6 +28,13 @@ ORCHESTRATORS = (
                 effect=Effect.NOTHING,
                 reason="the cluster has these settings already",
             ),
+            Case(
+                when="it goes with its accounting database",
+                holds=lambda edit: vanishes(edit) and edit.old["accounting"] is not None,
+                effect=Effect.REFUSED,
+                reason=KEPT_OUTSIDE,
+                action="leave slurm.accounting as it is",
+            ),
         ),
     ),
     Policy(
@@ -39,14 +48,14 @@ ORCHESTRATORS = (
         settings=("slurm.accounting",),
         effect=Effect.IN_PLACE,
         reason="slurmdbd begins or stops to keep its records in this database; records are not carried over",
-        source=ACCOUNTING_API,
+        source=f"{ACCOUNTING_API}; {ACCOUNTING}",
         cases=(
             Case(
-                when="the database that was made here is given up",
-                holds=lambda edit: vanishes(edit) and bool(edit.old["create"]),
-                effect=Effect.REPLACES_RESOURCE,
-                reason="the stack no longer has the database; storage.on_delete says whether its records stay",
-                action="dump it first",
+                when="the database is given up",
+                holds=vanishes,
+                effect=Effect.REFUSED,
+                reason=KEPT_OUTSIDE,
+                action="leave slurm.accounting as it is",
             ),
         ),
     ),

@@ -16,6 +16,7 @@ from holdfast_lifecycle.steps import (
     _ubuntu_home,
     _users,
     _volume,
+    _witness,
 )
 
 STEPS = (
@@ -27,6 +28,7 @@ STEPS = (
     _clock.STEP,
     _preload.STEP,
     _job_environment.STEP,
+    _witness.STEP,
     _munge.STEP,
     _slurm_state.STEP,
     _accounting.STEP,

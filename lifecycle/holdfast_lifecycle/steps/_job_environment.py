@@ -16,6 +16,14 @@ _PACKAGES = ("holdfast_common", "holdfast_runtime")
 _PROGRAMS = "/opt/holdfast/env/bin"
 _ENVIRONMENT = "/etc/holdfast/environment"
 _PROFILE = "/etc/profile.d/holdfast.sh"
+_LAUNCHER = "/usr/local/bin/holdfast-run"
+"""In PATH of every shell and of every task of Slurm, also where no profile is read."""
+_LAUNCH = f"""#!/bin/sh
+# Written by holdfast_lifecycle at node creation; changes are lost. The python3 is the job's own: it has torch.
+PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec python3 -m holdfast_runtime.launcher "$@"
+"""
+_MODES = {_LAUNCHER: 0o755}
+_FILE_MODE = 0o644
 _SHARED_FOLDER_MODE = 0o1777
 _SHARED_FILE_MODE = 0o666
 
@@ -62,6 +70,7 @@ def _files(context: Context) -> dict[str, bytes]:
     files = {
         _ENVIRONMENT: f"{plain}PYTHONPATH={_LIBRARY}\n".encode(),
         _PROFILE: profile.encode(),
+        _LAUNCHER: _LAUNCH.encode(),
     }
     for package in _PACKAGES:
         for source in sorted((context.bundle / package).rglob("*")):
@@ -84,6 +93,8 @@ def _wrong(context: Context) -> list[str]:
         path = context.path(name)
         if not path.is_file() or path.read_bytes() != content:
             wrong.append(name)
+        elif name in _MODES and _mode(path) != _MODES[name]:
+            wrong.append(f"mode of {name}")
     events = context.path(context.events_path)
     if _mode(events.parent) != _SHARED_FOLDER_MODE:
         wrong.append(f"mode of {Path(context.events_path).parent}")
@@ -102,7 +113,7 @@ def apply(context: Context) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f".{path.name}.tmp")
         unfinished.write_bytes(content)
-        unfinished.chmod(0o644)
+        unfinished.chmod(_MODES.get(name, _FILE_MODE))
         unfinished.replace(path)
     events = context.path(context.events_path)
     events.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +130,7 @@ def verify(context: Context) -> str:
             seen=f"not as written: {', '.join(wrong)}",
             action="look for a program on the node that changes these files, and at the free space of its disk",
         )
-    return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}"
+    return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}, {_LAUNCHER}"
 
 
 STEP = Step(name="job_environment", check=check, apply=apply, verify=verify, timeout_s=30)

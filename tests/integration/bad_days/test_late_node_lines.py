@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_days import Lab, eventually
+from bad_days import Lab
+from waiting import eventually
 
 from holdfast_constructs._bundle_files import collect
 

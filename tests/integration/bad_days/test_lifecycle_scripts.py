@@ -4,7 +4,8 @@ import resource
 from typing import Any
 
 import pytest
-from bad_days import BUCKET, MISSING, Lab, eventually
+from bad_days import BUCKET, MISSING, Lab
+from waiting import eventually
 
 pytestmark = pytest.mark.root
 

@@ -5,7 +5,8 @@ import signal
 import time
 
 import pytest
-from bad_days import Lab, eventually
+from bad_days import Lab
+from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 

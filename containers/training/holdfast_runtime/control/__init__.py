@@ -29,11 +29,13 @@ from holdfast_runtime.control._messages import (
     Plan,
     Progress,
     Put,
+    Raised,
     Ready,
     Stop,
     ToRank,
     View,
 )
+from holdfast_runtime.control._stopped import Stopped, is_stopped
 
 __all__ = [
     "CACHE_ROOT",
@@ -58,11 +60,14 @@ __all__ = [
     "Plan",
     "Progress",
     "Put",
+    "Raised",
     "Ready",
     "Stop",
+    "Stopped",
     "ToRank",
     "View",
     "cache_folder",
+    "is_stopped",
     "listen",
     "open_unbuffered",
     "own_cache",

@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,17 +33,24 @@ def use_folder(folder: Path) -> BinaryIO:
     """
     Make a cache folder if there is none, and hold it until the file that is given back is closed.
 
-    Raises OSError when it cannot be made, or is removed again and again.
+    Raises OSError when it cannot be made, is another user's, or is removed again and again.
     """
     for _ in range(100):
         with contextlib.suppress(FileNotFoundError):
             folder.mkdir(mode=0o700, exist_ok=True)
+            _check_ours(folder)
             file = open_unbuffered(folder / "used")
             fcntl.flock(file, fcntl.LOCK_SH)
             if os.fstat(file.fileno()).st_nlink:
                 return file
             file.close()
     raise OSError(f"{folder} is removed again and again; give the jobs of this node different names")
+
+
+def _check_ours(folder: Path) -> None:
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
+        raise PermissionError(f"{folder} must be a folder of this user that nobody else can write to; remove it")
 
 
 def open_unbuffered(path: Path) -> BinaryIO:

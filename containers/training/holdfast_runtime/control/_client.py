@@ -1,13 +1,17 @@
 """The rank's end of the control socket."""
 
 import os
+import signal
 import socket
+import struct
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
 from holdfast_runtime.control._codec import MessageError
+from holdfast_runtime.control._deadlines import Deadlines
 from holdfast_runtime.control._keys import KeyBox
 from holdfast_runtime.control._messages import (
     FROM_RANK,
@@ -21,11 +25,15 @@ from holdfast_runtime.control._messages import (
     ToRank,
     View,
 )
+from holdfast_runtime.control._stopped import Stopped, is_stopped
 from holdfast_runtime.control._warm_up import warm_up
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
 WAIT_S = 3600.0
 """A wait without an end is many of these: the operating system takes no longer ones."""
+
+
+_TIMEVAL = struct.Struct("@ll")
 
 
 class LauncherLostError(ConnectionError):
@@ -41,7 +49,12 @@ class ControlClient:
     """
 
     def __init__(
-        self, connection: socket.socket, *, world_size: int = 1, on_leave: Callable[[Leave], None] | None = None
+        self,
+        connection: socket.socket,
+        *,
+        world_size: int = 1,
+        on_leave: Callable[[Leave], None] | None = None,
+        deadlines: Deadlines | None = None,
     ) -> None:
         """
         Say hello and begin to listen.
@@ -49,10 +62,18 @@ class ControlClient:
         Args:
             world_size: The job's, so that its messages find memory that is warm. Default: 1.
             on_leave: Must not raise. Default: leaves wait for ``receive`` too.
+            deadlines: Of the launcher. Default: the defaults.
         """
+        deadlines = deadlines or Deadlines()
         self.keys = KeyBox(self.send)
         self._connection = connection
         connection.settimeout(None)
+        # A launcher that reads nothing for so long is lost, whatever the operating system says of it.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(int(deadlines.view), 0))
+        self._launcher = _WatchedLauncher(deadlines.frozen)
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*map(int, _split(self._launcher.every_s)))
+        )
         self._on_leave = on_leave
         self._sending = threading.Lock()
         self._arrived = threading.Condition()
@@ -63,7 +84,7 @@ class ControlClient:
             target=self._listen, args=(world_size, warm), name="holdfast-control", daemon=True
         )
         self._thread.start()
-        warm.wait()
+        warm.wait(deadlines.start)
         self.send(Hello(pid=os.getpid()))
 
     @staticmethod
@@ -75,7 +96,12 @@ class ControlClient:
         if not number:
             return None
         world_size = int(environment.get("WORLD_SIZE") or 1)
-        return ControlClient(socket.socket(fileno=int(number)), world_size=world_size, on_leave=on_leave)
+        return ControlClient(
+            socket.socket(fileno=int(number)),
+            world_size=world_size,
+            on_leave=on_leave,
+            deadlines=Deadlines.from_environment(environment),
+        )
 
     def send(self, message: FromRank) -> None:
         """Send a message. Raises LauncherLostError."""
@@ -117,7 +143,11 @@ class ControlClient:
         why = "the launcher has closed the control socket"
         try:
             while True:
-                data = self._connection.recv(1 << 16)
+                try:
+                    data = self._connection.recv(1 << 16)
+                except BlockingIOError:
+                    self._launcher.look()
+                    continue
                 if not data:
                     break
                 *lines, pending = (pending + data).split(b"\n")
@@ -146,3 +176,36 @@ class ControlClient:
         with self._arrived:
             self._inbox.append(message)
             self._arrived.notify_all()
+
+
+class _WatchedLauncher:
+    """
+    The launcher, as its processes see it.
+
+    One that is stopped (SIGSTOP) would leave them training, or waiting, with nobody to replace what dies and nobody
+    to end the job. It is ended after a deadline: its processes die with it, and whoever started it sees that.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._pid = os.getppid() if os.environ.get("HOLDFAST_LAUNCHER_PID") == str(os.getppid()) else 0
+        self._limit_s = limit_s
+        self._stopped = Stopped(limit_s)
+        self.every_s = self._stopped.every_s
+
+    def look(self) -> None:
+        """To be called once every ``every_s``."""
+        if not self._pid or os.getppid() != self._pid:
+            return
+        seen = [self._pid] if is_stopped(self._pid) else []
+        if self._stopped.look(seen, now_s=time.monotonic()):
+            print(
+                f"the launcher (process {self._pid}) has been stopped for {self._limit_s:g} s, as by SIGSTOP; it is "
+                "killed, so that its end is seen",
+                file=sys.stderr,
+                flush=True,
+            )
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def _split(seconds: float) -> tuple[float, float]:
+    return seconds // 1, seconds % 1 * 1e6

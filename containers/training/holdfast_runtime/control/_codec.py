@@ -41,7 +41,7 @@ class Codec(Generic[T]):
         except ValueError as error:
             raise MessageError(f"not JSON: {error}, got {data[:80]!r}") from None
         name = values.pop("type", None) if isinstance(values, dict) else None
-        if name not in self._kinds:
+        if not isinstance(name, str) or name not in self._kinds:
             raise MessageError(f"a message's type must be one of {', '.join(self._kinds)}, got {name!r}")
         kind: Any = self._kinds[name]
         message: T = _reader(kind)(values, name)

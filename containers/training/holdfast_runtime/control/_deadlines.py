@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
 VARIABLE = "HOLDFAST_DEADLINES"
+OUT_OF_ORDER = ("frozen", "silence", "progress", "stop")
+"""Each waits for something that waits for none of the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +36,20 @@ class Deadlines:
     """For one rank's state to arrive."""
     start: float = 1800.0
     """For all launchers to find each other, and for processes to become ready at the start of the job."""
+    frozen: float = 10.0
+    """A process that is stopped (SIGSTOP) for so long is killed: a rank, a spare, the one that forks, a launcher."""
+    silence: float = 120.0
+    """
+    The least time that a rank waits for the others of its step. Beyond it, ten of the longest steps; ``progress`` at
+    most. Longer than what one rank may do alone between two steps, such as an evaluation on rank 0.
+    """
     progress: float = 600.0
-    """A rank that is in a step for so long is hung: all have to leave, and it is killed if it does not."""
+    """A rank that says nothing for so long is hung: all have to leave, and it is killed if it does not."""
     stop: float = 10.0
     """Between the request to end and the kill."""
 
     def __post_init__(self) -> None:
-        names = [item.name for item in fields(self) if item.name not in ("progress", "stop")]
+        names = [item.name for item in fields(self) if item.name not in OUT_OF_ORDER]
         for shorter, longer in itertools.pairwise(names):
             if not 0 < getattr(self, shorter) < getattr(self, longer):
                 raise ValueError(
@@ -49,8 +58,9 @@ class Deadlines:
                 )
         if self.progress <= self.leave:
             raise ValueError(f"deadline progress must be longer than leave, {self.leave}; got {self.progress}")
-        if self.stop <= 0:
-            raise ValueError(f"deadline stop must be positive, got {self.stop}")
+        for name in OUT_OF_ORDER:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"deadline {name} must be positive, got {getattr(self, name)}")
 
     def to_json(self) -> str:
         """For the environment of a rank."""

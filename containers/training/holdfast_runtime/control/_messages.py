@@ -11,6 +11,7 @@ from typing import Literal
 
 from holdfast_runtime.control._codec import Codec
 from holdfast_runtime.membership import Snapshot, Source, State
+from holdfast_runtime.patience import Where
 
 Phase = Literal["start", "data", "forward", "backward", "vote", "update", "copy", "recover", "other"]
 
@@ -58,6 +59,25 @@ class Fault:
     reason: str
     fatal: bool = False
     """Whether the job must end, because going on would hide damage."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """
+    The program raised an exception: nobody is lost, and trying again may not help. Sent at once.
+
+    A process that can try again sends ``ready`` next. The launcher decides: it gives another view, or stops the process
+    or the job.
+    """
+
+    step: int
+    """Updates that were finished when the step began."""
+    epoch: int
+    what: str
+    """The exception and where it was raised, in one line."""
+    traceback: str
+    where: Where
+    """A process that raised after the update of a step cannot do it again: it ends."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +190,17 @@ class Changed:
     """Base64."""
 
 
-FromRank = Hello | Ready | Progress | Fault | Finished | Put | Change
+FromRank = Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
 ToRank = Leave | View | Stop | Keys | Changed
 
 FROM_RANK: Codec[FromRank] = Codec(
-    hello=Hello, ready=Ready, progress=Progress, fault=Fault, finished=Finished, put=Put, change=Change
+    hello=Hello,
+    ready=Ready,
+    progress=Progress,
+    fault=Fault,
+    raised=Raised,
+    finished=Finished,
+    put=Put,
+    change=Change,
 )
 TO_RANK: Codec[ToRank] = Codec(leave=Leave, view=View, stop=Stop, keys=Keys, changed=Changed)

@@ -40,6 +40,7 @@ class Rows:
         """Put one sequence of a file into a row."""
         context = self.tokens.shape[1]
         start = sequence * context
+        file.check()
         window = file.tokens[start : start + context + 1].astype(np.int64)
         known = min(context, len(window))
         self.tokens[row, :known] = window[:known]
@@ -47,6 +48,7 @@ class Rows:
         first = int(np.searchsorted(file.offsets, start, side="right"))
         last = int(np.searchsorted(file.offsets, start + context, side="right"))
         begins = file.offsets[first:last].astype(np.int64) - start
+        file.check()
         self.targets[row, begins - 1] = IGNORED
         inside = begins[begins < context]
         self.segments[row, inside] = 1

@@ -6,6 +6,7 @@ takes over has nothing to load.
 """
 
 import hashlib
+import mmap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ class TokenFile:
     """All of them, in the file's type, read-only."""
     offsets: npt.NDArray[np.uint64]
     """Of the documents, and the number of tokens last."""
+    mapped: mmap.mmap
+    """What both of them are in."""
 
     @staticmethod
     def open(path: str | Path) -> "TokenFile":
@@ -40,11 +43,32 @@ class TokenFile:
         """
         path = Path(path)
         header = read_header(path)
-        tokens = np.memmap(path, dtype=header.dtype, mode="r", offset=HEADER_BYTES, shape=(header.tokens,))
-        offsets = np.memmap(path, dtype=OFFSET, mode="r", offset=header.offsets_at, shape=(header.documents + 1,))
+        try:
+            with path.open("rb") as file:
+                mapped = mmap.mmap(file.fileno(), header.size, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be mapped: {error}") from error
+        tokens = np.frombuffer(mapped, header.dtype, count=header.tokens, offset=HEADER_BYTES)
+        offsets = np.frombuffer(mapped, OFFSET, count=header.documents + 1, offset=header.offsets_at)
         if offsets[0] != 0 or offsets[-1] != header.tokens:
             raise DataError(f"the document offsets of {path} do not cover its tokens; copy or build the file again")
-        return TokenFile(path, header, tokens, offsets)
+        return TokenFile(path, header, tokens, offsets, mapped)
+
+    def check(self) -> None:
+        """
+        To be called before and after what was mapped is read.
+
+        What is cut off a mapped file reads as zeros up to the end of its page, and ends the process (SIGBUS) behind it.
+
+        Raises:
+            DataError: the file is shorter than it was.
+        """
+        size = self.mapped.size()
+        if size < self.header.size:
+            raise DataError(
+                f"{self.path} was cut short while it was in use: it has {size} bytes and had {self.header.size}; "
+                "copy or build it again, and replace files by renaming others to their names"
+            )
 
     def document(self, number: int) -> npt.NDArray[Any]:
         """The tokens of one document, the end token included."""

@@ -8,7 +8,7 @@ Kind = Literal["SIGKILL", "SIGSTOP", "SIGSEGV", "exception", "exit", "corrupt", 
 """corrupt, slow and cut are of a transfer of state: one byte, the link's speed, the link."""
 
 LINK_KINDS = ("corrupt", "slow", "cut")
-VICTIMS = ("self", "launcher", "spare", "rank:N")
+VICTIMS = ("self", "launcher", "spare", "forker", "rank:N")
 
 
 class InjectedError(RuntimeError):
@@ -28,8 +28,8 @@ class Fault:
     step: int | None = None
     """The update that follows so many finished ones. Default: any step."""
     victims: tuple[str, ...] = ("self",)
-    """self, launcher (with all processes of its node), spare (the first warm one of this node) or rank:N of this
-    node. Default: the process that reaches the phase."""
+    """self, launcher (with all processes of its node), spare (the first warm one of this node), forker (the process
+    that forks ranks) or rank:N of this node. Default: the process that reaches the phase."""
     times: int = 1
 
     def matches(self, *, phase: str, rank: int, step: int) -> bool:
@@ -62,6 +62,6 @@ def _fault(value: Any) -> Fault:
     if fault.kind not in get_args(Kind):
         raise ValueError(f"kind of a fault must be one of {', '.join(get_args(Kind))}, got {fault.kind!r}")
     for victim in fault.victims:
-        if victim not in VICTIMS[:3] and not (victim.startswith("rank:") and victim[5:].isdigit()):
+        if victim not in VICTIMS[:-1] and not (victim.startswith("rank:") and victim[5:].isdigit()):
             raise ValueError(f"victims of a fault are {', '.join(VICTIMS)}, got {victim!r}")
     return fault

@@ -88,7 +88,10 @@ class Injector:
             return os.getpid()
         if victim == "launcher":
             return os.getppid()
-        processes = self._processes()
+        status = self._asked()
+        if victim == "forker":
+            return int(status["forker"])
+        processes: list[dict[str, Any]] = status["processes"]
         wanted = int(victim[5:]) if victim.startswith("rank:") else -1
         return next(
             int(process["pid"])
@@ -96,12 +99,12 @@ class Injector:
             if process["rank"] == wanted and (wanted >= 0 or process["ready"])
         )
 
-    def _processes(self) -> list[dict[str, Any]]:
+    def _asked(self) -> dict[str, Any]:
         if self._status is None:
             raise ValueError("HOLDFAST_STATUS names no socket to ask for the victims' processes")
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(5.0)
             line.connect(str(self._status))
             with line.makefile("rb") as file:
-                processes: list[dict[str, Any]] = json.loads(file.read())["processes"]
-        return processes
+                status: dict[str, Any] = json.loads(file.read())
+        return status

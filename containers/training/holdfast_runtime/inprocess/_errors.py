@@ -1,5 +1,17 @@
 """What can end a step or the training."""
 
+import sys
+import traceback
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from holdfast_runtime.control import LauncherLostError
+
+TRACEBACK_LENGTH = 8000
+WHAT_LENGTH = 300
+
 
 class BrokenError(RuntimeError):
     """A collective of this epoch cannot be finished: somebody is gone. The step is done again in the next epoch."""
@@ -15,3 +27,46 @@ class StoppedError(SystemExit):
     def __init__(self, reason: str, exit_code: int) -> None:
         super().__init__(exit_code)
         self.reason = reason
+
+
+def described(error: BaseException) -> tuple[str, str]:
+    """An exception of the program: it and its place in one line, and its traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not _is_library(frame.filename)] or frames
+    place = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    whole = "".join(traceback.format_exception(error))
+    if len(whole) > TRACEBACK_LENGTH:
+        whole = f"{whole[: TRACEBACK_LENGTH // 2]}\n...\n{whole[-TRACEBACK_LENGTH // 2 :]}"
+    return text[:WHAT_LENGTH] + place, whole
+
+
+def of_peers(error: BaseException) -> bool:
+    """Whether an exception goes back to the loss of a peer."""
+    seen: set[int] = set()
+    before: BaseException | None = error
+    while before is not None and id(before) not in seen:
+        if isinstance(before, BrokenError | StoppedError | LauncherLostError):
+            return True
+        seen.add(id(before))
+        before = before.__cause__ or before.__context__
+    return False
+
+
+def on_uncaught(tell: Callable[[BaseException], None]) -> None:
+    """Have a method told of the exception that ends this process, before Python prints it, while its object lives."""
+    method = weakref.WeakMethod(tell)
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        told = method()
+        if told is not None:
+            told(error)
+        before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def _is_library(path: str) -> bool:
+    """Whether code is not the program's: what is installed, and the runtime."""
+    return "site-packages" in path or path.startswith("<") or str(Path(__file__).parents[1]) in path

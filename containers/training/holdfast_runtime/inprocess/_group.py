@@ -9,6 +9,7 @@ import contextlib
 import os
 import socket
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import Store
+
+from holdfast_runtime.inprocess._connecting import can_leave
 
 DESCRIPTORS = Path("/proc/self/fd")
 END_S = 0.25
@@ -33,16 +36,39 @@ class Group:
         """The sockets of the group; None while it is being made."""
         self._open = False
 
-    def open(self, *, store: Store, rank: int, world_size: int, deadline_s: float) -> None:
-        """Connect all ranks. Raises RuntimeError when one of them is gone."""
+    def open(
+        self,
+        *,
+        store: Store,
+        rank: int,
+        world_size: int,
+        deadline_s: float,
+        wait_s: float = 0.0,
+        leaving: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """
+        Connect all ranks.
+
+        Args:
+            deadline_s: For connecting.
+            wait_s: Longest wait of a collective for its peers. Default: as for connecting.
+            leaving: Whether it is time to leave, while ranks connect. Default: never.
+
+        Raises:
+            RuntimeError: one of them is gone.
+            ConnectionError: it was time to leave.
+        """
         self._before, self._made = _sockets(), None
         self._open = True
         # Torch numbers the groups of a process, also those that failed, and puts the number into the store's keys: it
         # has to be the same at survivors and newcomers.
         c10d._world.group_count = 0
-        dist.init_process_group(
-            self.backend, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=deadline_s)
-        )
+        with can_leave(leaving):
+            dist.init_process_group(
+                self.backend, store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=deadline_s)
+            )
+        if wait_s > deadline_s:
+            c10d._set_pg_timeout(timedelta(seconds=wait_s))
         self._made = self._since()
 
     def release(self) -> None:

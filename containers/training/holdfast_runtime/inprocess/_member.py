@@ -5,10 +5,11 @@ The order is always the same. Close the group, so that no neighbour waits for th
 Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
 """
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -21,20 +22,30 @@ from holdfast_runtime.control import (
     Deadlines,
     Fault,
     Finished,
+    LauncherLostError,
     Leave,
     Phase,
     Progress,
+    Raised,
     Ready,
     Stop,
     View,
 )
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess._errors import (
+    BrokenError,
+    DivergenceError,
+    StoppedError,
+    described,
+    of_peers,
+    on_uncaught,
+)
 from holdfast_runtime.inprocess._group import Group
 from holdfast_runtime.inprocess._state import TrainingState
 from holdfast_runtime.inprocess._tiers import CheckpointTier
 from holdfast_runtime.membership import State
+from holdfast_runtime.patience import Where
 from holdfast_runtime.store import EpochStore
 from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
@@ -43,8 +54,8 @@ NOTICE_S = 0.1
 """How long after an error of a collective the launcher may take to say that somebody is gone."""
 LOOK_UP = timedelta(seconds=0.2)
 REPLICA = "replica"
-EXPECTED = (RuntimeError, OSError, TransferError)
-"""What a peer that dies during recovery can cause."""
+PEERS = (RuntimeError, OSError, TransferError)
+"""What a collective or a copy raises when a peer dies in it."""
 
 
 class Member:
@@ -86,6 +97,9 @@ class Member:
         if control is None:
             raise LookupError("there is no launcher")
         self._control = control
+        self._told_of: BaseException | None = None
+        self._told = ""
+        on_uncaught(self.uncaught)
 
     @property
     def must_leave(self) -> bool:
@@ -111,13 +125,14 @@ class Member:
         Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
 
         Raises:
-            RuntimeError: it failed, or the epoch is over.
+            BrokenError: it failed, or the epoch is over.
         """
-        if self._group.backend == "nccl":
-            work.wait()
-            return
-        while not _ended(work):
-            self.check()
+        with _with_peers("a collective failed"):
+            if self._group.backend == "nccl":
+                work.wait()
+                return
+            while not _ended(work):
+                self.check()
 
     def progress(self, phase: Phase) -> None:
         """Tell the launcher that this process is alive."""
@@ -140,7 +155,7 @@ class Member:
         while True:
             self.left_cleanly = self._group.close() and self.left_cleanly
             self._left.set()
-            if reason and not self.must_leave:
+            if reason and reason != self._told and not self.must_leave:
                 self._control.send(Fault(reason=reason.splitlines()[0][:300]))
             self.faults.point("ready")
             view = self._wait_for_view(reason)
@@ -150,12 +165,15 @@ class Member:
                 raise StoppedError(view.reason, view.exit_code)
             try:
                 self._enter(view)
-            except EXPECTED as error:
-                if isinstance(error, DivergenceError):
-                    self.diverged(error)
-                    raise
+            except DivergenceError as error:
+                self.diverged(error)
+                raise
+            except BrokenError as error:
                 reason = f"epoch {self.epoch} was not reached: {error}"
+            except Exception as error:  # noqa: BLE001 - the program's own, in what it loads or puts back
+                reason = self.raised(error, step=view.resume_step, where="recovery")
             else:
+                self.progress("other")
                 return True
 
     def finish(self) -> bool:
@@ -165,11 +183,30 @@ class Member:
             if self.world_size > 1:
                 self.progress("vote")
                 self.wait(dist.all_reduce(torch.ones(1, device=self._device), async_op=True))
-        except RuntimeError as error:
+        except BrokenError as error:
             if self.join(str(error)):
                 return False
         self._control.send(Finished(committed_step=self.committed_step))
         return True
+
+    def raised(self, error: BaseException, *, step: int, where: Where) -> str:
+        """
+        Tell the launcher of an exception of the program; a sentence about it.
+
+        Args:
+            step: Updates that were finished when the step began.
+            where: After the update of the step the process ends; otherwise it joins to try again.
+        """
+        what, trace = described(error)
+        self._control.send(Raised(step=step, epoch=self.epoch, what=what, traceback=trace, where=where))
+        self._told_of, self._told = error, f"the program raised {what}"
+        return self._told
+
+    def uncaught(self, error: BaseException) -> None:
+        """The program ends with an exception."""
+        if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
+            with contextlib.suppress(LauncherLostError):
+                self.raised(error, step=self.committed_step, where="after")
 
     def diverged(self, error: DivergenceError) -> None:
         """The job must end."""
@@ -191,8 +228,9 @@ class Member:
         return self._control.receive_view(deadline_s=deadline_s, after=self.epoch)
 
     def _enter(self, view: View) -> None:
-        """Become a rank of a view. Raises one of EXPECTED when it cannot be."""
+        """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
         self.epoch, self.rank, self.world_size = view.epoch, view.rank, view.world_size
+        self.progress("recover")
         self.lost_steps = view.plan.lost_steps
         self._left.clear()
         self.faults.rank, self.faults.step = view.rank, view.resume_step
@@ -235,16 +273,17 @@ class Member:
             own = places[number] if number < len(places) else None
             return own if own is not None and own.dtype == dtype and tuple(own.shape) == shape else None
 
-        flat = receive(
-            [(view.hosts[donor], view.ports[donor]) for donor in view.plan.donors],
-            epoch=view.epoch,
-            step=view.resume_step,
-            into=place,
-            token=self._token,
-            deadline_s=self.deadlines.transfer,
-            check=self.check,
-            faults=self.faults,
-        )
+        with _with_peers("the state did not arrive"):
+            flat = receive(
+                [(view.hosts[donor], view.ports[donor]) for donor in view.plan.donors],
+                epoch=view.epoch,
+                step=view.resume_step,
+                into=place,
+                token=self._token,
+                deadline_s=self.deadlines.transfer,
+                check=self.check,
+                faults=self.faults,
+            )
         self._state.load(flat)
 
     def _load_checkpoint(self, view: View) -> None:
@@ -257,12 +296,21 @@ class Member:
         if self.world_size == 1:
             return
         store = EpochStore(self._control.keys, epoch=self.epoch, deadline_s=self.deadlines.connect)
-        self._group.open(store=store, rank=self.rank, world_size=self.world_size, deadline_s=self.deadlines.connect)
+        with _with_peers("the ranks did not connect"):
+            self._group.open(
+                store=store,
+                rank=self.rank,
+                world_size=self.world_size,
+                deadline_s=self.deadlines.connect,
+                wait_s=self.deadlines.progress + self.deadlines.ready,
+                leaving=lambda: self.must_leave,
+            )
         self.check()
         if fresh:
             seed = torch.tensor(self._state.seed, device=self._device)
             for tensor in (seed, *self._state.places()):
-                self.wait(dist.broadcast(tensor, src=0, async_op=True))
+                with _with_peers("the first parameters did not arrive"):
+                    self.wait(dist.broadcast(tensor, src=0, async_op=True))
             self._state.seed = int(seed)
 
     def _confirm(self) -> None:
@@ -271,7 +319,8 @@ class Member:
             return
         tail = torch.zeros(_vote.LENGTH, device=self._device)
         _vote.cast(tail, step=self.committed_step, digest=self._state.digest(), loss=0.0)
-        self.wait(dist.all_reduce(tail, async_op=True))
+        with _with_peers("the ranks could not be compared"):
+            self.wait(dist.all_reduce(tail, async_op=True))
         self.judge(_vote.count(tail, world_size=self.world_size))
 
     def judge(self, outcome: _vote.Outcome) -> None:
@@ -299,6 +348,17 @@ class Member:
     @property
     def _device(self) -> torch.device:
         return torch.device("cuda") if self._group.backend == "nccl" else torch.device("cpu")
+
+
+@contextlib.contextmanager
+def _with_peers(what: str) -> Iterator[None]:
+    """Around what needs other processes, and nothing of the program: its errors mean that one of them is gone."""
+    try:
+        yield
+    except BrokenError:
+        raise
+    except PEERS as error:
+        raise BrokenError(f"{what}: {error}") from error
 
 
 def _ended(work: Any) -> bool:

@@ -1,7 +1,6 @@
 """What a training script uses: ``Run`` and its steps."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,15 +9,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess._member import EXPECTED, Member
+from holdfast_runtime.inprocess._errors import DivergenceError, StoppedError, of_peers
+from holdfast_runtime.inprocess._member import PEERS, Member
 from holdfast_runtime.inprocess._reducer import BUCKET_BYTES, Reducer
 from holdfast_runtime.inprocess._state import Stateful, TrainingState
 from holdfast_runtime.inprocess._step import Step
 from holdfast_runtime.inprocess._tiers import CheckpointTier
-
-RETRIES = 1
-"""How often an exception of the script itself is taken for a fault of the machine: the same step is tried again."""
 
 
 class Run:
@@ -67,7 +63,6 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         self._digest_every = digest_every
-        self._errors: Counter[int] = Counter()
         self._alone_step = 0
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
         self._member = (
@@ -84,6 +79,8 @@ class Run:
         )
         self._in_step = False
         """Between a step's beginning and its update: where the end of the epoch is an error that the step takes."""
+        self._parameters: list[nn.Parameter] | None = list(model.parameters())
+        """Until the first step has compared them with the model's."""
         if self._member is not None:
             faults = self._member.faults
             model.register_forward_pre_hook(lambda *_: self._point("forward"))
@@ -180,7 +177,20 @@ class Run:
                 return False
         return True
 
+    def _check_model(self) -> None:
+        """Gradients of parameters that came later would not be added up. Raises ValueError."""
+        before, self._parameters = self._parameters, None
+        now = list(self._state.model.parameters()) if before is not None else []
+        if before is not None and (
+            len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True))
+        ):
+            raise ValueError(
+                "the model has other parameters than when Run was made; what replaces them, such as fully_shard, has "
+                "to come before Run"
+            )
+
     def _begin(self, number: int) -> None:
+        self._check_model()
         if self._member is not None and not self._member.left_cleanly:
             self._reducer.renew()
             self._member.left_cleanly = True
@@ -201,10 +211,7 @@ class Run:
         member.progress("vote")
         changed = self._state.changed_buffers()
         buffers = _packed(changed) if changed else None
-        try:
-            self._reducer.finish(from_first=buffers)
-        except EXPECTED as error:
-            raise BrokenError(f"gradients could not be added up: {error}") from error
+        self._reducer.finish(from_first=buffers)
         outcome = _vote.count(self._reducer.tail, world_size=member.world_size)
         member.judge(outcome)
         self._point("vote")
@@ -227,6 +234,7 @@ class Run:
             self._state.committed()
             member.committed_step += 1
             member.validity = "valid"
+            member.progress("other")
             member.faults.point("commit")
         self._save()
 
@@ -247,11 +255,14 @@ class Run:
             return False
         if member is None or not isinstance(error, Exception):
             return False
-        if not isinstance(error, BrokenError) and not member.told_to_leave():
-            self._errors[number] += 1
-            if self._errors[number] > RETRIES or self.step > number:
+        reason = f"{type(error).__name__}: {error}"
+        # What a script's own collective raises looks like an error of the script, but for what the launcher says.
+        if not of_peers(error) and not (isinstance(error, PEERS) and member.told_to_leave()):
+            done = self.step > number
+            reason = member.raised(error, step=number, where="after" if done else "step")
+            if done:
                 return False
-        member.join(f"{type(error).__name__}: {error}")
+        member.join(reason)
         return True
 
     def _bucket(self, number: int) -> None:

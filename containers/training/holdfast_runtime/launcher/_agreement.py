@@ -66,6 +66,16 @@ class Agreement:
         if self._node.wanted and all(other > self._node.me for other in self._node.up):
             self._set(membership.PROPOSE, 0.0)
 
+    def witness_found(self, identity: int) -> None:
+        """A witness is in reach."""
+        self._take(membership.witness_found(self._node, identity))
+        if self.committed.epoch:
+            self._effects.send(self._node.size, membership.Commit(self.committed))
+
+    def witness_lost(self) -> None:
+        """It is out of reach."""
+        self._node = membership.witness_lost(self._node)
+
     def ready(self, status: Status) -> None:
         """The local processes have left; this is how they are now."""
         self._take(membership.ready(self._node, status))
@@ -130,6 +140,6 @@ class Agreement:
     def _may_wait(self) -> bool:
         """A majority that lacks processes waits longer than a launcher that reaches no majority."""
         waited_s = self._loop.time() - self._wanted_s
-        if self.patient:
-            return waited_s < self._deadlines.start
-        return len(self._node.up) + 1 >= self._node.majority and waited_s < self._deadlines.view
+        if self._node.voters < self._node.majority and self.committed.epoch:
+            return False
+        return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)

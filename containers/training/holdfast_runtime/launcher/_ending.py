@@ -104,3 +104,11 @@ class Ending:
         for slot in self._slots:
             if slot.process is not None:
                 slot.process.kill()
+        self._loop.call_later(self._deadlines.stop, self._abandon)
+
+    def _abandon(self) -> None:
+        """What a broken device or file system holds in the kernel does not even end when it is killed."""
+        left = [slot.process.pid for slot in self._slots if slot.process is not None]
+        if left and not self.exit_code.done():
+            self._journal.say(f"processes {left} were killed and do not end; the launcher ends without them")
+            self.exit_code.set_result(self._code or 1)

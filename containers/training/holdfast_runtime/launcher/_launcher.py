@@ -11,13 +11,15 @@ import contextlib
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Coroutine
 
 from holdfast_common import EventLog, kinds
 from holdfast_runtime import control
-from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Ready
+from holdfast_runtime.control import Change, Fault, FromRank, Hello, Keys, Progress, Put, Raised, Ready
 from holdfast_runtime.launcher._agreement import Agreement, Effects
 from holdfast_runtime.launcher._ending import Ending
+from holdfast_runtime.launcher._forker import ForkError
 from holdfast_runtime.launcher._journal import Journal
 from holdfast_runtime.launcher._key_post import KeyPost
 from holdfast_runtime.launcher._links import Handlers, Identity, Links
@@ -26,9 +28,11 @@ from holdfast_runtime.launcher._processes import Process, Processes, Program
 from holdfast_runtime.launcher._rank_views import rank_views
 from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
-from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, Trouble, Warm
+from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, RaisedAt, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
-from holdfast_runtime.membership import Policy, Slot, View
+from holdfast_runtime.launcher._witnessing import Asks, Witnessing
+from holdfast_runtime.launcher.watch import Judgement, Watch
+from holdfast_runtime.membership import Message, Policy, Slot, View
 
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
@@ -55,9 +59,22 @@ class Launcher:
             down=self._peer_down,
             message=self._peer_says,
             taken=lambda reason: self._ending.give_up(reason),
+            stranger=self.journal.say,
         )
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
         self._ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
+        self.witness = Witnessing(
+            options,
+            links=self.links,
+            journal=self.journal,
+            asks=Asks(
+                view=lambda: self.view,
+                found=self._witness_found,
+                lost=lambda: self._agreement.witness_lost() if self._agreement is not None else None,
+                message=lambda message: self.agreement.message(options.nodes, message),
+                interrupt=self._interrupt,
+            ),
+        )
         self._keys = KeyPost(slots=self.slots, links=self.links)
         self._loop = asyncio.get_running_loop()
         self._processes = Processes(
@@ -68,7 +85,26 @@ class Launcher:
                 preload=options.preload,
                 log_dir=options.log_dir,
             ),
+            deadlines=options.deadlines,
             on_exit=lambda *how: self._spawn(self._process_ended(*how)),
+            on_forker_lost=lambda how: self.journal.say(f"{how}; another one is started"),
+        )
+        self._watch = Watch(
+            slots=self.slots,
+            processes=self._processes,
+            journal=self.journal,
+            deadlines=options.deadlines,
+            trouble=self._trouble,
+        )
+        self._judgement = Judgement(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self._ending,
+            nodes=options.nodes,
+            world_size=options.world_size,
+            stop_s=options.deadlines.stop,
+            trouble=self._trouble,
         )
         self._agreement: Agreement | None = None
         self._prepared = asyncio.Event()
@@ -76,6 +112,8 @@ class Launcher:
         self._troubled_s = 0.0
         self._deaths = 0
         self._deaths_step = -1
+        self._why = ""
+        """Why the newest epoch was wanted."""
         self._port = 0
         """Where ranks of a script that makes its own groups meet in this epoch."""
         self._first = True
@@ -87,6 +125,16 @@ class Launcher:
         if self._agreement is None:
             return View(epoch=0, nodes=(0,) * self.options.nodes)
         return self._agreement.committed
+
+    @property
+    def forker_pid(self) -> int | None:
+        """Of the process that forks ranks; None where there is none."""
+        return self._processes.forker_pid
+
+    @property
+    def silence_s(self) -> float:
+        """How long a rank may wait for the others now."""
+        return self._watch.silence_s
 
     @property
     def wanted(self) -> str:
@@ -103,13 +151,14 @@ class Launcher:
                 incarnation=self.links.incarnation,
                 deadlines=self.options.deadlines,
                 effects=Effects(
-                    send=self.links.send,
+                    send=self._send,
                     leave=self._leave,
                     install=self._install,
                     stop=self._ending.give_up,
                     policy=self._policy,
                 ),
             )
+            self._witness_found(self.witness.link.identity)
         return self._agreement
 
     async def run(self) -> int:
@@ -118,14 +167,16 @@ class Launcher:
             self._loop.add_signal_handler(number, self._ending.signalled, number)
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
+            self.witness.start()
             self._spawn(self._begin())
-            self._spawn(self._watch_progress())
+            self._spawn(self._watch.run())
             return await self._ending.exit_code
         finally:
             for task in self._tasks:
                 task.cancel()
             if self._agreement is not None:
                 self._agreement.close()
+            await self.witness.close()
             await self.links.close()
             self._processes.close()
 
@@ -140,7 +191,8 @@ class Launcher:
             waited = time.monotonic() - began
             if waited > self.options.deadlines.start:
                 missing = sorted(set(range(self.options.nodes)) - self.links.up - {self.options.node_rank})
-                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s")
+                why = "; ".join(("", *self.links.strangers))
+                self._ending.give_up(f"nodes {missing} did not come within {self.options.deadlines.start:g} s{why}")
                 return
             enough = len(self.links.up) + 1 >= self.options.nodes - self.options.spare_nodes
             enough_s = enough_s or (waited if enough else 0.0)
@@ -154,9 +206,27 @@ class Launcher:
 
     def _peer_up(self, peer: PeerHello) -> None:
         self._ending.forget(peer.node)
+        self.witness.link.claim_changed()
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
         self.agreement.found(peer.node)
+
+    def _send(self, to: int, message: Message) -> None:
+        """To a launcher, or to the witness, which has the seat after the last of them."""
+        if to == self.options.nodes:
+            self.witness.link.send(message)
+        else:
+            self.links.send(to, message)
+
+    def _witness_found(self, identity: int) -> None:
+        if self._agreement is not None and identity >= 0:
+            self._agreement.witness_found(identity)
+
+    def _interrupt(self, reason: str) -> bool:
+        """Ask for a view that nothing else calls for, where processes live through it."""
+        if self.slots.in_process and not self._first:
+            self._trouble(reason)
+        return self.slots.in_process
 
     def _peer_down(self, node: int, why: str) -> None:
         if self._ending.has_finished(node) or self._ending.begun:
@@ -174,6 +244,8 @@ class Launcher:
             if message.epoch == self.view.epoch and not self._ending.begun:
                 self._note_trouble()
                 self.agreement.trouble(message.reason)
+        elif isinstance(message, RaisedAt):
+            self._judgement.heard(message.error)
         elif isinstance(message, Warm):
             self._warm()
         elif isinstance(message, Keys | ChangeAt | ChangedAt):
@@ -203,11 +275,8 @@ class Launcher:
         )
         try:
             process = await self._processes.start(environment, name=f"node{self.options.node_rank}-slot{slot.index}")
-        except (RuntimeError, OSError) as error:
+        finally:
             slot.starting = False
-            self._ending.give_up(str(error))
-            return
-        slot.starting = False
         slot.process = process
         slot.heard_s = time.monotonic()
         if self._ending.begun:
@@ -219,6 +288,9 @@ class Launcher:
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
             self.slots.learn(message.step)
+            self._watch.moved(message.step)
+        elif isinstance(message, Raised):
+            self._judgement.raised(slot, message)
         elif isinstance(message, Hello):
             self._warm()
         elif isinstance(message, Ready):
@@ -271,8 +343,7 @@ class Launcher:
 
     def _vote_is_needed(self) -> bool:
         """Whether the launchers that may vote are just enough: then one that came back is made one of them at once."""
-        voters = sum(incarnation >= 0 for incarnation in self.view.nodes)
-        return voters <= self.options.nodes // 2 + 1
+        return not self.witness.may_be_lost
 
     async def _process_ended(self, process: Process, code: int, how: str) -> None:
         slot = self.slots.of(process)
@@ -318,19 +389,6 @@ class Launcher:
             self._loop.call_later(REFILL_AFTER_S if spare else 0.0, self._fill, slot)
             self._left()
 
-    async def _watch_progress(self) -> None:
-        """A rank that is alive and does nothing stops all others: after the deadline it has to leave or to die."""
-        limit_s = self.options.deadlines.progress
-        while True:
-            await asyncio.sleep(min(5.0, limit_s / 4))
-            for slot in self.slots.in_view:
-                silent_s = time.monotonic() - slot.heard_s
-                training = slot.alive and slot.ready is None
-                phase = slot.progress.phase if slot.progress is not None else "copy"
-                if training and not slot.finished and phase != "copy" and silent_s > limit_s:
-                    self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
-                    break
-
     # -- views --------------------------------------------------------------------------------------------------------
 
     def _policy(self) -> Policy:
@@ -354,6 +412,7 @@ class Launcher:
 
     def _leave(self, epoch: int, reason: str) -> None:
         """Every local rank has to leave its collectives."""
+        self._why = reason
         if epoch > 1:
             self.journal.say(f"epoch {epoch} is wanted: {reason}")
         for slot in self.slots:
@@ -384,12 +443,14 @@ class Launcher:
         """Give the view to the local processes."""
         me = self.slots.node
         self._keys.begin(view)
+        self._watch.installed(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self._belongs_to(view) else []
         before = [slot.rank for slot in self.slots]
         for slot in self.slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
         self._tell(view, before)
+        self.witness.installed()
         if not self._belongs_to(view):
             self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
         if not self.slots.in_process:
@@ -403,6 +464,7 @@ class Launcher:
             return
         if any(item.port for item in view.ranks):
             self._first = self.agreement.patient = False
+            self._judgement.installed(view, reason=self._why)
         for place, told in rank_views(view, node=me) if mine else ():
             self._give(told, place)
         self._keys.share()
@@ -436,7 +498,17 @@ class Launcher:
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """What fails here would leave the job waiting for something that never comes."""
+        self._tasks.discard(task)
+        error = task.exception() if not task.cancelled() else None
+        if isinstance(error, ForkError | OSError):
+            self._ending.give_up(str(error))
+        elif error is not None:
+            self.journal.say("".join(traceback.format_exception(error)).rstrip())
+            self._ending.give_up(f"the launcher failed: {type(error).__name__}: {error}; see the traceback above")
 
 
 def _free_port() -> int:

@@ -3,12 +3,11 @@ One TCP connection to every other launcher: a closed one is a death, a silent on
 
 Launchers tell each other the addresses they know, so one that answers is enough to find all. Of two, the one of the
 higher node makes the connection; the other only shows where it is, so that there are never two with a message lost in
-one of them. Both sides prove that they know the job's token before anything else is read.
+one of them. Both sides prove that they know the run's token before anything else is read, and seal what follows.
 """
 
 import asyncio
 import contextlib
-import hmac
 import secrets
 import socket
 import time
@@ -18,8 +17,12 @@ from dataclasses import dataclass, field
 from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher._peers import Address
 from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, Hello, LinkMessage, Refused
+from holdfast_runtime.launcher.trust import Proofs, SealedLine
 
-LINE_BYTES = 1 << 26
+HANDSHAKE_BYTES = 1 << 20
+"""The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
+MOST_STRANGERS = 32
+"""Who is told of; whoever can reach the port could fill the journal otherwise."""
 RETRY_S = 0.2
 SLOW_RETRY_S = 1.0
 JUDGE_AFTER_S = 0.02
@@ -27,17 +30,23 @@ PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
 
 
-BEAT = LINK.encode(Beat()) + b"\n"
+BEAT = LINK.encode(Beat())
+ANOTHER_TOKEN, ANOTHER_RUN = "the token of the run is another", "the name of the run is another"
+REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
 @dataclass
 class _Link:
     peer: Hello
     writer: asyncio.StreamWriter
+    sealed: SealedLine
     heard_s: float = 0.0
     silent: bool = False
     replaced: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def write(self, line: bytes) -> None:
+        self.writer.write(self.sealed.seal(line))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +55,7 @@ class Identity:
 
     node: int
     run_id: str
-    token: str
+    token: str = field(repr=False)
     uid: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
@@ -59,6 +68,8 @@ class Handlers:
     message: Callable[[int, LinkMessage], None]
     taken: Callable[[str], None]
     """Another launcher has this one's place."""
+    stranger: Callable[[str], None]
+    """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
 
 
 class Links:
@@ -67,6 +78,8 @@ class Links:
     def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers) -> None:
         self.incarnation = 0
         self._me = identity
+        self._proofs = Proofs(run_id=identity.run_id, token=identity.token)
+        self.strangers: list[str] = []
         self._host = host
         self._port = 0
         self._deadlines = deadlines
@@ -98,7 +111,7 @@ class Links:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
         door = listen(port=port)
         self._port = door.getsockname()[1]
-        self._server = await asyncio.start_server(self._accept, sock=door, limit=LINE_BYTES)
+        self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._own.add((self._host, self._port))
         for address in known:
             self._dial(address)
@@ -107,7 +120,7 @@ class Links:
         """Send to a launcher; one that is not in reach gets nothing."""
         link = self._links.get(node)
         if link is not None and not self._closing:
-            link.writer.write(self._written(message))
+            link.write(self._written(message))
 
     def broadcast(self, message: LinkMessage) -> None:
         """Send to all in reach."""
@@ -117,7 +130,7 @@ class Links:
     def _written(self, message: LinkMessage) -> bytes:
         """A message that goes to many is written once."""
         if self._last[0] is not message:
-            self._last = (message, LINK.encode(message) + b"\n")
+            self._last = (message, LINK.encode(message))
         return self._last[1]
 
     async def close(self) -> None:
@@ -157,22 +170,22 @@ class Links:
             await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
 
     async def _call(self, address: Address) -> None:
-        opening = asyncio.open_connection(*address, limit=LINE_BYTES)
+        opening = asyncio.open_connection(*address, limit=HANDSHAKE_BYTES)
         reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
         try:
             challenge = HANDSHAKE.decode(await self._line(reader))
             if not isinstance(challenge, Challenge):
                 raise MessageError("the other side does not begin with a challenge")
-            own = self._hello(answering=challenge.nonce)
+            own = self._proofs.call(self._hello(), challenge=challenge.nonce)
             writer.write(HANDSHAKE.encode(own) + b"\n")
             answer = HANDSHAKE.decode(await self._line(reader))
-            if isinstance(answer, Refused):
+            if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
+                self._stranger(_at_the_other_end(answer, address))
+            elif isinstance(answer, Refused):
                 self._refused(answer, address)
-                return
-            if not isinstance(answer, Hello) or not self._proves(answer, own.nonce):
-                raise MessageError("the other side does not know the job's token")
-            if self._objection(answer) is None:
-                await self._serve(_Link(peer=answer, writer=writer), reader)
+            elif answer.run_id == self._me.run_id and self._objection(answer) is None:
+                sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
+                await self._serve(_Link(peer=answer, writer=writer, sealed=sealed), reader)
         finally:
             writer.close()
 
@@ -182,29 +195,47 @@ class Links:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         try:
-            challenge = Challenge(nonce=secrets.token_hex(16))
-            writer.write(HANDSHAKE.encode(challenge) + b"\n")
-            caller = HANDSHAKE.decode(await self._line(reader))
-            if not isinstance(caller, Hello) or not self._proves(caller, challenge.nonce):
-                refusal: Refused | None = Refused("the token or the name of the run is another")
-            else:
-                self._learn(caller)
-                refusal = self._objection(caller)
-                if refusal is None and caller.node < self._me.node:
-                    self._dial((caller.host, caller.port))
-                    refusal = Refused("the higher node calls")
-            if refusal is not None or not isinstance(caller, Hello):
-                writer.write(HANDSHAKE.encode(refusal or Refused("no hello")) + b"\n")
-                await writer.drain()
-                return
-            writer.write(HANDSHAKE.encode(self._hello(answering=caller.nonce)) + b"\n")
-            await self._serve(_Link(peer=caller, writer=writer), reader)
+            await self._admit(reader, writer)
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
             pass
         except asyncio.CancelledError:
             pass  # asyncio logs a server's task that is cancelled as if it had failed
         finally:
             writer.close()
+
+    async def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        challenge = secrets.token_hex(16)
+        writer.write(HANDSHAKE.encode(Challenge(nonce=challenge)) + b"\n")
+        caller = HANDSHAKE.decode(await self._line(reader))
+        if not isinstance(caller, Hello):
+            raise MessageError("the caller does not say hello")
+        refusal = self._admission(caller, challenge=challenge, host=str(writer.get_extra_info("peername")[0]))
+        if refusal is not None:
+            writer.write(HANDSHAKE.encode(refusal) + b"\n")
+            await writer.drain()
+            return
+        own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
+        writer.write(HANDSHAKE.encode(own) + b"\n")
+        sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
+        await self._serve(_Link(peer=caller, writer=writer, sealed=sealed), reader)
+
+    def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
+        """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
+        if caller.run_id != self._me.run_id or not self._proofs.is_call(caller, challenge=challenge):
+            what = ANOTHER_RUN if caller.run_id != self._me.run_id else ANOTHER_TOKEN
+            self._stranger(f"a launcher at {host} is not let in: {what}; {REMEDY}")
+            return Refused(what)
+        self._learn(caller)
+        refusal = self._objection(caller)
+        if refusal is None and caller.node < self._me.node:
+            self._dial((caller.host, caller.port))
+            refusal = Refused("the higher node calls")
+        return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
+
+    def _stranger(self, told: str) -> None:
+        if told not in self.strangers and len(self.strangers) < MOST_STRANGERS:
+            self.strangers.append(told)
+            self._handlers.stranger(told)
 
     def _objection(self, caller: Hello) -> Refused | None:
         if caller.node == self._me.node:
@@ -234,7 +265,7 @@ class Links:
             else:
                 self.incarnation = incarnation
 
-    def _hello(self, *, answering: str) -> Hello:
+    def _hello(self) -> Hello:
         return Hello(
             node=self._me.node,
             incarnation=self.incarnation,
@@ -245,14 +276,7 @@ class Links:
             known=tuple((node, *address) for node, address in self._book.items()),
             met=tuple((node, peer.uid, peer.incarnation) for node, peer in self._met.items()),
             nonce=secrets.token_hex(16),
-            proof=self._proof(answering),
         )
-
-    def _proof(self, nonce: str) -> str:
-        return hmac.new(self._me.token.encode(), f"{self._me.run_id}/{nonce}".encode(), "sha256").hexdigest()
-
-    def _proves(self, hello: Hello, nonce: str) -> bool:
-        return hello.run_id == self._me.run_id and hmac.compare_digest(hello.proof, self._proof(nonce))
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         line = await asyncio.wait_for(reader.readline(), self._deadlines.heartbeat)
@@ -270,7 +294,7 @@ class Links:
         beating = asyncio.get_running_loop().create_task(self._beat(link))
         why = "its connection was closed"
         try:
-            while (line := await reader.readline()).endswith(b"\n"):
+            while (line := await link.sealed.read(reader)) is not None:
                 link.heard_s = time.monotonic()
                 if line != BEAT:
                     self._handlers.message(node, LINK.decode(line))
@@ -315,7 +339,7 @@ class Links:
         suspected = False
         while not self._closing:
             if not link.replaced:
-                link.writer.write(BEAT)
+                link.write(BEAT)
             left_s = link.heard_s + self._deadlines.heartbeat - time.monotonic()
             if left_s <= 0 and suspected:
                 link.silent = True
@@ -324,3 +348,11 @@ class Links:
             suspected = left_s <= 0
             # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
             await asyncio.sleep(JUDGE_AFTER_S if suspected else min(self._deadlines.beat, left_s))
+
+
+def _at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
+    """What to say of an answer without a proof; anybody may have given it."""
+    where = f"{address[0]} port {address[1]}"
+    if isinstance(answer, Refused) and answer.reason in (ANOTHER_TOKEN, ANOTHER_RUN):
+        return f"the launcher at {where} does not let this one in: {answer.reason}; {REMEDY}"
+    return f"who answers at {where} does not know the token of this run; {REMEDY}"

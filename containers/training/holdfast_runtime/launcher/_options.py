@@ -4,11 +4,13 @@ import argparse
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher._peers import Address, Peers, PeersError, find_peers
+from holdfast_runtime.launcher.trust import run_token
+from holdfast_runtime.witness import find_witness
 
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
 
@@ -44,11 +46,13 @@ class Options:
     lost_steps_allowed: int
     deadlines: Deadlines
     run_id: str
-    token: str
+    token: str = field(repr=False)
     socket: Path
     metrics_port: int | None
     log_dir: Path | None
     log_json: bool
+    witness: str | None = None
+    """HOST:PORT, or none. Default: beside Slurm's controller"""
 
     @property
     def world_size(self) -> int:
@@ -86,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--master-addr", "--master_addr", metavar="HOST", help="the same, as torchrun's older flags say it")
     add("--master-port", "--master_port", type=int, metavar="PORT", help="the same. Default: 29500")
     add("--peers", metavar="HOST:PORT,...", help="address of every launcher, by node rank")
+    add("--witness", metavar="HOST:PORT", help="one more voter; or 'none'. Default: that beside Slurm's controller")
     add("--port", type=int, metavar="PORT", help="where this launcher listens. Default: that of its peers, or any")
     add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="name of the job. Default: Slurm's job id")
     add("--max-restarts", "--max_restarts", type=int, default=3, help="deaths without progress between. Default: 3")
@@ -125,6 +130,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
             raise OptionsError(f"--{name.replace('_', '-')} is {getattr(values, name)}; allowed: {least} or more")
     if not 0 <= values.spare_nodes < peers.nodes:
         raise OptionsError(f"--spare-nodes is {values.spare_nodes}; allowed: 0 to {peers.nodes - 1}, fewer than nodes")
+    find_witness(values.witness, nodes=2, environment={})  # refuses what is no address
     run_id = values.rdzv_id or environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or "0"
     return Options(
         nodes=peers.nodes,
@@ -141,11 +147,12 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         lost_steps_allowed=values.allow_loss,
         deadlines=read_deadlines(values.deadlines),
         run_id=run_id,
-        token=environment.get("HOLDFAST_TOKEN") or f"holdfast {run_id}",
+        token=run_token(environment=environment, nodes=peers.nodes, run_id=run_id),
         socket=values.socket or default_socket(run_id, peers.node_rank),
         metrics_port=values.metrics_port,
         log_dir=values.log_dir,
         log_json=values.log_format == "json",
+        witness=values.witness,
     )
 
 

@@ -7,20 +7,16 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher._forker import Forker
 from holdfast_runtime.launcher._zygote import Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
-START_S = 300.0
-"""Longest time that importing what processes share may take."""
-
-
-class ZygoteError(RuntimeError):
-    """The process that forks cannot be used."""
+HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
 
 
 @dataclass
@@ -57,72 +53,77 @@ def _own_group() -> None:
 
 
 class Processes:
-    """All processes of this launcher. Every death is told to ``on_exit`` with a sentence about how."""
+    """
+    All processes of this launcher.
 
-    def __init__(self, program: Program, *, on_exit: Callable[[Process, int, str], None]) -> None:
+    Args:
+        on_exit: Told of every death, with a sentence about how.
+        on_forker_lost: Told how the process that forks was lost; it is made anew.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        deadlines: Deadlines,
+        on_exit: Callable[[Process, int, str], None],
+        on_forker_lost: Callable[[str], None],
+    ) -> None:
         self._program = program
         self._on_exit = on_exit
-        self._zygote: subprocess.Popen[bytes] | None = None
-        self._line: socket.socket | None = None
+        self._pids: set[int] = set()
         self._loop = asyncio.get_running_loop()
         self._one_at_a_time = asyncio.Lock()
+        self._forker = Forker(
+            preload=program.preload,
+            start_s=deadlines.start,
+            answer_s=deadlines.frozen,
+            on_lost=on_forker_lost,
+            known=lambda: {*self._pids},
+        )
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
+    @property
+    def forker_pid(self) -> int | None:
+        """Of the process that forks; None where there is none."""
+        return self._forker.pid
+
+    def kill_forker(self) -> None:
+        """End the process that forks; another one is started."""
+        self._forker.kill()
+
     async def prepare(self) -> None:
-        """Start the zygote and let it import; returns when it can fork."""
-        if not self._program.python:
-            return
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", "holdfast_runtime.launcher._zygote", str(theirs.fileno())]
-        self._zygote = subprocess.Popen([*command, *self._program.preload], pass_fds=[theirs.fileno()])
-        theirs.close()
-        ours.settimeout(0)
-        try:
-            answer = await asyncio.wait_for(self._loop.sock_recv(ours, 64), START_S)
-        except asyncio.TimeoutError:
-            answer = b""
-        if answer != b"ready":
-            ours.close()
-            code = self._zygote.poll()
-            raise ZygoteError(
-                f"importing {', '.join(self._program.preload)} ended with exit code {code}; see the lines above, or "
-                "name other modules with --preload"
-            )
-        ours.settimeout(10.0)
-        self._line = ours
+        """Returns when processes can be started. Raises ForkError."""
+        if self._program.python:
+            await self._forker.prepare()
 
     async def start(self, environment: Mapping[str, str], *, name: str) -> Process:
-        """A new process. Raises ZygoteError, OSError."""
+        """A new process. Raises ForkError, OSError."""
+        variables = {**environment, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
         async with self._one_at_a_time:
-            if self._program.python:
-                ours, pid = await self._loop.run_in_executor(None, self._start, environment, name)
-            else:
-                ours, pid = self._start(environment, name)  # here: the death signal follows the thread that forks
+            ours, theirs = socket.socketpair()
+            out = self._output(name)
+            try:
+                pid = (
+                    await self._fork(variables, theirs, out)
+                    if self._program.python
+                    else self._spawn(variables, theirs, out)
+                )
+            except BaseException:
+                ours.close()
+                raise
+            finally:
+                theirs.close()
+                if out != 1:
+                    os.close(out)
+            self._pids.add(pid)
         process = Process(pid=pid, pidfd=os.pidfd_open(pid), control=ours)
         self._loop.add_reader(process.pidfd, self._ended, process)
         return process
 
     def close(self) -> None:
-        """End the zygote."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
-        if self._zygote is not None:
-            self._zygote.kill()
-            self._zygote.wait()
-            self._zygote = None
-
-    def _start(self, environment: Mapping[str, str], name: str) -> tuple[socket.socket, int]:
-        ours, theirs = socket.socketpair()
-        out = self._output(name)
-        variables = {**environment, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
-        try:
-            start = self._fork if self._program.python else self._spawn
-            return ours, start(variables, theirs, out)
-        finally:
-            theirs.close()
-            if out != 1:
-                os.close(out)
+        """End the process that forks."""
+        self._forker.close()
 
     def _output(self, name: str) -> int:
         if self._program.log_dir is None:
@@ -130,16 +131,9 @@ class Processes:
         self._program.log_dir.mkdir(parents=True, exist_ok=True)
         return os.open(self._program.log_dir / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
-        if self._line is None:
-            raise ZygoteError("the process that forks is gone")
+    async def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
         request = Request(environment=dict(environment), arguments=self._program.arguments, module=self._program.module)
-        errors = 2 if out == 1 else out
-        try:
-            socket.send_fds(self._line, [request.to_json()], [control.fileno(), out, errors])
-            return int(self._line.recv(64))
-        except (OSError, ValueError) as error:
-            raise ZygoteError(f"the process that forks does not answer: {error}") from error
+        return await self._forker.fork(request, [control.fileno(), out, 2 if out == 1 else out])
 
     def _spawn(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
         variables = {**environment, "HOLDFAST_CONTROL_FD": str(control.fileno())}
@@ -160,9 +154,11 @@ class Processes:
         result = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         os.close(process.pidfd)
         process.ended = True
+        self._pids.discard(process.pid)
         code, how = 0, "it ended"
         if result is not None and result.si_code == os.CLD_EXITED:
             code, how = result.si_status, f"it ended with exit code {result.si_status}"
         elif result is not None:
-            code, how = -result.si_status, f"it was killed by {signal.Signals(result.si_status).name}"
+            name = signal.Signals(result.si_status).name
+            code, how = -result.si_status, f"it was killed by {name}{HINTS.get(name, '')}"
         self._on_exit(process, code, how)

@@ -24,9 +24,12 @@ class Reports:
 
     async def __aenter__(self) -> None:
         path, port = self._launcher.options.socket, self._launcher.options.metrics_port
-        path.unlink(missing_ok=True)
-        self._servers.append(await asyncio.start_unix_server(self._status, str(path)))
-        path.chmod(0o600)
+        try:
+            path.unlink(missing_ok=True)
+            self._servers.append(await asyncio.start_unix_server(self._status, str(path)))
+            path.chmod(0o600)
+        except OSError as error:  # another user may have put something there, which is no reason to end a job
+            self._launcher.journal.say(f"holdfast-run status gets no answer at {path}: {error}")
         if port is not None:
             self._servers.append(await asyncio.start_server(self._metrics, sock=listen(port=port)))
 
@@ -35,7 +38,8 @@ class Reports:
     ) -> None:
         for server in self._servers:
             server.close()
-        self._launcher.options.socket.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._launcher.options.socket.unlink(missing_ok=True)
 
     async def _status(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._answer(writer, json.dumps(describe(self._launcher)).encode() + b"\n")
@@ -68,10 +72,14 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "epoch": view.epoch,
         "nodes": [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0] if view.epoch else [],
         "in_reach": sorted(launcher.links.up | {launcher.slots.node}),
+        "may_be_lost": launcher.witness.may_be_lost if view.epoch else 0,
+        "witness": launcher.witness.votes,
         "world_size": len(view.ranks),
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
         "wanted": launcher.wanted,
+        "forker": launcher.forker_pid,
+        "silence_s": launcher.silence_s,
         "recoveries": launcher.journal.recoveries,
         "last_recovery_s": launcher.journal.last_recovery_s,
         "steps_lost": launcher.journal.steps_lost,

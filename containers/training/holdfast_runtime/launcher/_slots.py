@@ -49,6 +49,8 @@ class LocalSlot:
     """Whether all that the process has said is read."""
     deaths: int = 0
     """Deaths in this place before any view was reached, one after the other."""
+    held: bool = False
+    """Whether it is still to be decided if the process stays: no view counts on it."""
 
     @property
     def alive(self) -> bool:
@@ -65,7 +67,7 @@ class LocalSlot:
             self.writer.close()
         self.deaths = self.deaths + 1 if self.epoch == 0 else 0
         self.process, self.writer, self.ready, self.progress = None, None, None, None
-        self.speaks, self.epoch = False, 0
+        self.speaks, self.epoch, self.held = False, 0, False
         self.incarnation += 1
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
@@ -141,7 +143,7 @@ class LocalSlots:
         if not self.in_process:
             return not any(slot.alive or slot.starting for slot in self._slots)
         return all(
-            slot.ready is not None or slot.finished or not (slot.alive or (first and slot.starting))
+            (slot.ready is not None and not slot.held) or slot.finished or not (slot.alive or (first and slot.starting))
             for slot in self.in_view
             if slot.epoch > 0 or first
         )

@@ -1,5 +1,6 @@
 """The environment of a process: what torchrun sets, for any script, and what the runtime needs."""
 
+import hmac
 import os
 import zlib
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ def variables(
         "TORCHELASTIC_RUN_ID": options.run_id,
         "TORCHELASTIC_RESTART_COUNT": str(restarts),
         "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts),
+        "HOLDFAST_TOKEN": options.token,
         "HOLDFAST_EPOCH": str(epoch),
         "HOLDFAST_NODE": str(options.node_rank),
         "HOLDFAST_SLOT": str(slot),
@@ -55,8 +57,13 @@ def variables(
 
 
 def cache_job(options: Options) -> str:
-    """Names the cache of decoded data: one for each node of a run, also where nodes share a machine."""
-    return f"{zlib.crc32(options.run_id.encode()):08x}-{options.node_rank}"
+    """
+    Names the cache of decoded data: one for each node of a run, also where nodes share a machine.
+
+    Of the token, so that no other user of the node can have put data there before.
+    """
+    name = hmac.new(options.token.encode(), f"cache of {options.run_id}".encode(), "sha256").hexdigest()
+    return f"{name[:16]}-{options.node_rank}"
 
 
 def master_port(run_id: str, epoch: int) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Change, Changed, Codec, Keys
+from holdfast_runtime.patience import Error
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Hello:
     met: tuple[tuple[int, str, int], ...]
     """Node, uid and incarnation of others that this launcher has had a link with."""
     nonce: str
-    proof: str
-    """HMAC of the other side's nonce with the job's token."""
+    proof: str = ""
+    """That it knows the run's token."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Refused:
 
     reason: str
     incarnation: int = -1
+    proof: str = ""
+    """That it knows the run's token; empty where the caller does not."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,13 @@ class Trouble:
 
     epoch: int
     reason: str
+
+
+@dataclass(frozen=True)
+class RaisedAt:
+    """The program raised an exception in a process of this launcher."""
+
+    error: Error
 
 
 @dataclass(frozen=True)
@@ -85,12 +95,13 @@ class Done:
     reason: str
 
 
-LinkMessage = Beat | Trouble | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
+LinkMessage = Beat | Trouble | RaisedAt | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
 
 HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
 LINK: Codec[LinkMessage] = Codec(
     beat=Beat,
     trouble=Trouble,
+    raised=RaisedAt,
     warm=Warm,
     keys=Keys,
     change=ChangeAt,

@@ -20,7 +20,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -133,7 +132,7 @@ def run_program(request: Request) -> int:
             "runpy" in trace.tb_frame.f_code.co_filename or trace.tb_frame.f_code.co_filename == __file__
         ):
             trace = trace.tb_next
-        traceback.print_exception(error.with_traceback(trace))
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1
     except SystemExit as error:
         if error.code is None or isinstance(error.code, int):

@@ -33,8 +33,11 @@ from holdfast_runtime.membership._protocol import (
     start,
     timer,
     trouble,
+    witness_found,
+    witness_lost,
 )
 from holdfast_runtime.membership._view import Ballot, RankStatus, Slot, Snapshot, Source, State, Status, View
+from holdfast_runtime.membership._witness import Witness, answer
 
 __all__ = [
     "GATHER",
@@ -64,6 +67,8 @@ __all__ = [
     "Status",
     "Stop",
     "View",
+    "Witness",
+    "answer",
     "found",
     "lost",
     "message",
@@ -72,4 +77,6 @@ __all__ = [
     "start",
     "timer",
     "trouble",
+    "witness_found",
+    "witness_lost",
 ]

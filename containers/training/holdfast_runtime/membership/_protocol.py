@@ -4,6 +4,9 @@ How launchers agree on the next view: a state machine that takes one event and g
 Any launcher may propose, so there is none whose loss stops the job. A view is committed by a majority of the launchers
 that the job expects, not of those that happen to be reachable, so two halves of a cut network never both go on. A
 launcher that replaced another votes only once a committed view names it: what its predecessor had promised is unknown.
+
+Where the number of launchers is even there is a seat more, for a witness (``_witness``). The majority is the same with
+and without one, so that launchers that see it and launchers that do not still agree on what a majority is.
 """
 
 from collections.abc import Callable
@@ -87,6 +90,8 @@ class Node:
     accepts: frozenset[int] = frozenset()
     refusal: str = ""
     """Why no view could be chosen the last time."""
+    witness: int = -1
+    """Identity of the witness in reach; -1 without one."""
 
     @property
     def epoch(self) -> int:
@@ -101,6 +106,12 @@ class Node:
     def votes(self) -> bool:
         """Whether this launcher may vote on the next view."""
         return self.committed.nodes[self.me] == self.incarnation
+
+    @property
+    def voters(self) -> int:
+        """How many that may vote on the next view could be in reach."""
+        launchers = sum(self.committed.nodes[other] >= 0 for other in self.up) + self.votes
+        return launchers + (0 <= self.witness == self.committed.witness)
 
 
 def start(*, me: int, size: int, incarnation: int = 0, up: frozenset[int] = frozenset()) -> Node:
@@ -137,6 +148,18 @@ def found(node: Node, peer: int) -> tuple[Node, list[Action]]:
     return (node, [SetTimer(PROPOSE, 1)]) if node.wanted else (node, [])
 
 
+def witness_found(node: Node, identity: int) -> tuple[Node, list[Action]]:
+    """A link to a witness is up."""
+    if node.size % 2:
+        return node, []  # one more vote would be one more that is needed
+    return replace(node, witness=identity), [SetTimer(PROPOSE, 0)] if node.wanted else []
+
+
+def witness_lost(node: Node) -> Node:
+    """The link to the witness is gone. It has no ranks, so the view stays as it is."""
+    return replace(node, witness=-1)
+
+
 def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
     """All local processes have left their collectives; this is how they are."""
     node = replace(node, status=status)
@@ -151,9 +174,7 @@ def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]
     if not node.wanted:
         return node, []
     if name == GIVE_UP:
-        voters = sum(promise.voter for promise in node.promises) or (1 if node.votes else 0)
-        few = f"{voters} of {node.size} launchers that may vote are in reach and {node.majority} are needed"
-        return node, [Stop(f"{node.wanted}; {node.refusal or few}")]
+        return node, [Stop(f"{node.wanted}; {node.refusal or _few(node)}")]
     return _propose(node) if name == PROPOSE else _conclude(node, decide=decide)
 
 
@@ -183,13 +204,28 @@ def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tu
     return _accepted(node, sender)
 
 
+def _few(node: Node) -> str:
+    """Why there is no majority."""
+    voters = sum(promise.voter for promise in node.promises if promise.status.node < node.size) or int(node.votes)
+    launchers = f"{voters} of {node.size} launchers that may vote"
+    if node.size % 2:
+        return f"{launchers} are in reach and {node.majority} are needed"
+    present = any(promise.voter for promise in node.promises if promise.status.node == node.size)
+    return f"{launchers} and {'the' if present else 'no'} witness are in reach, and {node.majority} votes are needed"
+
+
 def _propose(node: Node) -> tuple[Node, list[Action]]:
     highest = max((ballot.round for ballot in (node.promised, node.ballot) if ballot is not None), default=0)
     ballot = Ballot(highest + 1, node.me)
     node = replace(node, ballot=ballot, promises=(), proposal=None, accepts=frozenset())
     prepare = Prepare(node.epoch, ballot, node.committed)
-    everyone = sorted(node.up | {node.me})
+    everyone = [*sorted(node.up | {node.me}), *_seat(node)]
     return node, [*(Send(other, prepare) for other in everyone), SetTimer(GATHER, 1), SetTimer(PROPOSE, 2 + node.me)]
+
+
+def _seat(node: Node) -> tuple[int, ...]:
+    """Where the witness is sent to, if there is one."""
+    return (node.size,) if node.witness >= 0 else ()
 
 
 def _promise(node: Node, sender: int, prepare: Prepare) -> tuple[Node, list[Action]]:
@@ -231,7 +267,11 @@ def _conclude(node: Node, *, decide: Decide) -> tuple[Node, list[Action]]:
     if before:
         chosen: View | str = max(before, key=lambda item: item[0])[1]
     else:
-        chosen = decide(node.committed, tuple(sorted((p.status for p in node.promises), key=lambda s: s.node)))
+        statuses = [promise.status for promise in node.promises if promise.status.node < node.size]
+        chosen = decide(node.committed, tuple(sorted(statuses, key=lambda status: status.node)))
+        if isinstance(chosen, View):
+            # One that is out of reach keeps its vote, because it still knows what it promised.
+            chosen = replace(chosen, witness=node.witness if node.witness >= 0 else node.committed.witness)
     if isinstance(chosen, str):
         return replace(node, refusal=chosen), []
     node = replace(node, proposal=chosen, accepts=frozenset())
@@ -253,7 +293,7 @@ def _accepted(node: Node, sender: int) -> tuple[Node, list[Action]]:
     if node.proposal is None or len(node.accepts) < node.majority:
         return node, []
     view = node.proposal
-    others, commit = sorted(node.up), Commit(view)
+    others, commit = [*sorted(node.up), *_seat(node)], Commit(view)
     node, actions = _commit(node, view)
     return node, [*(Send(other, commit) for other in others), *actions]
 
@@ -262,7 +302,7 @@ def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
     if view.epoch <= node.committed.epoch:
         return node, []
     node = Node(
-        me=node.me, size=node.size, incarnation=node.incarnation, committed=view, up=node.up, status=None, wanted=""
+        me=node.me, size=node.size, incarnation=node.incarnation, committed=view, up=node.up, witness=node.witness
     )
     actions: list[Action] = [Install(view)]
     gone = [peer for peer, incarnation in enumerate(view.nodes) if incarnation >= 0 and peer not in node.up | {node.me}]

@@ -81,3 +81,5 @@ class View:
     """By rank: who can give its state, the best first; empty for one that has it."""
     lost_steps: int = 0
     """Updates that had been committed and are done again; more than 0 only where the job allows it."""
+    witness: int = -1
+    """Identity of the witness that votes on the next view; -1 without one."""

@@ -15,7 +15,7 @@ from holdfast.localcloud.aws.cloudformation import _plan, registry
 from holdfast.localcloud.aws.cloudformation._intrinsics import failed_rules
 from holdfast.localcloud.aws.cloudformation._parameters import chosen, resolved
 from holdfast.localcloud.aws.cloudformation._store import PAUSED, Stack, Target
-from holdfast.localcloud.aws.cloudformation._template import TemplateError, capabilities, check, parse
+from holdfast.localcloud.aws.cloudformation._template import LARGEST, TemplateError, capabilities, check, parse
 from holdfast.localcloud.aws.cloudformation._template_views import TemplateViews
 from holdfast.localcloud.aws.cloudformation._worker import system_tags
 from holdfast.localcloud.aws.cloudformation.resources import _schema, supports
@@ -72,7 +72,7 @@ class Targets(TemplateViews):
             stored = self._surroundings.client("s3").get_object(Bucket=bucket, Key=key)
         except ClientError as error:
             raise invalid(f"S3 error: {error.response['Error'].get('Message', '')} ({url})") from None
-        return str(stored["Body"].read().decode())
+        return str(stored["Body"].read(LARGEST + 1).decode("utf-8", "replace"))
 
     def _judge(self, stack: Stack, target: Target) -> None:
         """Rules, conditions and attribute names: what can be known before anything is made."""

@@ -41,6 +41,12 @@ PSEUDO_PARAMETERS = frozenset(
 IAM_TYPES = frozenset({"AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::InstanceProfile"})
 
 
+LARGEST = 1_000_000
+"""Bytes of a template in S3 (CloudFormation user guide, "Understand CloudFormation quotas")."""
+DEEPEST = 200
+"""Assumed: CloudFormation names no bound."""
+
+
 class TemplateError(ValueError):
     """The template, or a value in it, cannot be used; the message is worded as AWS words it."""
 
@@ -52,6 +58,18 @@ class _Loader(yaml.SafeLoader):
         key: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for key, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Bounded: aliases are refused as CloudFormation refuses them, and what is too deep is not gone into."""
+        if self.check_event(yaml.AliasEvent):
+            raise TemplateError("Template error: YAML aliases are not allowed in CloudFormation templates")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise _too_deep()
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def _short_form(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -72,10 +90,17 @@ _Loader.add_multi_constructor("!", _short_form)
 
 def parse(body: str) -> dict[str, Any]:
     """The template's document. Raises TemplateError when it is no template at all."""
+    if len(body) > LARGEST:
+        raise TemplateError(f"Template may not exceed {LARGEST} bytes in size.")
     try:
         document = json.loads(body) if body.lstrip().startswith("{") else yaml.load(body, Loader=_Loader)  # noqa: S506
-    except (ValueError, yaml.YAMLError) as error:
+    except TemplateError:
+        raise
+    except (ValueError, TypeError, yaml.YAMLError) as error:
         raise TemplateError(f"Template format error: JSON or YAML not well-formed. {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    _bound(document)
     if not isinstance(document, dict):
         raise TemplateError("Template format error: unsupported structure.")
     unknown = sorted(str(key) for key in document if key not in SECTIONS)
@@ -90,6 +115,27 @@ def parse(body: str) -> dict[str, Any]:
         if not isinstance(definition, dict) or not isinstance(definition.get("Type"), str):
             raise TemplateError(f"Template format error: [/Resources/{name}/Type] must be a string.")
     return document
+
+
+def _bound(document: Any) -> None:
+    """Refuse what is nested deeper than those who walk through a template go."""
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [each for one in level for each in _below(one)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _below(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+def _too_deep() -> TemplateError:
+    return TemplateError(f"Template format error: values are nested more than {DEEPEST} levels deep.")
 
 
 def references(value: Any) -> Iterator[tuple[str, str]]:

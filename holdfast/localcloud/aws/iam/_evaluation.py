@@ -32,7 +32,10 @@ class Request:
     """"*" for actions that take no resource; "" when it is not known which one it is, which only allows more."""
     context: Context = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
-    """Other ARNs by which resource policies may name the principal: the role, the account, a service."""
+    """Other ARNs by which resource policies may name the principal: the role, a service."""
+    account: tuple[str, ...] = ()
+    """Names of its account: what they are denied, it is; what they are allowed, its own policies have to allow too
+    (IAM user guide, "AWS account principals")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +67,10 @@ def decide(
     )
     for kind, policies in kinds:
         for policy in policies:
-            if _says("Deny", policy, request, named=kind == "a resource-based policy"):
+            if _says("Deny", policy, request, named=request.account if kind == "a resource-based policy" else None):
                 where = f": {policy.arn}" if policy.arn else ""
                 return _denied(request, f"with an explicit deny in {kind}{where}")
-    if any(_says("Allow", policy, request, named=True) for policy in resource):
+    if any(_says("Allow", policy, request, named=()) for policy in resource):
         return Decision(allowed=True)
     if not any(_says("Allow", policy, request) for policy in identity):
         return _denied(request, f"because no identity-based policy allows the {request.action} action")
@@ -84,11 +87,11 @@ def _denied(request: Request, why: str) -> Decision:
     )
 
 
-def _says(effect: str, policy: Policy, request: Request, *, named: bool = False) -> bool:
-    """Whether some statement of this effect is about the request; ``named``: and about who makes it."""
+def _says(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
+    """Whether some statement of this effect is about the request; ``named``: and names its maker or one of these."""
     return any(
         statement.get("Effect") == effect
-        and (not named or _names(statement, request))
+        and (named is None or _names(statement, request, named))
         and _covers(statement, request)
         and (bool(request.resource) or effect == "Allow" or "*" in listed(statement.get("Resource", [])))
         for statement in listed(policy.document.get("Statement", []))
@@ -116,16 +119,15 @@ def _among(resources: Any, request: Request) -> bool:
     return any(one is not None and matches(one, request.resource) for one in filled)
 
 
-def _names(statement: Mapping[str, Any], request: Request) -> bool:
+def _names(statement: Mapping[str, Any], request: Request, account: tuple[str, ...]) -> bool:
     if "NotPrincipal" in statement:
-        return not _is_one_of(statement["NotPrincipal"], request)
-    return _is_one_of(statement.get("Principal", {}), request)
+        return not _is_one_of(statement["NotPrincipal"], {request.principal, *request.aliases, *request.account})
+    return _is_one_of(statement.get("Principal", {}), {request.principal, *request.aliases, *account})
 
 
-def _is_one_of(principals: Any, request: Request) -> bool:
+def _is_one_of(principals: Any, known: set[str]) -> bool:
     if principals == "*":
         return True
-    known = {request.principal, *request.aliases}
     return any(
         name == "*" or name in known
         for kind, names in (principals.items() if isinstance(principals, Mapping) else ())

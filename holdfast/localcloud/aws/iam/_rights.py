@@ -26,7 +26,7 @@ class Rights:
         self.role, self.name = role, role.rsplit("/", 1)[-1]
         partition = role.split(":")[1] if role.count(":") >= 5 else "aws"
         self.principal = f"arn:{partition}:sts::{account}:assumed-role/{self.name}/{session}"
-        self._aliases = (role, f"arn:{partition}:iam::{account}:root", account)
+        self._account = (f"arn:{partition}:iam::{account}:root", account)
         self._client, self._iam = client, client("iam")
         self._buckets: dict[str, list[Policy]] = {}
         self._role: Mapping[str, Any] = self._found()
@@ -49,10 +49,27 @@ class Rights:
             action=action,
             resource=resource,
             context={"aws:PrincipalArn": self.role, "aws:SecureTransport": "true", **(context or {})},
-            aliases=self._aliases,
+            aliases=(self.role,),
+            account=self._account,
         )
         found = self._of_resource(action, resource)
         return decide(request, identity=self._identity, boundary=self._boundary, resource=found)
+
+    def trusted_by(self, role: str) -> bool:
+        """
+        Whether another role's trust policy names this one, its session or their account.
+
+        Called where the role's own policies allow the call: within an account a trust policy that names the role would
+        be enough (IAM user guide, "Cross account resource access"), which is asked for as well here.
+        """
+        try:
+            found = self._iam.get_role(RoleName=role.rsplit("/", 1)[-1])["Role"]
+        except ClientError:
+            return False
+        known = (self.role, *self._account)
+        request = Request(principal=self.principal, action="sts:AssumeRole", resource=role, aliases=known)
+        trust = (Policy(document=found["AssumeRolePolicyDocument"]),)
+        return bool(found["Arn"] == role and decide(request, identity=(), resource=trust).allowed)
 
     # -- what IAM and the resource say
 

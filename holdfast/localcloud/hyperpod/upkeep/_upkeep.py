@@ -168,5 +168,5 @@ def _action(program: str, now_is: Condition) -> str:
     if now_is == "gone":
         return "it is started again, unless its unit was stopped on purpose"
     if program == "slurmd":
-        return "Slurm gives the node up after SlurmdTimeout, and it is replaced"
+        return "Slurm gives the node up after SlurmdTimeout, and it is rebooted"
     return "it is ended and started again if it stays so"

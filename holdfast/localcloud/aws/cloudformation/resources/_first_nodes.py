@@ -4,8 +4,8 @@
 from holdfast.localcloud.aws.cloudformation.resources._base import Context, Handler, Made, Properties, ResourceError
 
 PAUSE_S = 0.5
-QUESTIONS = 1680
-"""So many pauses are the 14 minutes for which the function asks."""
+QUESTIONS = 80
+"""So many pauses are 40 s: nodes boot in seconds here, and the function on AWS waits for 14 minutes."""
 
 
 class FirstNodes(Handler):
@@ -24,7 +24,10 @@ class FirstNodes(Handler):
             context.pause(PAUSE_S)
         if properties.get("Last") != "true":
             return made
-        raise ResourceError(f"no node of HyperPod cluster {name} is running")
+        raise ResourceError(
+            f"no node of HyperPod cluster {name} is ready in Kubernetes (none yet); look at its events and at the "
+            f"logs of its nodes in /aws/sagemaker/Clusters/{name}"
+        )
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)

@@ -1,0 +1,23 @@
+"""
+The witness: one more voter for jobs of an even number of launchers, in a service beside Slurm's controller.
+
+``python -m holdfast_runtime.witness`` serves many runs; ``WitnessLink`` is a launcher's end of the line.
+"""
+
+from holdfast_runtime.witness._find import PORT, WitnessError, find_witness
+from holdfast_runtime.witness._link import OPEN, WitnessHandlers, WitnessLink
+from holdfast_runtime.witness._records import Limits, Record, Records
+from holdfast_runtime.witness._service import Service
+
+__all__ = [
+    "OPEN",
+    "PORT",
+    "Limits",
+    "Record",
+    "Records",
+    "Service",
+    "WitnessError",
+    "WitnessHandlers",
+    "WitnessLink",
+    "find_witness",
+]

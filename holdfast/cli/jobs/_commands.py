@@ -1,0 +1,114 @@
+"""``holdfast jobs`` and ``holdfast cancel``."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from holdfast.cli._deployed import controller_hostname
+from holdfast.cli._errors import CommandError
+from holdfast.cli._node_shell import run
+from holdfast.cli._output import console, print_json
+from holdfast.cli._session import Context, load
+from holdfast.cli.jobs._ended import JobRow, rows
+from holdfast.cli.jobs._history import accounting, check_job_id
+from holdfast.cli.jobs._records import JobRecord, newest_first
+from holdfast.cli.layout import Column, Fitted, coloured
+from holdfast.cli.target import refuse_on_aws
+
+ENDS_WITHIN_S = 30.0
+POLL_S = 0.5
+_IDS = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Only these. Default: all.")]
+
+
+def jobs(
+    job: _IDS = None,
+    days: Annotated[int, typer.Option(help="How far back.", min=1, max=3650)] = 7,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
+) -> None:
+    """Jobs of now and of the past, from Slurm's accounting: those that failed first, with why."""
+    wanted = [check_job_id(one) for one in job or []]
+    context = load()
+    refuse_on_aws(context, what="holdfast jobs")
+    records = accounting(context, jobs=wanted, since=f"now-{days}days")
+    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
+    if missing:
+        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+    found = rows(context, newest_first(one for one in records if one.has_failed or not failed))
+    if json:
+        print_json([as_dict(one) for one in found])
+    elif not found:
+        console.print(f"no {'failed ' if failed else ''}jobs in the last {days} days")
+    else:
+        console.print(job_history(found))
+
+
+def cancel(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array.")],
+    json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
+) -> None:
+    """End jobs, whether they run or wait."""
+    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
+    context = load()
+    refuse_on_aws(context, what="holdfast cancel")
+    before = _states(context, wanted)
+    missing = [one for one in wanted if one not in before]
+    if missing:
+        raise CommandError(f"Slurm knows no job {', '.join(missing)}; nothing was cancelled; see: holdfast jobs")
+    going_on = [one for one in wanted if any(not record.has_ended for record in before[one])]
+    if going_on:
+        answer = run(context, node=controller_hostname(context), argv=["scancel", *going_on])
+        if answer.returncode:
+            raise CommandError(f"scancel: {answer.stderr.strip()}")
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    after = before
+    while going_on and time.monotonic() < deadline:
+        after = _states(context, wanted)
+        if all(record.has_ended for one in wanted for record in after.get(one, [])):
+            break
+        time.sleep(POLL_S)
+    states = {one: sorted({record.state for record in after.get(one, [])}) for one in wanted}
+    if json:
+        print_json({one: "/".join(said) for one, said in states.items()})
+        return
+    for one in wanted:
+        note = "" if one in going_on else ", which it was before"
+        console.print(f"job {one} is {'/'.join(states[one])}{note}")
+
+
+def job_history(found: list[JobRow]) -> RenderableType:
+    """A table, and under it what the failed ones said at the end."""
+    columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
+               Column("nodes"), Column("why")]  # fmt: skip
+    table = Fitted(
+        columns,
+        [
+            [one.job_id, one.name, one.user, coloured(one.state), one.ended.replace("T", " ").rstrip("Z"),
+             one.elapsed, one.nodes, Text(one.why, style="red")]
+            for one in found
+        ],
+    )  # fmt: skip
+    parts: list[RenderableType] = [table]
+    for one in found:
+        if one.last_lines:
+            parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
+            parts += [Text(f"  {line}") for line in one.last_lines]
+    return Group(*parts)
+
+
+def as_dict(row: JobRow) -> dict[str, object]:
+    """For JSON."""
+    return {**vars(row)}
+
+
+def _is_of(record: JobRecord, job: str) -> bool:
+    return record.job_id == job or record.job_id.startswith(f"{job}_")
+
+
+def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
+    records = accounting(context, jobs=wanted)
+    found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
+    return {one: of for one, of in found.items() if of}

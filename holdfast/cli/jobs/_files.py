@@ -1,0 +1,119 @@
+"""
+Where a job that Slurm's controller has forgotten wrote its output.
+
+Slurm 22.05 does not keep the place, but the folder and the words of the submission; the rest is in the job file, and
+the rules are sbatch(1)'s, "filename pattern". Pure.
+"""
+
+import contextlib
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.cli.jobs._records import JobRecord
+
+_FLAGS = frozenset({
+    "--contiguous", "--exclusive", "--get-user-env", "--hold", "--ignore-pbs", "--nice", "--no-kill", "--no-requeue",
+    "--overcommit", "--oversubscribe", "--parsable", "--propagate", "--quiet", "--reboot", "--requeue", "--spread-job",
+    "--test-only", "--use-min-nodes", "--verbose", "--wait",
+})  # fmt: skip
+_FLAG_LETTERS = frozenset("HIkOQsvVWK")
+_PATTERN = re.compile(r"%(\d*)([%AJjNntsaxubh])")
+_LONGEST_NAME = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """What the words of a submission say."""
+
+    program: str
+    """sbatch, srun or salloc."""
+    output: str
+    """Of ``--output``; empty where it was not given."""
+    folder: str
+    """Of ``--chdir``; empty where it was not given."""
+    scripts: tuple[str, ...]
+    """Paths that may be the job file, likeliest first: the words have lost their quotes."""
+
+
+def parse_submission(line: str) -> Submission:
+    """Read the words of a submission."""
+    words = line.split()
+    output, folder, rest = _options(words[1:])
+    scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
+    program = words[0].rpartition("/")[2] if words else ""
+    return Submission(program=program, output=output, folder=folder, scripts=scripts)
+
+
+def options_of_script(lines: Sequence[str]) -> tuple[str, str]:
+    """(output, folder) of the ``#SBATCH`` lines of a job file."""
+    words: list[str] = []
+    for line in lines:
+        with contextlib.suppress(ValueError):  # a quote that is never closed
+            words += shlex.split(line.removeprefix("#SBATCH"), comments=True)
+    output, folder, _ = _options(words)
+    return output, folder
+
+
+def output_path(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> str:
+    """The absolute path of the job's output."""
+    said, folder = options_of_script(script)
+    array = "_" in record.job_id
+    pattern = submission.output or said or ("slurm-%A_%a.out" if array else "slurm-%j.out")
+    folder = submission.folder or folder or record.work_dir
+    path = _expanded(pattern, record)
+    return path if path.startswith("/") else f"{folder}/{path}".replace("//", "/")
+
+
+def _options(words: Sequence[str]) -> tuple[str, str, list[str]]:
+    """(output, folder, words from the first that is neither an option nor its value)."""
+    said = {"output": "", "chdir": ""}
+    short = {"o": "output", "D": "chdir"}
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if not word.startswith("-") or word == "-":
+            return said["output"], said["chdir"], list(words[place:])
+        name, sign, value = word.partition("=")
+        if word.startswith("--"):
+            takes = not sign and name not in _FLAGS
+            key = name[2:]
+        else:
+            key, value = short.get(word[1], ""), word[2:]
+            takes = not value and word[1] not in _FLAG_LETTERS
+        if takes and place + 1 < len(words):
+            place += 1
+            value = words[place]
+        if key in said:
+            said[key] = value
+        place += 1
+    return said["output"], said["chdir"], []
+
+
+def _expanded(pattern: str, record: JobRecord) -> str:
+    number, _, task = record.job_id.partition("_")
+    values = {
+        "%": "%", "j": number, "J": number, "A": number, "a": task or "4294967294", "N": _first_host(record.nodes),
+        "n": "0", "t": "0", "s": "batch", "x": record.name, "u": record.user, "b": "0", "h": "0",
+    }  # fmt: skip
+
+    def value(found: "re.Match[str]") -> str:
+        said = values[found[2]]
+        width = min(int(found[1] or 0), _LONGEST_NAME)
+        return said.zfill(width) if said.isdigit() else said
+
+    return _PATTERN.sub(value, pattern)
+
+
+def _first_host(nodes: str) -> str:
+    """The first host of a list as Slurm writes it: ``ip-10-1-0-[11-13,15],other``."""
+    head, bracket, rest = nodes.partition("[")
+    if not bracket or "," in head:
+        return head.partition(",")[0]
+    return head + re.split(r"[-,\]]", rest, maxsplit=1)[0]
+
+
+def first_host(nodes: str) -> str:
+    """The node on which a batch job's file runs."""
+    return _first_host(nodes)

@@ -1,0 +1,145 @@
+"""
+Jobs that Slurm knows: its controller for minutes, its accounting for good.
+
+Works for any job, whoever submitted it and whether or not it writes events.
+"""
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Sequence
+
+from holdfast.cli._deployed import controller_hostname
+from holdfast.cli._errors import CommandError
+from holdfast.cli._node_shell import run
+from holdfast.cli._session import Context
+from holdfast.cli.jobs._files import Submission, first_host, output_path, parse_submission
+from holdfast.cli.jobs._records import SACCT, JobRecord, outcome, parse_sacct
+
+JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
+_TIMEOUT_S = 20.0
+
+# The job file's options, of the first of these paths that is a file.
+_READ_OPTIONS = """cd -- "$1" 2>/dev/null || exit 0
+shift
+for path in "$@"; do
+    if [ -f "$path" ]; then grep -a '^#SBATCH' -- "$path"; exit 0; fi
+done
+"""
+_READ_FILE = '[ -r "$1" ] || exit 3; if [ "$2" = all ]; then cat -- "$1"; else tail -n "$2" -- "$1"; fi'
+
+
+def check_job_id(job: str) -> str:
+    """
+    ``job``, where it is one.
+
+    Raises:
+        CommandError: it is not a number, nor NUMBER_TASK.
+    """
+    if not JOB_ID.fullmatch(job):
+        raise CommandError(f"got {job!r} for a job; allowed: a number as holdfast submit prints it, or NUMBER_TASK")
+    return job
+
+
+def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
+    """
+    What accounting has of these jobs, or of all since then.
+
+    Raises:
+        CommandError: the cluster has no accounting, or Slurm does not answer.
+    """
+    which = ["--jobs", ",".join(jobs)] if jobs else ["--starttime", since]
+    argv = ["env", "SLURM_TIME_FORMAT=%s", *SACCT, *which]
+    try:
+        answer = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"sacct on the controller did not answer within {_TIMEOUT_S:g} s") from None
+    if answer.returncode:
+        raise CommandError(f"Slurm's accounting does not answer: {answer.stderr.strip() or answer.stdout.strip()}")
+    return parse_sacct(answer.stdout)
+
+
+def job_outcome(context: Context, *, job: str) -> str:
+    """How a job has ended, whatever it is; empty while it goes on, or while nobody can tell."""
+    with contextlib.suppress(CommandError, OSError, subprocess.TimeoutExpired):
+        argv = ["scontrol", "--oneliner", "show", "job", check_job_id(job)]
+        shown = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
+        states = re.findall(r" JobState=(\S+)", shown.stdout)
+        if shown.returncode == 0 and states:
+            return outcome(states)
+        return outcome(record.state for record in accounting(context, jobs=[job]))
+    return ""
+
+
+def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
+    """
+    (path, host on which it was written) of the output of a job, of each task where it is an array.
+
+    Raises:
+        CommandError: Slurm has never heard of the job, or it has no file.
+    """
+    check_job_id(job)
+    controller = controller_hostname(context)
+    shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
+    if not shown.returncode and (found := parse_scontrol(shown.stdout)):
+        return found
+    records = accounting(context, jobs=[job])
+    if not records:
+        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+    return list(dict.fromkeys(_remembered(context, controller=controller, record=one) for one in records))
+
+
+def parse_scontrol(text: str) -> list[tuple[str, str]]:
+    """The same from ``scontrol show job``; a job without a file has none."""
+    found = []
+    for block in text.split("\n\n"):
+        path = re.search(r"^ *StdOut=(.+)$", block, re.MULTILINE)
+        host = re.search(r"^ *BatchHost=(\S+)$", block, re.MULTILINE)
+        if path:
+            found.append((path[1], host[1] if host else ""))
+    return list(dict.fromkeys(found))
+
+
+def read_output(context: Context, *, path: str, host: str, last: int | None = None) -> list[str] | None:
+    """The lines of a file, on the controller or else where the job ran; None where there is no such file."""
+    controller = controller_hostname(context)
+    for node in dict.fromkeys((controller, host)):
+        if not node:
+            continue
+        try:
+            argv = ["/bin/sh", "-c", _READ_FILE, "read", path, "all" if last is None else str(last)]
+            answer = run(context, node=node, argv=argv, timeout_s=_TIMEOUT_S)
+        except (CommandError, OSError, subprocess.TimeoutExpired):
+            continue
+        if not answer.returncode:
+            return answer.stdout.splitlines()
+    return None
+
+
+def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
+    """The end of what a job said; empty where nobody can tell."""
+    try:
+        path, host = _remembered(context, controller=controller_hostname(context), record=record)
+    except CommandError:
+        return []
+    lines = read_output(context, path=path, host=host, last=count * 3) or []
+    return [line for line in lines if line.strip()][-count:]
+
+
+def _remembered(context: Context, *, controller: str, record: JobRecord) -> tuple[str, str]:
+    submission = parse_submission(record.submit_line)
+    if submission.program not in ("sbatch", ""):
+        raise CommandError(
+            f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
+        )
+    script = _script(context, controller=controller, record=record, submission=submission)
+    path = output_path(record, submission=submission, script=script)
+    return path, first_host(record.nodes)
+
+
+def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:
+    argv = ["/bin/sh", "-c", _READ_OPTIONS, "options", record.work_dir or "/", *submission.scripts]
+    try:
+        return run(context, node=controller, argv=argv).stdout.splitlines()
+    except (OSError, subprocess.TimeoutExpired):
+        return []

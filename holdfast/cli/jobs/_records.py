@@ -1,0 +1,150 @@
+"""What Slurm's accounting says of jobs. Pure: the text of sacct in, records out."""
+
+import re
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+FIELDS = (
+    "JobID", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "NodeList", "User", "WorkDir", "SubmitLine",
+    "JobName",
+)  # fmt: skip
+DELIMITER = "\x1f"
+SACCT = (
+    "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", f"--delimiter={DELIMITER}",
+    f"--format={','.join(FIELDS)}",
+)  # fmt: skip
+"""Its times are seconds since 1970 under SLURM_TIME_FORMAT=%s."""
+
+_BEFORE_FREE_TEXT = FIELDS.index("WorkDir")
+"""Fields in which no line break can be."""
+WAITING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING"})
+GOOD = "COMPLETED"
+_WHY = {
+    "TIMEOUT": "ran past its time limit",
+    "NODE_FAIL": "lost a node",
+    "OUT_OF_MEMORY": "ran out of memory",
+    "DEADLINE": "could not end before its deadline",
+    "BOOT_FAIL": "its nodes did not come up",
+    "PREEMPTED": "gave way to another job",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """One job, or one task of a job array, as accounting remembers it."""
+
+    job_id: str
+    """A number, or NUMBER_TASK."""
+    name: str
+    user: str
+    state: str
+    """Of sacct(1), its first word."""
+    by: str
+    """Who cancelled it; empty when nobody did."""
+    exit_code: int
+    exit_signal: int
+    submitted_s: int | None
+    started_s: int | None
+    ended_s: int | None
+    elapsed_s: int
+    nodes: str
+    work_dir: str
+    submit_line: str
+    """The words of the command, without the quotes that they had."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state not in WAITING
+
+    @property
+    def has_failed(self) -> bool:
+        return self.has_ended and self.state != GOOD
+
+    @property
+    def why(self) -> str:
+        """What became of it, in words; empty for a job that is well."""
+        if not self.has_failed:
+            return ""
+        if self.state == "CANCELLED":
+            return f"cancelled by {self.by}" if self.by else "cancelled"
+        if self.state in _WHY:
+            return _WHY[self.state]
+        if self.exit_signal:
+            return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
+        # A shell says so of a program of its own that a signal has ended.
+        if self.exit_code > 128 and _signal_name(self.exit_code - 128):
+            return f"exit code {self.exit_code}, as of a program ended by {_signal_name(self.exit_code - 128)}"
+        return f"exit code {self.exit_code}"
+
+
+def parse_sacct(text: str) -> list[JobRecord]:
+    """The records of sacct's text; a name with a line break in it does not tear a record apart."""
+    found: list[JobRecord] = []
+    pending = ""
+    for line in text.split("\n"):
+        if not pending and line.count(DELIMITER) < _BEFORE_FREE_TEXT:
+            continue  # the rest of a name
+        pending = f"{pending}\n{line}" if pending else line
+        if pending.count(DELIMITER) >= len(FIELDS) - 1:
+            found.append(_record(pending.split(DELIMITER, len(FIELDS) - 1)))
+            pending = ""
+    return found
+
+
+def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
+    """Jobs that failed, then the others, each newest first."""
+    return sorted(records, key=lambda one: (not one.has_failed, -(one.ended_s or 0), -_number(one.job_id)))
+
+
+def outcome(states: Iterable[str]) -> str:
+    """
+    What became of a job with tasks in these states: a state that ends it badly, COMPLETED, or nothing yet.
+
+    A task that was cancelled while others did the work, as a spare is that nobody needed, does not spoil it.
+    """
+    said = {state.split()[0].rstrip("+") for state in states if state.strip()}
+    bad = sorted(said - WAITING - {GOOD, "CANCELLED"})
+    if bad:
+        return bad[0]
+    if not said or said & WAITING:
+        return ""
+    return GOOD if GOOD in said else "CANCELLED"
+
+
+def _record(fields: Sequence[str]) -> JobRecord:
+    said = dict(zip(FIELDS, fields, strict=True))
+    state, _, by = said["State"].partition(" by ")
+    code, _, number = said["ExitCode"].partition(":")
+    return JobRecord(
+        job_id=said["JobID"],
+        name=said["JobName"],
+        user=said["User"],
+        state=state.split()[0].rstrip("+") if state.strip() else "UNKNOWN",
+        by=by,
+        exit_code=_whole(code) or 0,
+        exit_signal=_whole(number) or 0,
+        submitted_s=_whole(said["Submit"]),
+        started_s=_whole(said["Start"]),
+        ended_s=_whole(said["End"]),
+        elapsed_s=_whole(said["ElapsedRaw"]) or 0,
+        nodes="" if said["NodeList"].startswith("None") else said["NodeList"],
+        work_dir=said["WorkDir"],
+        submit_line=said["SubmitLine"],
+    )
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
+
+
+def _number(job_id: str) -> int:
+    found = re.match(r"\d{1,18}", job_id, re.ASCII)
+    return int(found[0]) if found else 0
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

@@ -1,0 +1,21 @@
+"""States of AWS and of Slurm in the colour of their meaning."""
+
+from rich.text import Text
+
+GOOD = frozenset(
+    {
+        "InService", "Running", "AVAILABLE", "CREATE_COMPLETE", "UPDATE_COMPLETE", "idle", "allocated", "RUNNING",
+        "COMPLETED",
+    }
+)  # fmt: skip
+BAD = (
+    "FAILED", "ROLLBACK", "Failure", "Failed", "down", "drain", "fail", "absent", "TIMEOUT", "OUT_OF_MEMORY",
+    "NODE_FAIL", "DEADLINE", "BOOT_FAIL",
+)  # fmt: skip
+
+
+def coloured(state: str) -> Text:
+    """A state in the colour of its meaning."""
+    if state in GOOD:
+        return Text(state, style="green")
+    return Text(state, style="red" if any(word in state for word in BAD) else "yellow")

@@ -1,0 +1,133 @@
+"""
+The sockets' side of the guard: how many connections there are, and how long one may take to say what it wants.
+
+Werkzeug closes a connection after each request, so a thread is a request. One that has not said all it wants is the
+first to go when there are too many; one that is being answered is left alone.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+from typing import Any
+
+from moto.moto_server.werkzeug_app import MotoRequestHandler
+from werkzeug.serving import ThreadedWSGIServer
+
+MOST_CONNECTIONS = 128
+HEAD_S = 15.0
+BODY_S = 300.0
+SILENT_S = 30.0
+"""Between two reads or writes of one connection."""
+DRAINED = 1 << 20
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class BoundedServer(ThreadedWSGIServer):
+    """A server whose connections are counted, timed, and let go of."""
+
+    def __init__(self, host: str, port: int, app: Any, *, fd: int) -> None:
+        super().__init__(host, port, app, Handler, fd=fd)
+        self._guard = threading.Lock()
+        self._waiting: dict[socket.socket, float] = {}
+        """Connections that have not said all that they want -> when they have to have."""
+        self._open: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A new connection: at the limit it takes the place of the one that is most behind."""
+        with self._guard:
+            room = len(self._open) < MOST_CONNECTIONS
+            behind = None if room else min(self._waiting, key=self._waiting.__getitem__, default=None)
+            if behind is not None:
+                del self._waiting[behind]
+                self._open.discard(behind)
+                room = True
+            if room:
+                self._open.add(request)
+                self._waiting[request] = time.monotonic() + HEAD_S
+        if behind is not None:
+            _hang_up(behind)
+        if room:
+            super().process_request(request, client_address)
+            return
+        with contextlib.suppress(OSError):
+            request.settimeout(0.1)
+            request.sendall(FULL)
+        self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._guard:
+            self._open.discard(request)
+            self._waiting.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Between two connections, and at least ten times a second: end those that are late."""
+        super().service_actions()
+        now = time.monotonic()
+        with self._guard:
+            late = [one for one, until in self._waiting.items() if until < now]
+            for one in late:
+                del self._waiting[one]
+        for one in late:
+            _hang_up(one)
+
+    def known(self, connection: socket.socket) -> None:
+        """The caller has a key: it gets the time that a large body takes."""
+        with self._guard:
+            if connection in self._waiting:
+                self._waiting[connection] = time.monotonic() + BODY_S
+
+    def received(self, connection: socket.socket) -> None:
+        """The caller has said all it wants."""
+        with self._guard:
+            self._waiting.pop(connection, None)
+
+
+class Handler(MotoRequestHandler):
+    """One request; the front logs what there is to log."""
+
+    timeout = SILENT_S
+
+    def make_environ(self) -> dict[str, Any]:
+        environ = super().make_environ()
+        # Chunks are decoded by the guard: werkzeug's decoder believes their lengths.
+        environ["wsgi.input"] = self.rfile
+        environ["holdfast.known"] = lambda: self._server.known(self.connection)
+        environ["holdfast.received"] = lambda: self._server.received(self.connection)
+        self.rfile = _Rest(self.rfile)  # type: ignore[assignment]
+        return environ
+
+    @property
+    def _server(self) -> BoundedServer:
+        assert isinstance(self.server, BoundedServer)
+        return self.server
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002, ARG002 - the name is werkzeug's
+        return
+
+
+class _Rest:
+    """What werkzeug throws away after an answer, so that a caller that still talks reads it: a little, not all."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._left = DRAINED
+
+    def read(self, _size: int = -1) -> bytes:
+        data: bytes = self._source.read1(min(65536, self._left)) if self._left else b""
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        self._source.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._source.closed)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """Its thread finds the end of what it reads; closing is the thread's own."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

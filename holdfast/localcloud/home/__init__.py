@@ -1,0 +1,29 @@
+"""
+The home directory of a local cloud: whose it is, which keys it has, and how it goes.
+
+Root runs what a home holds and unpickles what it keeps. So a home is marked, is its owner's alone, and nothing is
+removed from it that the local cloud did not make.
+"""
+
+from holdfast.localcloud.home._claim import MARKER, HomeError, claim, recognise, release
+from holdfast.localcloud.home._keys import Keys, fresh_keys, keys_of, made_keys
+from holdfast.localcloud.home._private import private_bytes, write_private
+from holdfast.localcloud.home._signing import signed_headers
+from holdfast.localcloud.home._trees import remove_tree, remove_tree_quietly
+
+__all__ = [
+    "MARKER",
+    "HomeError",
+    "Keys",
+    "claim",
+    "fresh_keys",
+    "keys_of",
+    "made_keys",
+    "private_bytes",
+    "recognise",
+    "release",
+    "remove_tree",
+    "remove_tree_quietly",
+    "signed_headers",
+    "write_private",
+]

@@ -1,0 +1,46 @@
+"""Files and folders that only their owner may change: what is read from others is refused, what is written is 0600."""
+
+import os
+import stat
+from pathlib import Path
+
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def fault(info: os.stat_result, *, user: int) -> str:
+    """Why a file or folder is not its user's alone, as the end of a sentence; "" when it is."""
+    if info.st_uid != user:
+        return f"belongs to user {info.st_uid}, and this is user {user}"
+    if info.st_mode & WRITABLE_BY_OTHERS:
+        return f"can be written by others (mode {stat.S_IMODE(info.st_mode):04o})"
+    return ""
+
+
+def private_bytes(path: Path) -> bytes:
+    """
+    The content of a file of this user's, looked at through the descriptor that is read, so that it stays the same file.
+
+    Raises:
+        PermissionError: it is somebody else's, can be written by others, or is no plain file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        info = os.fstat(descriptor)
+        why = fault(info, user=os.geteuid()) if stat.S_ISREG(info.st_mode) else "is no plain file"
+        if why:
+            raise PermissionError(f"{path} {why}")
+        return file.read()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file with mode 0600, in one step: a reader finds the old content or the new."""
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

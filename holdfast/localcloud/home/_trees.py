@@ -1,0 +1,81 @@
+"""
+Removal of folders however deep they are.
+
+``shutil.rmtree`` calls itself for each folder below, which ends with a RecursionError at about a thousand, and a path
+longer than 4096 bytes cannot be named. Here folders are moved up beside the first one before they are looked into, so
+that nothing is ever deeper than one step below a folder that is held open.
+"""
+
+import contextlib
+import itertools
+import os
+import stat
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def remove_tree(path: Path) -> None:
+    """
+    Remove a file, a link or a folder with all that is in it; nothing where there is none. Links are not followed.
+
+    Raises:
+        OSError: something cannot be removed, such as a folder on which another disk is mounted.
+    """
+    try:
+        info = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(info.st_mode):
+        path.unlink(missing_ok=True)
+        return
+    top = os.open(path, _FOLDER)
+    try:
+        _empty(top)
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+def remove_tree_quietly(path: Path) -> None:
+    """As `remove_tree`, where what cannot be removed now is for a later time."""
+    with contextlib.suppress(OSError):
+        remove_tree(path)
+
+
+def _empty(top: int) -> None:
+    names = (f".holdfast-removed-{number}" for number in itertools.count())
+    waiting = _unlink_files(top)
+    while waiting:
+        name = waiting.pop()
+        try:
+            folder = os.open(name, _FOLDER, dir_fd=top)
+        except FileNotFoundError:
+            continue
+        try:
+            for below in _unlink_files(folder):
+                fresh = next(each for each in names if not _exists(each, top))
+                os.rename(below, fresh, src_dir_fd=folder, dst_dir_fd=top)
+                waiting.append(fresh)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=top)
+
+
+def _unlink_files(folder: int) -> list[str]:
+    """Remove all but folders; the names of those."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _exists(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

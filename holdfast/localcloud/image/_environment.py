@@ -1,0 +1,86 @@
+"""
+The programs of a virtual environment, so that they run where the nodes have it.
+
+A console script begins with the path of its interpreter, which is this machine's: ``torchrun`` would be a "bad
+interpreter" on a node. So the nodes get a folder of programs with that path exchanged, over the environment's own.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.localcloud.nodes import Mount
+
+ORIGINALS_AT = "/opt/holdfast/env-programs"
+"""Where the nodes see the folder as it is: programs that are no scripts are links to there."""
+_NOT_OF_NODES = frozenset({"holdfast", "holdfast-run"})
+"""Programs of Holdfast itself, for whoever runs the cloud; nodes have the launcher from their lifecycle."""
+_LARGEST_SCRIPT = 1 << 20
+
+
+def environment_programs(directory: Path, *, at: str, prefix: Path = Path(sys.prefix)) -> tuple[Mount, ...]:
+    """
+    The mounts that lie over an environment which nodes see at ``at``.
+
+    Args:
+        directory: Holds the folder of programs, made anew when the environment's have changed.
+    """
+    source = prefix.resolve() / "bin"
+    place = directory / f"programs-{_digest(source, prefix=prefix, at=at)}"
+    if not place.is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
+        try:
+            for path in _programs(source):
+                _place(path, fresh / path.name, prefixes=(str(prefix), str(prefix.resolve())), at=at)
+            fresh.chmod(0o755)
+            fresh.rename(place)
+        except OSError:
+            if not place.is_dir():  # else another process was faster, with the same content
+                raise
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return (
+        Mount(source=source, target=ORIGINALS_AT, read_only=True),
+        Mount(source=place, target=f"{at}/bin", read_only=True),
+    )
+
+
+def _programs(source: Path) -> list[Path]:
+    return sorted(path for path in source.iterdir() if path.name not in _NOT_OF_NODES)
+
+
+def _digest(source: Path, *, prefix: Path, at: str) -> str:
+    digest = hashlib.sha256(f"{prefix}\0{at}".encode())
+    for path in _programs(source):
+        info = path.lstat()
+        digest.update(f"{path.name}\0{info.st_size}\0{info.st_mtime_ns}\0{info.st_mode}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _place(path: Path, target: Path, *, prefixes: tuple[str, ...], at: str) -> None:
+    info = path.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        target.symlink_to(_exchanged(os.fsencode(path.readlink()), prefixes=prefixes, at=at).decode())
+        return
+    if not stat.S_ISREG(info.st_mode):
+        return
+    content = path.read_bytes() if info.st_size <= _LARGEST_SCRIPT else b""
+    if content and b"\0" not in content[:4096]:
+        target.write_bytes(_exchanged(content, prefixes=prefixes, at=at))
+        target.chmod(stat.S_IMODE(info.st_mode))
+    elif path.name.startswith("python"):
+        # A copied interpreter finds its environment by the folder that it lies in.
+        shutil.copy2(path, target)
+    else:
+        target.symlink_to(f"{ORIGINALS_AT}/{path.name}")
+
+
+def _exchanged(content: bytes, *, prefixes: tuple[str, ...], at: str) -> bytes:
+    for prefix in dict.fromkeys(prefixes):
+        content = content.replace(f"{prefix}/bin".encode(), f"{at}/bin".encode())
+    return content

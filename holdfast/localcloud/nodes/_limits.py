@@ -1,0 +1,28 @@
+"""
+What root of a node may not do to the machine. Data only; the kernel is told in ``_boot`` and ``_node``.
+
+A node has no user namespace, so its root is the machine's, in other namespaces. Taken from it is what nothing on a
+node needs and what reaches through namespaces: devices, modules, the clock, settings of the kernel, files by handle. It
+keeps CAP_SYS_ADMIN, with which scripts mount and containers start: root of a node is trusted, its users are not.
+"""
+
+KEPT = {
+    "chown": 0, "dac_override": 1, "fowner": 3, "fsetid": 4, "kill": 5, "setgid": 6, "setuid": 7, "setpcap": 8,
+    "net_bind_service": 10, "net_admin": 12, "net_raw": 13, "ipc_lock": 14, "ipc_owner": 15, "sys_chroot": 18,
+    "sys_ptrace": 19, "sys_admin": 21, "sys_nice": 23, "sys_resource": 24, "audit_write": 29, "audit_control": 30,
+    "setfcap": 31,
+}  # fmt: skip
+"""
+Capabilities, with their numbers in linux/capability.h. Not there: mknod, dac_read_search (open_by_handle_at),
+sys_module, sys_rawio, sys_boot, sys_time, syslog, bpf, perfmon and the rest. audit_control is for pam_loginuid; the
+kernel takes nothing else of it from a PID namespace.
+"""
+
+READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi")
+MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kallsyms", "/proc/kmsg")
+"""One for the whole machine; container engines have such lists too."""
+
+
+def bounding_set() -> str:
+    """For ``setpriv --bounding-set``."""
+    return ",".join(["-all", *(f"+{name}" for name in KEPT)])

@@ -1,0 +1,67 @@
+"""A launcher's links without a launcher: what they tell is kept, and all are closed when the test ends."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher._links import Handlers, Identity, Links
+from holdfast_runtime.launcher._wire import Hello, LinkMessage
+
+DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
+
+
+opened: list["End"] = []
+"""What the end of a test closes."""
+
+
+class End:
+    """One launcher's links, and what they have told."""
+
+    def __init__(self, node: int, *, token: str = "secret", run_id: str = "run") -> None:
+        self.up: list[tuple[int, int]] = []
+        """Node and incarnation."""
+        self.down: list[tuple[int, str]] = []
+        self.messages: list[tuple[int, LinkMessage]] = []
+        self.taken: list[str] = []
+        self.strangers: list[str] = []
+        handlers = Handlers(
+            up=self._up,
+            down=self._down,
+            message=self._message,
+            taken=self.taken.append,
+            stranger=self.strangers.append,
+        )
+        identity = Identity(node=node, run_id=run_id, token=token)
+        self.links = Links(identity, host="127.0.0.1", deadlines=DEADLINES, handlers=handlers)
+
+    async def open(self, *others: "End", port: int = 0) -> "End":
+        opened.append(self)
+        await self.links.open(port=port, known=tuple(("127.0.0.1", other.links.port) for other in others))
+        return self
+
+    def _up(self, peer: Hello) -> None:
+        self.up.append((peer.node, peer.incarnation))
+
+    def _down(self, node: int, why: str) -> None:
+        self.down.append((node, why))
+
+    def _message(self, node: int, message: LinkMessage) -> None:
+        self.messages.append((node, message))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60.0):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    async def and_close() -> None:
+        try:
+            await asyncio.wait_for(test, 100.0)
+        finally:
+            while opened:
+                await opened.pop().links.close()
+
+    asyncio.run(and_close())

@@ -1,0 +1,118 @@
+"""Jobs as Slurm's accounting tells of them, with names that were chosen to confuse."""
+
+import pytest
+
+from holdfast.cli.jobs._ended import row
+from holdfast.cli.jobs._files import output_path, parse_submission
+from holdfast.cli.jobs._history import parse_scontrol
+from holdfast.cli.jobs._records import DELIMITER, FIELDS, JobRecord, newest_first, outcome, parse_sacct
+
+
+def text(*, name: str = "train", **changes: str) -> str:
+    said = {
+        "JobID": "7", "State": "COMPLETED", "ExitCode": "0:0", "Submit": "1795371912", "Start": "1795371913",
+        "End": "1795371915", "ElapsedRaw": "2", "NodeList": "ip-10-1-0-[11-13]", "User": "ubuntu",
+        "WorkDir": "/fsx/jobs/a b", "SubmitLine": "sbatch --parsable ./a b.sbatch one", "JobName": name, **changes,
+    }  # fmt: skip
+    return DELIMITER.join(said[field] for field in FIELDS)
+
+
+def record(**changes: str) -> JobRecord:
+    return parse_sacct(text(**changes))[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "exit_code", "why"),
+    [
+        ("COMPLETED", "0:0", ""),
+        ("RUNNING", "0:0", ""),
+        ("FAILED", "3:0", "exit code 3"),
+        ("FAILED", "0:9", "ended by signal 9 (SIGKILL)"),
+        ("FAILED", "137:0", "exit code 137, as of a program ended by SIGKILL"),
+        ("TIMEOUT", "0:0", "ran past its time limit"),
+        ("NODE_FAIL", "1:0", "lost a node"),
+        ("OUT_OF_MEMORY", "0:125", "ran out of memory"),
+        ("CANCELLED by 1000", "0:15", "cancelled by 1000"),
+    ],
+)
+def test_what_became_of_a_job_is_told_in_words(state: str, exit_code: str, why: str) -> None:
+    assert record(State=state, ExitCode=exit_code).why == why
+
+
+@pytest.mark.parametrize("name", ["a|b", "two\nlines", "two\nlines\n\nand more", ""])
+def test_no_name_tears_a_record_or_its_neighbour_apart(name: str) -> None:
+    line = f"sbatch --wrap echo a\necho b {name}"
+    found = parse_sacct(f"{text(name=name, SubmitLine=line)}\n{text(name='next', JobID='8')}\n")
+    assert [one.job_id for one in found] == ["7", "8"]
+    assert found[0].name == name.partition("\n")[0]
+    assert found[0].submit_line == line
+    assert found[1].name == "next"
+
+
+def test_a_job_that_has_not_begun_has_no_times_and_no_nodes() -> None:
+    waiting = record(State="PENDING", Start="Unknown", End="Unknown", NodeList="None assigned", ElapsedRaw="0")
+    assert (waiting.started_s, waiting.ended_s, waiting.nodes, waiting.has_ended) == (None, None, "", False)
+
+
+def test_failed_jobs_come_first_and_the_newest_of_each_first() -> None:
+    states = {"1": "COMPLETED", "2": "FAILED", "3": "COMPLETED", "4": "TIMEOUT"}
+    found = newest_first(
+        record(JobID=number, State=state, End=f"17953719{number}0") for number, state in states.items()
+    )
+    assert [one.job_id for one in found] == ["4", "2", "3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["RUNNING"], ""),
+        (["COMPLETED"], "COMPLETED"),
+        (["COMPLETED", "CANCELLED by 0"], "COMPLETED"),
+        (["CANCELLED"], "CANCELLED"),
+        (["CANCELLED", "RUNNING"], ""),
+        (["RUNNING", "FAILED"], "FAILED"),
+        (["COMPLETED", "PENDING"], ""),
+        ([], ""),
+    ],
+)
+def test_a_job_of_many_tasks_has_one_end(states: list[str], expected: str) -> None:
+    assert outcome(states) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "expected"),
+    [
+        ("sbatch ./a.sbatch", [], "/fsx/jobs/a b/slurm-7.out"),
+        ("sbatch -o out-%j-%x.txt ./a.sbatch -o no", [], "/fsx/jobs/a b/out-7-train.txt"),
+        ("sbatch --output=/fsx/%5j/%N-%u.out a.sbatch", [], "/fsx/00007/ip-10-1-0-11-ubuntu.out"),
+        ("sbatch --requeue -N 2 a.sbatch", ["#SBATCH --output=x-%A.out # why"], "/fsx/jobs/a b/x-7.out"),
+        ("sbatch a.sbatch", ["#SBATCH -o 'a %%.out'", "#SBATCH -D /fsx/here"], "/fsx/here/a %.out"),
+        ("sbatch -D /there a.sbatch", ["#SBATCH --chdir=/here", '#SBATCH -J "unclosed'], "/there/slurm-7.out"),
+    ],
+)
+def test_the_output_of_a_forgotten_job_is_found_as_sbatch_places_it(
+    line: str, script: list[str], expected: str
+) -> None:
+    one = record(SubmitLine=line)
+    assert output_path(one, submission=parse_submission(line), script=script) == expected
+
+
+def test_a_task_of_an_array_has_its_own_output() -> None:
+    one = record(JobID="7_3", SubmitLine="sbatch a.sbatch")
+    assert output_path(one, submission=parse_submission(one.submit_line), script=[]) == "/fsx/jobs/a b/slurm-7_3.out"
+
+
+def test_a_job_file_with_spaces_is_among_those_that_are_looked_for() -> None:
+    assert parse_submission("sbatch --parsable -N2 ./a b.sbatch one").scripts[:2] == ("./a", "./a b.sbatch")
+
+
+def test_what_the_controller_still_knows_is_taken_from_it() -> None:
+    shown = (
+        "JobId=7 JobName=x\n   BatchHost=ip-1\n   StdOut=/fsx/my job/a.out\n\nJobId=8\n   StdOut=/fsx/my job/a.out\n"
+    )
+    assert parse_scontrol(shown) == [("/fsx/my job/a.out", "ip-1"), ("/fsx/my job/a.out", "")]
+
+
+def test_a_row_has_times_in_utc_and_spans_as_squeue_writes_them() -> None:
+    assert row(record(ElapsedRaw="90061"), said=[]).elapsed == "1-01:01:01"
+    assert row(record(), said=[]).ended == "2026-11-22T18:25:15Z"

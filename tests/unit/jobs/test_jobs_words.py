@@ -1,0 +1,66 @@
+"""What stands after a job file: options for sbatch, arguments for the file, and nothing that could be either."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast.cli import _main, _submit
+from holdfast.cli._errors import CommandError
+from holdfast.cli._session import Context, Session
+from holdfast.cli.jobs import Words
+from holdfast.localcloud import LocalCloud
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "options", "passed"),
+    [
+        ([], None, (), ()),
+        (["--nodes=2", "-N", "4", "-J", "a name", "-H"], None, ("--nodes=2", "-N", "4", "-J", "a name", "-H"), ()),
+        (["-N2"], ["--lr", "3e-4"], ("-N2",), ("--lr", "3e-4")),
+        ([], ["-x", "--", "y z"], (), ("-x", "--", "y z")),
+        (["data", "--lr", "3"], None, (), ("data", "--lr", "3")),
+    ],
+)
+def test_words_before_the_dashes_are_sbatchs_and_those_after_them_the_job_files(
+    words: list[str], arguments: list[str] | None, options: tuple[str, ...], passed: tuple[str, ...]
+) -> None:
+    assert Words.parse(words, arguments=arguments) == Words(options=options, arguments=passed)
+
+
+@pytest.mark.parametrize("words", [["--exclusive", "train.py"], ["-H", "x"], ["--nodes", "2"], ["-N", "2", "other"]])
+def test_a_word_that_sbatch_might_take_for_the_job_file_is_refused(words: list[str]) -> None:
+    with pytest.raises(CommandError, match="among the options of sbatch; allowed: --name=value"):
+        Words.parse(words, arguments=None)
+
+
+@pytest.mark.parametrize("word", ["--wrap=reboot", "--parsable", "--help", "-V", "--wait"])
+def test_what_would_make_sbatch_run_or_print_something_else_is_refused(word: str) -> None:
+    with pytest.raises(CommandError, match="no meaning"):
+        Words.parse([word], arguments=None)
+
+
+def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a b.sbatch"
+    file.write_text("#!/bin/sh\n")
+    seen: list[object] = []
+
+    def submit_job(_context: object, *, file: Path, user: str, words: Words) -> str:
+        seen.append((file, user, words))
+        return "7"
+
+    session = Session(
+        environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
+    )
+    local = LocalCloud(home=tmp_path, port=1)
+    monkeypatch.setattr(_submit, "load", lambda: Context(session=session, local=local))
+    monkeypatch.setattr(_submit, "submit_job", submit_job)
+    done = CliRunner().invoke(
+        _main.app, ["submit", str(file), "-N2", "--user", "trainer", "--qos=high", "--json", "--", "--json", "--user"]
+    )
+
+    assert done.exit_code == 0, done.output
+    assert done.stdout == '{\n  "job_id": "7"\n}\n'
+    assert seen == [(file, "trainer", Words(options=("-N2", "--qos=high"), arguments=("--json", "--user")))]

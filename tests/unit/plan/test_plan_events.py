@@ -1,0 +1,63 @@
+"""Plans that learn from events: whose they are, and what nine of ten recoveries are compared with."""
+
+import pytest
+from event_logs import log_of
+
+from holdfast.cli import _deployed, _plan, _session
+from holdfast.cli._errors import CommandError
+from holdfast.cli._plan_inputs import Options, gather
+from holdfast.cli._session import Context, Session
+from holdfast.localcloud import from_environment
+from holdfast_common import Event
+
+EVENTS = log_of(rate=0.002, instances=16, hours=100.0, seed=1)
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
+    """An environment that is up, whose events are ``EVENTS``."""
+    name = "local"
+    session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
+    monkeypatch.setattr(_session, "load", lambda: Context(session=session, local=from_environment()))
+    monkeypatch.setattr(_deployed, "read_events", lambda context: EVENTS)
+    return name
+
+
+def learned(environment: str | None) -> tuple[list[Event] | None, str | None]:
+    return _plan._events(None, environment=environment, actual=True)
+
+
+def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        learned("slurm-p5")
+
+    assert str(refused.value).startswith("--actual reads the events of 'local', which is deployed, and the plan is of")
+    assert "holdfast plan local --actual" in str(refused.value)
+
+
+@pytest.mark.parametrize("given", [None, "local", "environments/local.yaml"])
+def test_the_events_of_the_environment_that_is_planned_are_learned_from(deployed: str, given: str | None) -> None:
+    events, environment = learned(given)
+
+    assert events == EVENTS
+    assert environment == (given or deployed)
+
+
+def test_nine_of_ten_recoveries_are_compared_with_nine_of_ten_and_a_mean_with_a_mean() -> None:
+    compared = gather(Options(instances=16, instance_type="ml.p5.48xlarge"), events=EVENTS).compare()
+
+    assert compared is not None
+    rows = {row.what: row for row in compared.comparisons}
+    assert (rows["replace, mean, s"].plan, rows["replace, 90th percentile, s"].plan) == (900, 912)
+    assert rows["replace, 90th percentile, s"].actual == compared.calibration.stages["replace"].percentile_90_s
+    assert (rows["replace, mean, s"].actual or 0) < (rows["replace, 90th percentile, s"].actual or 0)
+
+
+def test_the_plan_that_events_are_set_beside_has_learned_nothing_from_them() -> None:
+    options = Options(instances=16, instance_type="ml.p5.48xlarge")
+    compared = gather(options, events=EVENTS).compare()
+    calm = gather(options, events=None)
+
+    assert compared is not None
+    rows = {row.what: row.plan for row in compared.comparisons}
+    assert rows["failures per instance-hour"] == calm.failures.per_instance_hour

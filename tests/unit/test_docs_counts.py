@@ -1,0 +1,66 @@
+"""Every count in the documents is the one of the code."""
+
+import inspect
+import re
+from pathlib import Path
+
+import kill_matrix as matrix
+import pytest
+import yaml
+
+from holdfast.validation import rules
+
+ROOT = Path(__file__).parents[2]
+RULES = list(rules().values())
+ASKING = sum(each.asks_account for each in RULES)
+
+
+def kill_cases() -> int:
+    """As tests/e2e/test_kill_matrix.py puts them together."""
+    groups = (
+        matrix.deaths, matrix.hangs, matrix.pairs, matrix.spares, matrix.during_recovery, matrix.during_copy,
+        matrix.first_step, matrix.nodes,
+    )  # fmt: skip
+    return sum(len(list(group())) for group in groups)
+
+
+def peer_rows() -> int:
+    """Rows of the large table of docs/peers.md, without its head."""
+    lines = (ROOT / "docs" / "peers.md").read_text().splitlines()
+    wide = [line for line in lines if line.startswith("|") and line.count("|") > 5]
+    return len(wide) - 2
+
+
+def public_repositories() -> list[dict[str, list[object]]]:
+    text = (ROOT / "tests" / "cases" / "templates" / "public.yaml").read_text()
+    found: list[dict[str, list[object]]] = yaml.safe_load(text)["templates"]
+    return found
+
+
+COUNTS = {
+    ("README.md", r"no network for (\d+) of its \[\d+ rules\]"): lambda: len(RULES) - ASKING,
+    ("README.md", r"no network for \d+ of its \[(\d+) rules\]"): lambda: len(RULES),
+    ("README.md", r"the other (\d+) ask the account"): lambda: ASKING,
+    ("README.md", r"semantic checks without an account \| (\d+) rules"): lambda: len(RULES) - ASKING,
+    ("README.md", r"which has all (\d+) rows"): peer_rows,
+    ("README.md", r"(\d+) kinds of fault, phase and victim"): kill_cases,
+    ("docs/guarantees.md", r"(\d+) cases of fault"): kill_cases,
+    ("docs/templates.md", r"All (\d+) templates of AWS's"): lambda: sum(
+        len(each["files"]) for each in public_repositories()
+    ),
+    ("docs/templates.md", r"AWS's (\d+) repositories for HyperPod that have any"): lambda: len(public_repositories()),
+}
+
+
+@pytest.mark.parametrize(("page", "pattern"), list(COUNTS))
+def test_a_count_is_the_one_of_the_code(page: str, pattern: str) -> None:
+    said = re.findall(pattern, (ROOT / page).read_text())
+
+    assert said == [str(COUNTS[page, pattern]())]
+
+
+def test_a_rule_asks_the_account_exactly_where_it_reads_what_the_account_tells() -> None:
+    for each in RULES:
+        if each.judge is not None:
+            reads = bool(re.search(r"\.facts\b|_facts\(", inspect.getsource(each.judge)))
+            assert reads == each.asks_account, each.code

@@ -1,0 +1,253 @@
+"""Names that others choose are data: no shell runs them, and no console reads them as markup."""
+
+import ast
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from holdfast.cli import _output, _status, _submit
+from holdfast.cli._deployed import JobView, StatusView, parse_slurm
+from holdfast.cli._errors import CommandError
+from holdfast.cli._logs import job_output
+
+REPOSITORY = Path(__file__).parents[3]
+NASTY = (
+    "a b.sbatch",
+    "a;id>x.sbatch",
+    "$(touch x).sbatch",
+    "`touch x`.sbatch",
+    "'\".sbatch",
+    "-n.sbatch",
+    "a\\ b\n.sbatch",
+)
+
+
+class Machine:
+    """This machine as the cluster: what is put into the bucket appears in a folder; sbatch notes what it is given."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.jobs, self.folder, tools = place / "js o;b", place / "folder [red] x", place / "bin"
+        for directory in (self.jobs, self.folder, tools):
+            directory.mkdir()
+        (tools / "sbatch").write_text('#!/bin/sh\nprintf "%s\\0" "$PWD" "$HOLDFAST_TOKEN" "$@" > "$SEEN"\necho 17\n')
+        (tools / "sbatch").chmod(0o755)
+        self.seen = place / "seen"
+        self.users: list[str | None] = []
+        # A login shell sets PATH anew; the account's profile has the last word.
+        (place / ".bash_profile").write_text(f"PATH={tools}:$PATH\n")
+        self._environment = {"PATH": os.environ["PATH"], "SEEN": str(self.seen), "HOME": str(place)}
+        monkeypatch.setattr(_submit, "run", self._run)
+        monkeypatch.setattr(_submit, "jobs_prefix", lambda _: ("bucket", "jobs", str(self.jobs)))
+        monkeypatch.setattr(_submit, "controller_hostname", lambda _: "head")
+        monkeypatch.setattr(_submit, "record_event", lambda *_, **__: None)
+
+    def _run(
+        self,
+        _: Any,
+        *,
+        node: str,
+        argv: Sequence[str],
+        user: str | None = None,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> "subprocess.CompletedProcess[str]":
+        assert node == "head"
+        self.users.append(user)
+        environment = {**self._environment, **(env or {})}
+        return subprocess.run(
+            list(argv), input=text, env=environment, cwd="/", capture_output=True, text=True, check=False
+        )
+
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
+        target = self.jobs / Key.removeprefix("jobs/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(Body)
+
+    def submit(self, name: str) -> str:
+        context: Any = SimpleNamespace(client=lambda _: self)
+        return _submit.submit_job(context, file=self.folder / name, user="ubuntu")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_job_file_of_any_name_is_submitted_and_never_run_as_a_command(machine: Machine, name: str) -> None:
+    for each in (name, "data with spaces", "sub;dir/$(touch y)"):
+        path = machine.folder / each
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+
+    assert machine.submit(name) == "17"
+
+    where, token, *given = machine.seen.read_text().split("\0")[:-1]
+    assert given == ["--parsable", f"./{name}"]
+    assert len(token) == 64
+    assert Path(where).parent == machine.jobs
+    assert {str(path.relative_to(where)) for path in Path(where).rglob("*") if path.is_file()} == {
+        name,
+        "data with spaces",
+        "sub;dir/$(touch y)",
+    }
+
+
+def test_a_name_that_no_key_can_hold_is_refused_before_anything_is_uploaded(machine: Machine) -> None:
+    (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
+    (machine.folder / "a\udcff").write_text("")
+
+    with pytest.raises(CommandError, match="must be UTF-8"):
+        machine.submit("job.sbatch")
+
+    assert list(machine.jobs.iterdir()) == []
+
+
+@pytest.mark.parametrize("job", ["1;id", "$(id)", "1 2", "²", "-1", ""])
+def test_logs_takes_numbers_of_jobs_only(job: str) -> None:
+    with pytest.raises(CommandError, match="allowed: a Slurm job number"):
+        job_output(SimpleNamespace(), job=job)  # type: ignore[arg-type]
+
+
+def test_the_name_of_a_job_cannot_disturb_the_queue() -> None:
+    states, jobs = parse_slurm(
+        "N|ip-1|idle\nJ|7|RUNNING|ip-1|0:01|None|a|b|c\nJ|8|PENDING||0:00|Resources|x\nN|y\nz|1\n"
+    )
+
+    assert states == {"ip-1": "idle"}
+    assert [(job.job_id, job.name, job.state) for job in jobs] == [("7", "a|b|c", "RUNNING"), ("8", "x", "PENDING")]
+
+
+@pytest.mark.parametrize("console", ["console", "error_console"])
+def test_what_looks_like_markup_is_printed_as_it_is(console: str) -> None:
+    printer: Console = getattr(_output, console)
+
+    with printer.capture() as printed:
+        printer.print("[/x] [bold]a[/bold] :smile:")
+
+    assert printed.get() == "[/x] [bold]a[/bold] :smile:\n"
+
+
+def test_a_job_called_like_markup_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = JobView(job_id="1", name="[/x]", state="[/y]", nodes="[/n]", elapsed="0:01", reason="[red]")
+    view = StatusView(
+        environment="[/e]", cloud="embedded", endpoint="", problem="", stack_name="[/s]", stack_status="",
+        stack_outputs={}, cluster_name="[/c]", cluster_status="", cluster_message="[/m]", orchestrator="slurm",
+        nodes=[], jobs=[job], file_system=None, stand_ins={"[/g]": "[/h]"},
+    )  # fmt: skip
+
+    with _output.console.capture() as printed:
+        _output.console.print(_status.render(view))
+
+    assert all(word in printed.get() for word in ("[/x]", "[/y]", "[/e]", "[/s]", "[/c]", "[/m]", "[/g]", "[/h]"))
+
+
+def test_a_step_called_like_markup_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, markup=False, width=80)
+    monkeypatch.setattr(_output, "console", terminal)
+
+    with _output.step("submit [/x]") as progress:
+        progress.update("[/y]")
+
+    assert "submit [/x]" in terminal.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "[/x].yaml"],
+        ["submit", "[/x]/job"],
+        ["up", "[/x]"],
+        ["plan", "[/x].yaml"],
+        ["status", "--[/x]"],
+        ["[/x]"],
+    ],
+)
+def test_a_path_called_like_markup_is_told_in_one_message(command: list[str], tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", *command],
+        env={"HOLDFAST_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert answer.returncode == 2
+    assert "Traceback" not in answer.stderr
+    assert "[/x]" in answer.stderr
+
+
+def shell_programs(tree: ast.AST) -> list[ast.expr]:
+    """What follows ``-c`` in lists of arguments, and ``shell=True``."""
+    found: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.List | ast.Tuple):
+            for before, after in zip(node.elts, node.elts[1:], strict=False):
+                if isinstance(before, ast.Constant) and before.value in ("-c", "-lc", "-ec", "-qec"):
+                    found.append(after)
+        if isinstance(node, ast.keyword) and node.arg == "shell":
+            found.append(node.value)
+    return found
+
+
+def known_names(tree: ast.AST) -> set[str]:
+    """Names that are only given constant text; and parameters, whose callers name a constant."""
+    given: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = (
+                    zip(target.elts, node.value.elts, strict=False)
+                    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                    else [(target, node.value)]
+                )
+                for name, value in pairs:
+                    if isinstance(name, ast.Name):
+                        given.setdefault(name.id, []).append(value)
+    constant = {name for name, values in given.items() if all(is_constant(value) for value in values)}
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return constant | {argument.arg for function in functions for argument in function.args.args}
+
+
+def is_constant(value: ast.expr) -> bool:
+    """Text of the program itself, or put together from names in capitals."""
+    if isinstance(value, ast.JoinedStr):
+        return all(is_constant(part) for part in value.values)
+    if isinstance(value, ast.FormattedValue):
+        return isinstance(value.value, ast.Name) and value.value.id.isupper()
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id.isupper())
+
+
+SHELLS_OF_DATA = {
+    "holdfast/localcloud/nodes/_node.py": ["shlex.join(program)"],  # script(1) takes one text; each word is quoted
+}
+
+
+def test_no_program_of_a_shell_is_made_of_data() -> None:
+    made = {}
+    for top in ("holdfast", "lifecycle", "containers", "examples", "scripts"):
+        for path in sorted((REPOSITORY / top).rglob("*.py")):
+            text = path.read_text()
+            if "shell=" not in text and 'c",' not in text:
+                continue
+            tree = ast.parse(text)
+            known = known_names(tree)
+            programs = [
+                ast.unparse(program)
+                for program in shell_programs(tree)
+                if not (is_constant(program) or (isinstance(program, ast.Name) and program.id in known))
+            ]
+            if programs:
+                made[str(path.relative_to(REPOSITORY))] = programs
+
+    assert made == SHELLS_OF_DATA

@@ -1,0 +1,77 @@
+"""What launchers remember of processes that are gone: the newest step, which nothing goes back behind in silence."""
+
+from dataclasses import replace
+
+from holdfast_runtime.launcher._slots import LocalSlots
+from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, next_view
+
+POLICY = Policy(world_size=2)
+BEFORE = View(
+    epoch=4,
+    nodes=(0, 0),
+    ranks=(RankStatus(slot=Slot(0, 0), rank=0), RankStatus(slot=Slot(1, 0), rank=1)),
+    resume_step=3,
+)
+
+
+def statuses(*ranks: RankStatus, known: tuple[int, int] = (0, 0), checkpoint: int = -1) -> list[Status]:
+    return [
+        Status(
+            node=node,
+            incarnation=0,
+            ranks=tuple(item for item in ranks if item.slot.node == node),
+            checkpoint_step=checkpoint,
+            known_step=known[node],
+        )
+        for node in (0, 1)
+    ]
+
+
+def process(node: int, **facts: object) -> RankStatus:
+    return replace(RankStatus(slot=Slot(node, 0), rank=node), **facts)  # type: ignore[arg-type]
+
+
+def test_a_step_that_only_a_dead_process_had_finished_is_not_given_up_in_silence() -> None:
+    """Rank 1 finished step 9 and died; rank 0 is still at 8."""
+    alive = (process(0, state="valid", committed_step=8), process(1, rank=-1))
+
+    assert isinstance(next_view(BEFORE, statuses(*alive, known=(8, 8)), policy=POLICY), View)
+    refused = next_view(BEFORE, statuses(*alive, known=(8, 9)), policy=POLICY)
+    allowed = next_view(BEFORE, statuses(*alive, known=(8, 9)), policy=replace(POLICY, lost_steps_allowed=1))
+
+    assert refused == "going on from step 8 would lose 1 committed steps, and 0 are allowed"
+    assert isinstance(allowed, View)
+    assert (allowed.resume_step, allowed.lost_steps) == (8, 1)
+
+
+def test_a_job_that_has_trained_never_begins_afresh_because_all_its_processes_died_at_once() -> None:
+    first, fresh = View(epoch=0, nodes=(0, 0)), (process(0, rank=-1), process(1, rank=-1))
+
+    begun = next_view(first, statuses(*fresh), policy=POLICY)
+    after = next_view(first, statuses(*fresh, known=(0, 5)), policy=POLICY)
+    older = next_view(first, statuses(*fresh, known=(0, 5), checkpoint=2), policy=POLICY)
+
+    assert isinstance(begun, View)
+    assert after == "no process has the state of step 5, and there is no checkpoint"
+    assert older == "going on from step 2 would lose 3 committed steps, and 0 are allowed"
+
+
+def test_a_state_that_is_torn_is_nobodys_source() -> None:
+    torn = (process(0, state="torn", committed_step=9), process(1, rank=-1))
+
+    assert next_view(BEFORE, statuses(*torn), policy=POLICY) == (
+        "no process has the state of step 9, and there is no checkpoint"
+    )
+    mixed = (process(0, state="valid", committed_step=8), process(1, state="torn", committed_step=9))
+    assert next_view(BEFORE, statuses(*mixed), policy=POLICY) == (
+        "going on from step 8 would lose 1 committed steps, and 0 are allowed"
+    )
+
+
+def test_a_launcher_remembers_the_newest_step_of_its_processes_and_tells_it() -> None:
+    slots = LocalSlots(node=0, ranks=2, spares=0)
+    for step in (3, 9, 4):
+        slots.learn(step)
+
+    assert slots.known_step == 9
+    assert slots.status(incarnation=0, host="h").known_step == 9

@@ -1,0 +1,102 @@
+"""What a receiver compares with the donor's word, each for itself: a donor here tells one thing wrong."""
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from holdfast_runtime.transfer import Flat, TransferError, receive
+from holdfast_runtime.transfer import _wire as wire
+
+EPOCH, STEP = 3, 17
+SKELETON = json.dumps({"tensors": []}).encode()
+Said = Callable[[socket.socket], None]
+
+
+def send_header(connection: socket.socket, **changes: object) -> None:
+    header = {"refusal": "", "epoch": EPOCH, "step": STEP, "skeleton_bytes": len(SKELETON), "tensors": [], **changes}
+    data = json.dumps(header).encode()
+    connection.sendall(wire.LENGTH.pack(len(data)) + data)
+
+
+def send_chunk(connection: socket.socket, content: bytes, *, size: int | None = None) -> int:
+    checksum = wire.checksum_of([memoryview(content)])
+    connection.sendall(wire.CHUNK.pack(len(content) if size is None else size, checksum) + content)
+    return checksum
+
+
+def send_end(connection: socket.socket, checksums: list[int], **changes: int) -> None:
+    said = {"epoch": EPOCH, "step": STEP, "size": 0, **changes}
+    digest = wire.digest_of(checksums, epoch=said["epoch"], step=said["step"])
+    connection.sendall(wire.CHUNK.pack(said["size"], digest))
+
+
+@pytest.fixture
+def take() -> Iterator[Callable[[Said], Flat]]:
+    """Receive from a donor that says this after the greeting."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        threads: list[threading.Thread] = []
+
+        def answer(say: Said) -> None:
+            connection, _ = door.accept()
+            with connection, contextlib.suppress(OSError):  # the receiver may go as soon as it has heard enough
+                connection.sendall(bytes(wire.NONCE_BYTES))
+                (length,) = struct.unpack("!I", connection.recv(4, socket.MSG_WAITALL))
+                connection.recv(length, socket.MSG_WAITALL)
+                say(connection)
+                connection.recv(1)
+
+        def from_donor(say: Said) -> Flat:
+            threads.append(threading.Thread(target=answer, args=(say,), daemon=True))
+            threads[-1].start()
+            return receive([door.getsockname()[:2]], epoch=EPOCH, step=STEP, deadline_s=20.0)
+
+        yield from_donor
+        for thread in threads:
+            thread.join(20.0)
+
+
+def test_the_end_is_the_digest_of_these_chunks_in_this_epoch_and_at_this_step(take: Callable[[Said], Flat]) -> None:
+    for wrong in ({"epoch": EPOCH + 1}, {"step": STEP + 1}, {"size": 1}):
+
+        def say(connection: socket.socket, wrong: dict[str, int] = wrong) -> None:
+            send_header(connection)
+            send_end(connection, [send_chunk(connection, SKELETON)], **wrong)
+
+        with pytest.raises(TransferError, match="the digest of the whole is not the donor's"):
+            take(say)
+
+
+def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Callable[[Said], Flat]) -> None:
+    """As when a donor mixes two steps: every checksum is right."""
+
+    def say(connection: socket.socket) -> None:
+        send_header(connection)
+        send_chunk(connection, SKELETON)
+        send_end(connection, [wire.checksum_of([memoryview(b"of another step")])])
+
+    with pytest.raises(TransferError, match="the digest of the whole is not the donor's"):
+        take(say)
+
+
+@pytest.mark.parametrize("changes", [{"epoch": EPOCH - 1}, {"step": STEP - 1}])
+def test_another_epoch_or_step_is_refused_at_once(take: Callable[[Said], Flat], changes: dict[str, int]) -> None:
+    with pytest.raises(TransferError, match="offered is epoch"):
+        take(lambda connection: send_header(connection, **changes))
+
+
+def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Callable[[Said], Flat]) -> None:
+    def say(connection: socket.socket) -> None:
+        send_header(connection)
+        send_end(connection, [send_chunk(connection, SKELETON, size=len(SKELETON) - 1)])
+
+    with pytest.raises(TransferError, match="were due"):
+        take(say)
+
+
+def test_a_digest_is_of_its_epoch_and_step() -> None:
+    assert len({wire.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4

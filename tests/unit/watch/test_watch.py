@@ -1,0 +1,125 @@
+"""What a launcher does about a process that says nothing: by its phase, and by how long the job's own steps take."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from holdfast_common import EventLog
+from holdfast_runtime.control import Deadlines, Phase, Progress, Ready
+from holdfast_runtime.launcher._journal import Journal
+from holdfast_runtime.launcher._processes import Process
+from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
+from holdfast_runtime.launcher.watch import Watch
+
+
+class FakeProcess:
+    """A process that notes that it was killed."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.killed = False
+
+    def kill(self, _number: int = 9) -> None:
+        self.killed = True
+
+
+class World:
+    """A launcher with one rank and one spare that were heard of at second 0."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.slots = LocalSlots(node=0, ranks=1, spares=1)
+        self.slots.in_process = True
+        self.rank, self.spare = self.slots
+        for slot in self.slots:
+            slot.process = FakeProcess()  # type: ignore[assignment]
+            slot.heard_s = 0.0
+        self.rank.rank, self.rank.epoch = 0, 2
+        self.spare.ready = Ready(committed_step=0, state="none")
+        self.troubles: list[str] = []
+        journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
+        journal.say = lambda text, **_facts: self.said.append(text)  # type: ignore[method-assign]
+        self.watch = Watch(
+            slots=self.slots,
+            processes=None,  # type: ignore[arg-type]
+            journal=journal,
+            deadlines=Deadlines(),
+            trouble=self.troubles.append,
+        )
+
+    def look(self, now_s: float, phase: Phase | None = None) -> bool:
+        """Whether anything was done about the rank."""
+        self.rank.progress = Progress(step=1, phase=phase) if phase else None
+        before = len(self.troubles)
+        self.watch._look_for_silent(now_s)
+        return len(self.troubles) > before or killed(self.rank)
+
+
+def killed(slot: LocalSlot) -> bool:
+    process: Process | FakeProcess | None = slot.process
+    return isinstance(process, FakeProcess) and process.killed
+
+
+@pytest.mark.parametrize(
+    ("phase", "limit_s"), [("forward", 600.0), ("other", 600.0), ("vote", 600.0), ("copy", 360.0), ("recover", 360.0)]
+)
+def test_each_phase_has_its_deadline(phase: Phase, limit_s: float) -> None:
+    assert not World().look(limit_s - 1, phase)
+    assert World().look(limit_s + 1, phase)
+
+
+def test_a_rank_waits_for_the_others_for_ten_of_the_steps_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    for step in range(4):
+        monkeypatch.setattr("time.monotonic", lambda step=step: 20.0 * step)
+        world.watch.moved(step)
+
+    assert world.watch.silence_s == 200.0
+    assert not world.look(199.0, "vote")
+    assert not world.look(599.0, "forward")
+    assert world.look(201.0, "vote")
+    assert "has made no progress for 201.0 s in phase vote" in world.troubles[0]
+
+
+def test_one_that_does_not_take_its_place_in_a_view_is_killed() -> None:
+    world = World()
+    assert not world.look(29.0)
+    assert world.look(31.0)
+    assert world.said == ["rank 0 has not taken its place in the view within 30 s and is killed"]
+
+
+def test_a_spare_that_never_becomes_ready_is_killed_and_one_that_waits_is_not() -> None:
+    world = World()
+    world.rank.finished = True
+    world.look(10_000.0)
+    assert not killed(world.spare)
+
+    world.spare.ready = None
+    world.look(1799.0)
+    assert not killed(world.spare)
+    world.look(1801.0)
+    assert killed(world.spare)
+
+
+def test_a_launcher_that_was_stopped_itself_reads_before_it_judges() -> None:
+    world = World()
+    looks: list[float] = []
+    world.watch._look_for_silent = looks.append  # type: ignore[method-assign]
+    world.watch._look_for_stopped = lambda _now_s: None  # type: ignore[method-assign]
+    times: Callable[[], float] = iter([0.0, 100.0, 100.0, 101.0, 101.0, 102.0]).__next__
+
+    async def test() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("holdfast_runtime.launcher.watch._watch.time", type("Clock", (), {"monotonic": times}))
+
+            async def no_wait(_seconds: float) -> None:
+                pass
+
+            patch.setattr("holdfast_runtime.launcher.watch._watch.asyncio", type("Fast", (), {"sleep": no_wait}))
+            with pytest.raises(RuntimeError):
+                await world.watch.run()
+
+    asyncio.run(test())
+    assert looks == [101.0, 102.0]
