@@ -31,10 +31,8 @@ def aws(tmp_path: Path, free: dict[str, int]) -> Iterator[EmbeddedAws]:
 def client(aws: EmbeddedAws, service: str) -> Any:
     return boto3.client(
         service,
-        endpoint_url=aws.endpoint,
         region_name="us-west-2",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
+        **aws.client_arguments,
         config=Config(s3={"addressing_style": "path"}),
     )
 
