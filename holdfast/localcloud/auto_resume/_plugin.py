@@ -31,7 +31,7 @@ def prepare(*, home: Path) -> Plugin:
     """Where this machine cannot compile it, nodes go without, and a line in the log says why."""
     problems = cannot_compile()
     try:
-        place = home / "auto-resume" / _digest() if not problems else None
+        place = home / "hyperpod" / "auto-resume" / _digest() if not problems else None
         if place is not None and not place.is_dir():
             _render(place)
     except (OSError, subprocess.SubprocessError) as error:
