@@ -178,8 +178,8 @@ def _costs(plan: Plan) -> Table:
 
 
 def _table(plan: Plan, columns: Sequence[str], cells: Callable[[Outlook], tuple[str, ...]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("strategy", overflow="fold", min_width=14)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for each in plan.outlooks:
@@ -207,9 +207,9 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
         _short(each.wall_h),
         spread,
         _short(each.lost_h),
-        "no price" if each.cost_usd is None else dollars(each.cost_usd),
+        "no price" if each.cost_usd is None else _short_dollars(each.cost_usd),
         "" if each.saves_h is None else _short(each.saves_h),
-        "" if each.saves_usd is None else dollars(each.saves_usd),
+        "" if each.saves_usd is None else _short_dollars(each.saves_usd),
     )
 
 
@@ -226,7 +226,7 @@ def _simulated(each: Outlook) -> str:
 
 
 def _comparison(compared: PlanAgainstActual) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("plan against actual", "plan", "actual", "95 % interval", "plan within it"):
         table.add_column(name, justify="left" if name == "plan against actual" else "right")
     for cells in comparison_rows(compared):
@@ -249,7 +249,7 @@ def comparison_rows(compared: PlanAgainstActual) -> list[tuple[str, ...]]:
 
 
 def _ledger(compared: PlanAgainstActual) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("where the time went", "seconds", "share"):
         table.add_column(name, justify="left" if name == "where the time went" else "right")
     for cells in ledger_rows(compared):
@@ -289,7 +289,9 @@ def render_published(tables: Sequence[PublishedTable]) -> RenderableType:
     for published in tables:
         columns = list(dict.fromkeys(figure.column for figure in published.figures))
         cells = {(figure.row, figure.column): published_cell(figure) for figure in published.figures}
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=published.title, title_justify="left")
+        table = Table(
+            box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, title=published.title, title_justify="left"
+        )
         table.add_column(published.rows)
         for column in columns:
             table.add_column(column, justify="right")
@@ -337,6 +339,15 @@ def days(duration_h: float | None) -> str:
     if duration_h is None:
         return "never"
     return f"{duration_h / 24:,.1f} days" if abs(duration_h) >= 48 else f"{duration_h:,.1f} h"
+
+
+def _short_dollars(usd: float) -> str:
+    """Millions and billions where there are many: a table has 80 columns."""
+    sign = "-" if usd < 0 else ""
+    for size, letter in ((1e9, "B"), (1e6, "M")):
+        if abs(usd) >= 10 * size or (letter == "B" and abs(usd) >= size):
+            return f"{sign}${abs(usd) / size:,.2f}{letter}"
+    return dollars(usd)
 
 
 def _short(duration_h: float | None) -> str:

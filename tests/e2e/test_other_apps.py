@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from wheel_of_checkout import installed_wheel, run_with_wheel
+from wheel_of_checkout import DEADLINE_S, installed_wheel, run_with_wheel
 
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * DEADLINE_S)]
 OTHER_APPS = ("test_other_apps_usage", "test_other_apps_stacks", "test_other_apps_existing")
 
 

@@ -214,7 +214,9 @@ def test_names_are_taken_once_and_unknown_clusters_are_not_found(client, cluster
 
 
 def test_what_nobody_implements_says_so(client):
-    code, message = refusal(client("sagemaker").start_cluster_health_check, ClusterName="lab")
+    code, message = refusal(
+        client("sagemaker").start_cluster_health_check, ClusterName="lab", DeepHealthCheckConfigurations=[]
+    )
 
     assert (code, message) == (
         "NotImplemented", "not implemented by the embedded AWS: sagemaker.StartClusterHealthCheck"

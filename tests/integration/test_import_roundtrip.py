@@ -120,6 +120,9 @@ def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
     cloud, environment = deployed
     monkeypatch.setenv("HOLDFAST_PORT", cloud.endpoint.rpartition(":")[2])
     monkeypatch.setenv("HOLDFAST_HOME", str(cloud.home))
+    variables = {"ENDPOINT_URL": "endpoint_url", "ACCESS_KEY_ID": "aws_access_key_id"}
+    for name, value in {**variables, "SECRET_ACCESS_KEY": "aws_secret_access_key"}.items():
+        monkeypatch.setenv(f"AWS_{name}", cloud.reach[value])
     document = environment.model_dump(mode="json", exclude_none=True)
     document["storage"]["lustre"]["capacity_gib"] *= 2
     gone = document["cluster"]["instance_groups"].pop()["name"]

@@ -11,9 +11,14 @@ FOLDERS = ("", "constructs", "containers/common", "containers/training", "lifecy
 
 
 class Checkout:
-    """What is tracked, in a folder of its own; npm's and Python's packages are those of this one."""
+    """
+    What is tracked, in a folder of its own; npm's and Python's packages are those of this one.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        whole: with tests and pages, so that its tests can run there. Default: without
+    """
+
+    def __init__(self, folder: Path, *, whole: bool = False) -> None:
         self.folder = folder
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -21,7 +26,7 @@ class Checkout:
         )  # fmt: skip
         for name in listed.stdout.splitlines():
             source, target = ROOT / name, folder / name
-            if source.is_file() and not name.startswith(("tests/", "docs/")):
+            if source.is_file() and (whole or not name.startswith(("tests/", "docs/"))):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
         for name in ("node_modules", ".venv"):

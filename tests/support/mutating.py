@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 from checkout_copy import ROOT, Checkout
@@ -60,11 +59,11 @@ def missing(mutation: Mutation) -> str:
 
 
 def run_tests(checkout: Checkout, tests: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
-    """pytest of this checkout's tests against the copy's packages."""
+    """Some tests of the copy; where its packages are is the copy's own pytest configuration's to say."""
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, **checkout.variables, "PYTHONDONTWRITEBYTECODE": "1", "HOLDFAST_MUTATED": "1"}
+    environment = {**os.environ, **checkout.variables, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        command, cwd=checkout.folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
 
 
@@ -79,6 +78,3 @@ def survives(checkout: Checkout, mutation: Mutation) -> str:
         path.write_text(before)
     # 1: tests failed. Anything else, such as a file that cannot be imported or no such test, shows nothing.
     return "" if done.returncode == 1 else f"exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-
-
-__all__ = ["Mutation", "Path", "missing", "mutations", "run_tests", "survives"]

@@ -15,15 +15,14 @@ from holdfast.localcloud.aws import serve
 class Cloud:
     """Clients of one embedded AWS, and waiting for stacks."""
 
-    def __init__(self, endpoint: str) -> None:
-        self._endpoint = endpoint
+    def __init__(self, reach: dict[str, str]) -> None:
+        self._reach = reach
         self._made: dict[str, Any] = {}
         self.stacks = self.client("cloudformation")
 
     def client(self, service: str) -> Any:
         if service not in self._made:
-            keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-            self._made[service] = boto3.client(service, endpoint_url=self._endpoint, region_name="us-west-2", **keys)
+            self._made[service] = boto3.client(service, region_name="us-west-2", **self._reach)
         return self._made[service]
 
     def close(self) -> None:
@@ -61,7 +60,7 @@ class Cloud:
 def plain_cloud(home: Path) -> Iterator[Cloud]:
     """An embedded AWS whose nodes are records only."""
     with serve(home=home, hyperpod="simulated") as running:
-        cloud = Cloud(running.endpoint)
+        cloud = Cloud(running.client_arguments)
         try:
             yield cloud
         finally:

@@ -64,6 +64,11 @@ def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
     assert decide(observed) == [Replace(arn=ARN, instance_id="i-1", cause=seen, lost=True)]
 
 
+def test_a_node_that_slurm_does_not_reach_is_not_rebooted_without_node_recovery() -> None:
+    observed = Observed(cluster=cluster(node_recovery="None"), health=ALIVE, marks={"i-0": "unresponsive"})
+    assert decide(observed) == []
+
+
 def test_a_lost_instance_without_node_recovery_waits_for_a_person() -> None:
     observed = Observed(cluster=cluster(node_recovery="None"), health={**ALIVE, "i-1": Health.DEAD})
     (action,) = decide(observed)

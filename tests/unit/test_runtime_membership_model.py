@@ -1,7 +1,8 @@
 """Every order of events in small worlds: whatever is lost, late or dead, no epoch ever has two committed views."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -16,8 +17,7 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
     return m.View(epoch=committed.epoch + 1, nodes=tuple(nodes), resume_step=len(statuses))
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     """All launchers, what is on its way between them, and how many faults and proposals may still happen."""
 
     nodes: tuple[m.Node | None, ...]
@@ -54,7 +54,7 @@ def after(world: World, me: int, node: m.Node, actions: list[m.Action]) -> World
     useful = frozenset(
         envelope for envelope in flying if not (envelope[1] < len(nodes) and is_stale(nodes[envelope[1]], envelope[2]))
     )
-    return replace(world, nodes=nodes, flying=useful, views=tuple(dict.fromkeys(views)))
+    return world._replace(nodes=nodes, flying=useful, views=tuple(dict.fromkeys(views)))
 
 
 def is_stale(node: m.Node | None, message: m.Message) -> bool:
@@ -73,7 +73,7 @@ def successors(world: World) -> Iterator[World]:
     """Everything that can happen next. A message that is never chosen is a message that is lost."""
     for envelope in world.flying:
         sender, receiver, message = envelope
-        rest = replace(world, flying=world.flying - {envelope})
+        rest = world._replace(flying=world.flying - {envelope})
         if receiver == len(rest.nodes):
             yield heard_by_witness(rest, sender, message)
             continue
@@ -82,7 +82,7 @@ def successors(world: World) -> Iterator[World]:
             yield after(rest, receiver, *m.message(node, sender, message, decide=decide))
     for me, node in enumerate(world.nodes):
         if node is not None and node.wanted and world.proposals:
-            rest = replace(world, proposals=world.proposals - 1)
+            rest = world._replace(proposals=world.proposals - 1)
             yield after(rest, me, *m.timer(node, m.PROPOSE, decide=decide))
         if node is not None and node.ballot is not None and node.proposal is None:
             yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
@@ -99,10 +99,10 @@ def successors(world: World) -> Iterator[World]:
 def heard_by_witness(world: World, sender: int, message: m.Message) -> World:
     assert world.witness is not None
     witness, reply = m.answer(world.witness, message)
-    world = replace(world, witness=witness)
+    world = world._replace(witness=witness)
     if reply is None or is_stale(world.nodes[sender], reply):
         return world
-    return replace(world, flying=world.flying | {(witness.seat, sender, reply)})
+    return world._replace(flying=world.flying | {(witness.seat, sender, reply)})
 
 
 def forgetting(world: World) -> World:
@@ -110,7 +110,7 @@ def forgetting(world: World) -> World:
     assert world.witness is not None
     newcomer = m.Witness(identity=world.witness.identity + 1, seat=world.witness.seat)
     flying = frozenset(envelope for envelope in world.flying if envelope[1] != newcomer.seat)
-    return met(replace(world, witness=newcomer, flying=flying, forgets=world.forgets - 1))
+    return met(world._replace(witness=newcomer, flying=flying, forgets=world.forgets - 1))
 
 
 def met(world: World) -> World:
@@ -125,8 +125,8 @@ def met(world: World) -> World:
 def crash(world: World, me: int) -> World:
     """A launcher dies, and the others notice."""
     flying = frozenset(envelope for envelope in world.flying if envelope[1] != me)
-    world = replace(
-        world, nodes=(*world.nodes[:me], None, *world.nodes[me + 1 :]), flying=flying, crashes=world.crashes - 1
+    world = world._replace(
+        nodes=(*world.nodes[:me], None, *world.nodes[me + 1 :]), flying=flying, crashes=world.crashes - 1
     )
     for other, node in enumerate(world.nodes):
         if node is not None:
@@ -137,7 +137,7 @@ def crash(world: World, me: int) -> World:
 def cut(world: World, me: int) -> World:
     """A launcher and the others lose sight of each other, and all of them go on."""
     flying = frozenset(envelope for envelope in world.flying if me not in envelope[:2])
-    world = replace(world, flying=flying, cuts=world.cuts - 1)
+    world = world._replace(flying=flying, cuts=world.cuts - 1)
     for other, node in enumerate(world.nodes):
         itself = world.nodes[me]
         if node is not None and itself is not None and other != me:
@@ -150,8 +150,7 @@ def replacement(world: World, me: int) -> World:
     """A launcher without memory takes the place of a dead one."""
     up = frozenset(other for other, node in enumerate(world.nodes) if node is not None)
     newcomer = m.start(me=me, size=len(world.nodes), incarnation=1, up=up)
-    world = replace(
-        world,
+    world = world._replace(
         nodes=(*world.nodes[:me], newcomer, *world.nodes[me + 1 :]),
         replacements=world.replacements - 1,
     )
@@ -291,14 +290,14 @@ def test_a_launcher_that_is_left_goes_on_with_the_witness() -> None:
     world = crash(two_and_a_witness(crashes=1), 1)
 
     assert max(view.epoch for view in world.views) == 1
-    _, highest = explore(replace(world, flying=frozenset(), proposals=1))
+    _, highest = explore(world._replace(flying=frozenset(), proposals=1))
     assert highest == 2
 
 
 def test_a_launcher_that_is_left_does_not_go_on_without_the_witness() -> None:
     world = crash(two_and_a_witness(crashes=1), 1)
 
-    _, highest = explore(replace(world, flying=frozenset(), witness=m.Witness(identity=9, seat=2)))
+    _, highest = explore(world._replace(flying=frozenset(), witness=m.Witness(identity=9, seat=2)))
 
     assert highest == 1
 

@@ -137,6 +137,8 @@ class Front:
         if who is not None and who.role:
             labels = hosted.routes.labels(request) if hosted is not None else {}
             self._judge.allow(who, request, service=service, region=region, operation=operation, labels=labels)
+        elif who is not None and not who.own and (service, operation) == ("sts", "AssumeRole"):
+            self._judge.must_exist(request, account=self._account(request, scope.key), region=region)
         unkept = self._unkept(request, operation)
         if unkept is not None:
             raise unkept

@@ -50,6 +50,7 @@ def hosted(
         service("events", "_events", "Events", beside_moto=True),
         service("fsx", "_fsx", "Fsx", beside_moto=False),
         service("grafana", "_grafana", "Grafana", beside_moto=False),
+        service("iam", "iam", "Simulation", beside_moto=True),
         service("logs", "_log_keys", "LogKeys", beside_moto=True, in_moto=in_moto),
         service("sagemaker", "_sagemaker", "SageMaker", beside_moto=True, plane=plane),
     ]

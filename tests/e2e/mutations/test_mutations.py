@@ -1,7 +1,5 @@
 """Each safeguard switched off makes a test of ``make test`` fail; ``tests/cases/mutations`` lists them."""
 
-from pathlib import Path
-
 import pytest
 from checkout_copy import Checkout
 from mutating import Mutation, mutations, run_tests, survives
@@ -11,7 +9,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return Checkout(Path(tmp_path_factory.mktemp("mutated")))
+    return Checkout(tmp_path_factory.mktemp("mutated"), whole=True)
 
 
 def test_the_tests_pass_while_every_safeguard_is_on(checkout: Checkout) -> None:

@@ -79,7 +79,7 @@ def grow(lab: Lab, mode: str, lifecycle: dict[str, str], *, delay_s: float) -> N
     host = eventually(lambda: [n.spec.hostname for n in lab.fleet.nodes() if n.spec.instance_id == fresh])[0]
 
     log = lab.fleet.node(fresh).outside("/var/log/provision/provisioning.log")
-    eventually(lambda: log.exists() and SUCCEEDED in log.read_text(), within_s=60)
+    eventually(lambda: log.exists() and SUCCEEDED.encode() in log.read_bytes())
     ended = time.monotonic()
     assert f"NodeName={host} " not in controller.read_file("/opt/slurm/etc/slurm.conf").decode()
     assert lab.instances(mode)[fresh] == "Pending"

@@ -10,15 +10,15 @@ import runtime_program
 from holdfast_runtime.inprocess import _member
 from holdfast_runtime.store import EpochStore
 
-EPOCH = 4
+EPOCH = 3
 """That of the recovery after the first loss."""
 
 
 class Dying(EpochStore):
     def set(self, key: str, value: str | bytes) -> None:
         super().set(key, value)
-        mark = Path(sys.argv[1]) / "fired" / "told"
-        if self._epoch == EPOCH - 1 and os.environ["RANK"] == "2" and not mark.exists():
+        mark = Path(sys.argv[1]) / "fired" / "0.told"
+        if self._epoch == EPOCH and os.environ["RANK"] == "2" and not mark.exists():
             mark.write_text("")
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -1,13 +1,15 @@
 """Advice is what somebody finds who tries every row: the cheapest way, the quickest, and the spares that pay."""
 
+import io
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from holdfast.cli._plan_inputs import Inputs, Options, gather
-from holdfast.cli._plan_output import advice
+from holdfast.cli._plan_output import advice, cost_cells, goodput_cells, render
 from holdfast.planner import Way, cheapest_spares, goodput, spares_costs
 
 PRICE = 50.0
@@ -168,3 +170,18 @@ def test_a_way_that_rests_on_assumed_recovery_times_says_so() -> None:
     assert "elastic" in told["in 100 days"]
     assert "its recovery times are our assumption" in told["in 100 days"]
     assert "if throughput grows with the number of instances" in told["in 100 days"]
+
+
+def test_at_80_columns_no_word_and_no_number_is_cut() -> None:
+    inputs = inputs_for(instances=512, spares=2, price="5500")
+    plan = inputs.plan(runs=2, seed=0)
+    narrow = Console(width=80, file=io.StringIO(), markup=False)
+    narrow.print(render(plan, inputs, None))
+    said_here = narrow.file.getvalue()  # type: ignore[attr-defined]
+    words = said_here.split()
+
+    assert "…" not in said_here
+    for each in plan.outlooks:
+        for cell in (each.title, *goodput_cells(each), *cost_cells(each)):
+            assert set(cell.split()) <= set(words), cell
+    assert words.count("checkpointless") >= 2, "once in each table"

@@ -37,7 +37,7 @@ class Bucket:
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         return {"Body": io.BytesIO(self.objects[Key]), "ETag": self._etag(Key)}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> dict[str, Any]:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Metadata: dict[str, str]) -> dict[str, Any]:  # noqa: N803
         self.objects[Key] = Body
         return {"ETag": self._etag(Key)}
 

@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from holdfast_runtime.transfer import _wire as wire
 EPOCH, STEP = 3, 17
 SKELETON = json.dumps({"tensors": []}).encode()
 Said = Callable[[socket.socket], None]
+Take = Callable[..., Flat]
 
 
 def send_header(connection: socket.socket, **changes: object) -> None:
@@ -35,8 +37,12 @@ def send_end(connection: socket.socket, checksums: list[int], **changes: int) ->
     connection.sendall(wire.CHUNK.pack(said["size"], digest))
 
 
+OTHERS = (("b", "c", 1), ("a", "d", 1), ("a", "c", 2))
+"""Token, challenge, port."""
+
+
 @pytest.fixture
-def take() -> Iterator[Callable[[Said], Flat]]:
+def take() -> Iterator[Take]:
     """Receive from a donor that says this after the greeting."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         threads: list[threading.Thread] = []
@@ -50,17 +56,17 @@ def take() -> Iterator[Callable[[Said], Flat]]:
                 say(connection)
                 connection.recv(1)
 
-        def from_donor(say: Said) -> Flat:
+        def from_donor(say: Said, token: str = "") -> Flat:
             threads.append(threading.Thread(target=answer, args=(say,), daemon=True))
             threads[-1].start()
-            return receive([door.getsockname()[:2]], epoch=EPOCH, step=STEP, deadline_s=20.0)
+            return receive([door.getsockname()[:2]], epoch=EPOCH, step=STEP, token=token, deadline_s=20.0)
 
         yield from_donor
         for thread in threads:
             thread.join(20.0)
 
 
-def test_the_end_is_the_digest_of_these_chunks_in_this_epoch_and_at_this_step(take: Callable[[Said], Flat]) -> None:
+def test_the_end_is_the_digest_of_these_chunks_in_this_epoch_and_at_this_step(take: Take) -> None:
     for wrong in ({"epoch": EPOCH + 1}, {"step": STEP + 1}, {"size": 1}):
 
         def say(connection: socket.socket, wrong: dict[str, int] = wrong) -> None:
@@ -71,7 +77,7 @@ def test_the_end_is_the_digest_of_these_chunks_in_this_epoch_and_at_this_step(ta
             take(say)
 
 
-def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Callable[[Said], Flat]) -> None:
+def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Take) -> None:
     """As when a donor mixes two steps: every checksum is right."""
 
     def say(connection: socket.socket) -> None:
@@ -84,12 +90,12 @@ def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Callable[[
 
 
 @pytest.mark.parametrize("changes", [{"epoch": EPOCH - 1}, {"step": STEP - 1}])
-def test_another_epoch_or_step_is_refused_at_once(take: Callable[[Said], Flat], changes: dict[str, int]) -> None:
+def test_another_epoch_or_step_is_refused_at_once(take: Take, changes: dict[str, int]) -> None:
     with pytest.raises(TransferError, match="offered is epoch"):
         take(lambda connection: send_header(connection, **changes))
 
 
-def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Callable[[Said], Flat]) -> None:
+def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Take) -> None:
     def say(connection: socket.socket) -> None:
         send_header(connection)
         send_end(connection, [send_chunk(connection, SKELETON, size=len(SKELETON) - 1)])
@@ -100,3 +106,24 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Callable[[Sa
 
 def test_a_digest_is_of_its_epoch_and_step() -> None:
     assert len({wire.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4
+
+
+@pytest.mark.parametrize("proof", ["", "0" * 64])
+def test_a_donor_that_does_not_know_the_token_is_no_donor(take: Take, proof: str) -> None:
+    """As who listens at the port of a rank that died, and has a state of his own to give."""
+
+    def say(connection: socket.socket) -> None:
+        send_header(connection, proof=proof)
+        send_end(connection, [send_chunk(connection, SKELETON)])
+
+    with pytest.raises(TransferError, match="who answers does not know the token of this run"):
+        take(say, token="ours")
+
+
+def test_a_donors_proof_is_of_one_header_one_receiver_and_one_place() -> None:
+    header = wire.Header(epoch=1, step=2, skeleton_bytes=3, tensors=(("float32", (2,)),))
+    changed = (replace(header, step=3), replace(header, tensors=()))
+    proofs = {each.prove(token="a", challenge="c", port=1) for each in (header, *changed)}
+    proofs |= {header.prove(token=token, challenge=challenge, port=port) for token, challenge, port in OTHERS}
+
+    assert len(proofs) == 1 + len(changed) + len(OTHERS)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from holdfast_runtime.faults._faults import LINK_KINDS, Fault, InjectedError, pa
 VARIABLE = "HOLDFAST_FAULTS"
 FIRED = "HOLDFAST_FAULTS_FIRED"
 EXIT_CODE = 17
+VICTIM_S = 30.0
+"""How long a fault waits for its victim: a spare that is to be hit may be starting."""
 
 
 class Injector:
@@ -88,16 +91,15 @@ class Injector:
             return os.getpid()
         if victim == "launcher":
             return os.getppid()
-        status = self._asked()
-        if victim == "forker":
-            return int(status["forker"])
-        processes: list[dict[str, Any]] = status["processes"]
         wanted = int(victim[5:]) if victim.startswith("rank:") else -1
-        return next(
-            int(process["pid"])
-            for process in processes
-            if process["rank"] == wanted and (wanted >= 0 or process["ready"])
-        )
+        end = time.monotonic() + VICTIM_S
+        while time.monotonic() < end:
+            status = self._asked()
+            pids = [status["forker"]] if victim == "forker" else _pids(status["processes"], wanted)
+            if pids and pids[0]:
+                return int(pids[0])
+            time.sleep(0.1)
+        raise LookupError(f"there is no {victim} on this node to be hit")
 
     def _asked(self) -> dict[str, Any]:
         if self._status is None:
@@ -108,3 +110,8 @@ class Injector:
             with line.makefile("rb") as file:
                 status: dict[str, Any] = json.loads(file.read())
         return status
+
+
+def _pids(processes: Sequence[Mapping[str, Any]], wanted: int) -> list[int]:
+    """Of the process with a rank; of warm spares for rank -1."""
+    return [process["pid"] for process in processes if process["rank"] == wanted and (wanted >= 0 or process["ready"])]

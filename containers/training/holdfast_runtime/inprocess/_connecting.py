@@ -1,10 +1,9 @@
 """
 Making a gloo group, with a way out.
 
-Of two ranks the lower one makes the connection and the higher one waits for it, in a wait that nothing ends but the
-timeout: a rank that has told its address and is lost before it calls would hold up the other for all that time. So the
-group is made in a thread of its own, which is left behind when it is time to leave. What it may still make is dropped
-there.
+Of two ranks one makes the connection and the other waits for it, in a wait that nothing ends but the timeout: a rank
+that has told its address and is lost before it calls would hold up the other for all that time. So the group is made in
+a thread of its own, which is left behind when it is time to leave. What it may still make is dropped there.
 """
 
 import contextlib

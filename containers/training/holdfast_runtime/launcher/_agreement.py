@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Deadlines
@@ -97,9 +96,12 @@ class Agreement:
         for timer in self._timers.values():
             timer.cancel()
 
-    @property
-    def _decide(self) -> membership.Decide:
-        return partial(membership.next_view, policy=self._effects.policy())
+    def _decide(self, committed: View, statuses: tuple[Status, ...]) -> View | str:
+        chosen = membership.next_view(committed, statuses, policy=self._effects.policy())
+        # With all launchers heard, nobody is left who could have the state that is missing.
+        if isinstance(chosen, membership.Hopeless) and len(statuses) == self._node.size:
+            self._loop.call_soon(self._effects.stop, f"{self._node.wanted}; {chosen}")
+        return chosen
 
     def _take(self, result: tuple[membership.Node, list[membership.Action]]) -> None:
         self._node, actions = result

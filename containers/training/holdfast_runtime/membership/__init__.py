@@ -13,7 +13,7 @@ from holdfast_runtime.membership._messages import (
     Promise,
     Refuse,
 )
-from holdfast_runtime.membership._plan import Policy, next_view
+from holdfast_runtime.membership._plan import Hopeless, Policy, next_view
 from holdfast_runtime.membership._protocol import (
     GATHER,
     GIVE_UP,
@@ -49,6 +49,7 @@ __all__ = [
     "Ballot",
     "Commit",
     "Decide",
+    "Hopeless",
     "Install",
     "Leave",
     "Message",

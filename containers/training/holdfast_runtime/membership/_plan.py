@@ -23,6 +23,13 @@ class Policy:
     """Committed updates that may be done again, when the newest state is gone. Default: none"""
 
 
+class Hopeless(str):
+    """Why there is no view, and why no further process could bring one: only a launcher out of reach may have what is
+    missing."""
+
+    __slots__ = ()
+
+
 def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) -> View | str:
     """
     The view that follows, or why there is none.
@@ -54,9 +61,9 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     elif checkpoint >= 0:
         step = checkpoint
     else:
-        return f"no process has the state of step {newest}, and there is no checkpoint"
+        return Hopeless(f"no process has the state of step {newest}, and there is no checkpoint")
     if newest - step > policy.lost_steps_allowed:
-        return (
+        return Hopeless(
             f"going on from step {step} would lose {newest - step} committed steps, "
             f"and {policy.lost_steps_allowed} are allowed"
         )

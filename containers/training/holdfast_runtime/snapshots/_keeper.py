@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast_runtime.control import listen
 from holdfast_runtime.snapshots._layout import Block, Label, Pair, SnapshotError
-from holdfast_runtime.snapshots._wire import Link, label_from_json, label_to_json
+from holdfast_runtime.snapshots._wire import Link, label_from_json, label_to_json, proof_of, proves
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,10 +29,12 @@ class Keeper:
         host: address to listen at. Default: all
         port: Default: any that is free
         deadline_s: for one visit. Default: 300
+        token: the run's; who does not know it is turned away.
     """
 
-    def __init__(self, *, host: str = "", port: int = 0, deadline_s: float = 300.0) -> None:
+    def __init__(self, *, host: str = "", port: int = 0, deadline_s: float = 300.0, token: str = "") -> None:
         self._deadline_s = deadline_s
+        self._token = token
         self._changed = threading.Condition()
         self._epoch = -1
         self._closed = False
@@ -136,12 +138,12 @@ class Keeper:
     def _visit(self, connection: socket.socket) -> None:
         link = Link(connection, deadline_s=self._deadline_s)
         try:
-            request = link.hear()
+            request = self._asked(link)
             self._admit(int(request["epoch"]), link)
             if request["kind"] == "bring":
                 self._take_in(link, request)
             else:
-                self._hand_out(link, int(request["rank"]), int(request["step"]))
+                self._hand_out(link, request)
         except SnapshotError as error:
             _LOG.warning("a shard was refused: %s", error)
             with contextlib.suppress(OSError):
@@ -152,6 +154,13 @@ class Keeper:
             with self._changed:
                 self._links.discard(link)
             link.close()
+
+    def _asked(self, link: Link) -> dict[str, Any]:
+        challenge = link.greet()
+        request = link.hear()
+        if not proves(request, token=self._token, challenge=challenge):
+            raise SnapshotError("the proof of the run's token is wrong")
+        return request
 
     def _admit(self, epoch: int, link: Link) -> None:
         """
@@ -176,30 +185,35 @@ class Keeper:
             self.publish(block, label, epoch=int(request["epoch"]))
         link.say({"kept": label.digest})
 
-    def _hand_out(self, link: Link, rank: int, step: int) -> None:
+    def _hand_out(self, link: Link, request: dict[str, Any]) -> None:
+        rank, step = int(request["rank"]), int(request["step"])
         block = self.find(rank, step)
         label = block.label if block else None
         if block is None or label is None:
             raise SnapshotError(f"rank {rank}'s shard of step {step} is not here; there is {self.held()}")
-        link.say({"label": label_to_json(label)})
+        answer = {"label": label_to_json(label)}
+        proof = proof_of(answer, token=self._token, challenge=str(request["challenge"]))
+        link.say({**answer, "proof": proof})
         link.send_block(block)
 
 
-def bring(block: Block, label: Label, link: Link, *, epoch: int, keep: int) -> None:
+def bring(block: Block, label: Label, link: Link, *, epoch: int, keep: int, token: str = "") -> None:
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
-    link.say({"kind": "bring", "epoch": epoch, "keep": keep, "label": label_to_json(label)})
+    link.ask({"kind": "bring", "epoch": epoch, "keep": keep, "label": label_to_json(label)}, token=token)
     _expect(link, "go", label)
     link.send_block(block)
     _expect(link, "kept", label)
 
 
-def fetch(block: Block, link: Link, *, epoch: int, rank: int, step: int) -> Label:
+def fetch(block: Block, link: Link, *, epoch: int, rank: int, step: int, token: str = "") -> Label:
     """Get a shard from its keeper into a block. Raises SnapshotError, OSError."""
     started = time.monotonic()
-    link.say({"kind": "fetch", "epoch": epoch, "rank": rank, "step": step})
+    challenge = link.ask({"kind": "fetch", "epoch": epoch, "rank": rank, "step": step}, token=token)
     answer = link.hear()
     if "refused" in answer:
         raise SnapshotError(str(answer["refused"]))
+    if not proves(answer, token=token, challenge=challenge):
+        raise SnapshotError("who answers does not know the token of this run")
     label = label_from_json(answer.get("label"))
     if (label.rank, label.step) != (rank, step):
         raise SnapshotError(f"asked for rank {rank} at step {step}, got rank {label.rank} at step {label.step}")

@@ -7,6 +7,7 @@ are lost, unless a rank and its buddy go together, there is one step that is the
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -79,7 +80,8 @@ class Snapshots:
         self.every = every
         self._settle_s = settle_s
         self._transfer_s = transfer_s
-        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s)
+        self._token = os.environ.get("HOLDFAST_TOKEN", "")
+        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token)
         self.port = self._keeper.port
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
@@ -217,7 +219,7 @@ class Snapshots:
                 closing(Link.connect(place.host, place.port, deadline_s=self._transfer_s)) as link,
                 self._keeper.writing(epoch.rank, keep=step) as block,
             ):
-                label = fetch(block, link, epoch=epoch.number, rank=epoch.rank, step=step)
+                label = fetch(block, link, epoch=epoch.number, rank=epoch.rank, step=step, token=self._token)
                 self._keeper.publish(block, label, epoch=epoch.number)
                 return block, ""
         except (SnapshotError, OSError) as error:
@@ -255,7 +257,7 @@ class Snapshots:
                 if self._epoch is not epoch:
                     raise SnapshotError(f"epoch {epoch.number} ended")
                 self._link = link
-            bring(block, label, link, epoch=epoch.number, keep=keep)
+            bring(block, label, link, epoch=epoch.number, keep=keep, token=self._token)
         finally:
             with self._changing:
                 if self._link is link:

@@ -2,11 +2,14 @@
 Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece.
 
 The header says whose shard it is, of which step and epoch, and has the CRC of each chunk, so that a wrong byte is found
-while it arrives. All waits end at a deadline.
+while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who hands
+a shard out.
 """
 
 import base64
+import hmac
 import json
+import secrets
 import socket
 import struct
 import time
@@ -49,6 +52,19 @@ class Link:
         if left <= 0:
             raise TimeoutError("deadline of the transfer is over")
         return left
+
+    def greet(self) -> str:
+        """Who was called gives a challenge; what the caller asks for has to answer it."""
+        challenge = secrets.token_hex(16)
+        self.say({"challenge": challenge})
+        return challenge
+
+    def ask(self, request: Mapping[str, Any], *, token: str) -> str:
+        """A request with its proof; the challenge that what comes back has to answer. Raises SnapshotError."""
+        theirs, own = str(self.hear().get("challenge", "")), secrets.token_hex(16)
+        signed = {**request, "challenge": own}
+        self.say({**signed, "proof": proof_of(signed, token=token, challenge=theirs)})
+        return own
 
     def say(self, message: Mapping[str, Any]) -> None:
         """Send a header."""
@@ -117,6 +133,17 @@ class Link:
             if not count:
                 raise ConnectionError("the other side closed the connection")
             view = view[count:]
+
+
+def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:
+    """That a message comes from who knows the run's token, and answers this challenge."""
+    body = json.dumps({key: value for key, value in message.items() if key != "proof"}, sort_keys=True)
+    return hmac.new(token.encode(), f"snapshots {challenge} {body}".encode(), "sha256").hexdigest()
+
+
+def proves(message: Mapping[str, Any], *, token: str, challenge: str) -> bool:
+    """Whether a message has its proof."""
+    return hmac.compare_digest(str(message.get("proof", "")), proof_of(message, token=token, challenge=challenge))
 
 
 def _timeval(seconds: float) -> bytes:

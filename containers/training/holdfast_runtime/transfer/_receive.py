@@ -1,6 +1,8 @@
 """The receiver's side: nothing counts before every chunk and the whole have been compared with the donor's numbers."""
 
+import hmac
 import math
+import secrets
 import socket
 import time
 from collections import deque
@@ -61,7 +63,7 @@ def receive(
         TransferError: no donor gave it. What was received into may be torn.
     """
     end = time.monotonic() + deadline_s
-    request = Request(epoch=epoch, step=step, name=name)
+    request = Request(epoch=epoch, step=step, name=name, challenge=secrets.token_hex(NONCE_BYTES))
     problems = []
     for host, port in donors:
         left = end - time.monotonic()
@@ -71,7 +73,7 @@ def receive(
         try:
             with socket.create_connection((host, port), timeout=min(CONNECT_S, left)) as connection:
                 line = Line(connection, deadline_s=end - time.monotonic(), stall_s=stall_s, check=check)
-                return _Receiver(line, into, faults or Injector()).receive(request, token=token)
+                return _Receiver(line, into, faults or Injector()).receive(request, token=token, port=port)
         except (OSError, ValueError, TypeError) as error:
             problems.append(f"{host}:{port}: {error}")
     raise TransferError(f"no donor gave the state of step {step}: {'; '.join(problems) or 'there is none'}")
@@ -98,13 +100,16 @@ class _Receiver:
         self._tensors: list[Tensor] = []
         self._staged: deque[_Staged] = deque()
 
-    def receive(self, request: Request, *, token: str) -> Flat:
+    def receive(self, request: Request, *, token: str, port: int) -> Flat:
         line = self._line
         nonce = line.read(NONCE_BYTES)
         line.send_object(replace(request, proof=request.prove(token=token, nonce=nonce)))
         header = Header(**line.read_object())
         if header.refusal:
             raise WireError(header.refusal)
+        proof = header.prove(token=token, challenge=request.challenge, port=port)
+        if token and not hmac.compare_digest(header.proof, proof):
+            raise WireError("who answers does not know the token of this run")
         if (header.epoch, header.step) != (request.epoch, request.step):
             raise WireError(f"offered is epoch {header.epoch}, step {header.step}")
         checksums: list[int] = []

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
@@ -100,7 +100,7 @@ class Server:
                 line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
                 return
             line.check = lambda: self._check(request.name, offer)
-            self._send(line, offer)
+            self._send(line, offer, challenge=request.challenge)
 
     def _check(self, name: str, offer: Offer) -> None:
         """Raises WireError when the state may have changed since it was offered."""
@@ -108,12 +108,12 @@ class Server:
             if self._offers.get(name) is not offer:
                 raise WireError("the state is not on offer any more")
 
-    def _send(self, line: Line, offer: Offer) -> None:
+    def _send(self, line: Line, offer: Offer, *, challenge: str) -> None:
         flat = offer.state()
         skeleton = flat.skeleton_bytes()
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
-        line.send_object(header)
+        line.send_object(replace(header, proof=header.prove(token=self._token, challenge=challenge, port=self.port)))
         checksums: list[int] = []
         for chunk in chunks_of(_memory(skeleton, flat)):
             checksums.append(checksum_of(chunk))

@@ -45,12 +45,14 @@ class Request:
     step: int
     name: str
     """Which state: ``replica``, or that of a shard."""
+    challenge: str = ""
+    """Of the receiver: the donor's header has to answer it."""
     proof: str = ""
     """That the receiver belongs to the job."""
 
     def prove(self, *, token: str, nonce: bytes) -> str:
         """What ``proof`` has to be."""
-        text = f"{self.epoch} {self.step} {self.name}".encode()
+        text = f"{self.epoch} {self.step} {self.name} {self.challenge}".encode()
         return hmac.new(token.encode(), nonce + text, hashlib.sha256).hexdigest()
 
 
@@ -64,6 +66,13 @@ class Header:
     skeleton_bytes: int = 0
     tensors: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Type and shape of each."""
+    proof: str = ""
+    """That the donor belongs to the job, and is who was called: who took the port of one that died is not."""
+
+    def prove(self, *, token: str, challenge: str, port: int) -> str:
+        """What ``proof`` has to be."""
+        said = [challenge, port, self.epoch, self.step, self.skeleton_bytes, self.tensors]
+        return hmac.new(token.encode(), f"header {json.dumps(said)}".encode(), hashlib.sha256).hexdigest()
 
 
 class Line:

@@ -64,6 +64,23 @@ class Judge:
         for need in wanted:
             self._check(rights, need, place)
 
+    def must_exist(self, request: Request, *, account: str, region: str) -> None:
+        """
+        Refuse the owner a role that there is not: moto lets anybody be anything.
+
+        Raises:
+            ServiceError: AccessDenied, as STS has it for a role that does not exist too.
+        """
+        role = str(_parameters(request).get("RoleArn", ""))
+        try:
+            found = self._clients(account, region)("iam").get_role(RoleName=role.rpartition("/")[2])["Role"]["Arn"]
+        except (ClientError, BotoCoreError):
+            found = ""
+        if found != role:
+            principal = f"arn:aws:iam::{account}:root"
+            message = f"User: {principal} is not authorized to perform: sts:AssumeRole on resource: {role}"
+            raise ServiceError("AccessDenied", message, 403)
+
     def _of(self, who: Who, client: ClientFactory, account: str) -> Rights:
         with self._lock:
             known = self._rights.get((who.role, who.session))

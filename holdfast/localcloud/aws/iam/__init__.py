@@ -6,5 +6,6 @@ Calls of users are not judged: whoever runs the embedded AWS owns its account.
 
 from holdfast.localcloud.aws.iam._evaluation import Decision, Policy, Request, decide
 from holdfast.localcloud.aws.iam._rights import Rights
+from holdfast.localcloud.aws.iam._simulation import Simulation
 
-__all__ = ["Decision", "Policy", "Request", "Rights", "decide"]
+__all__ = ["Decision", "Policy", "Request", "Rights", "Simulation", "decide"]

@@ -34,6 +34,16 @@ class Rights:
         limit = self._role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn")
         self._boundary = (self._managed(limit),) if limit else None
 
+    @property
+    def exists(self) -> bool:
+        """Whether IAM knows the role."""
+        return bool(self._role)
+
+    def simulated(self, action: str, resource: str, context: Context) -> Decision:
+        """Whether its own policies and its boundary let the role do something; no resource's policy is asked."""
+        request = Request(principal=self.principal, action=action, resource=resource, context=context)
+        return decide(request, identity=self._identity, boundary=self._boundary)
+
     def trusts(self, service: str, **context: str) -> bool:
         """Whether the role lets a service assume it."""
         trust = self._role.get("AssumeRolePolicyDocument")

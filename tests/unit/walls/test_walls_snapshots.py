@@ -1,0 +1,54 @@
+"""Snapshots in other processes' memory: kept and handed out among those who know the run's token."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from holdfast_runtime.snapshots import _keeper as keeping
+from holdfast_runtime.snapshots._keeper import Keeper
+from holdfast_runtime.snapshots._layout import Block, SnapshotError
+from holdfast_runtime.snapshots._wire import Link, proof_of, proves
+
+
+@pytest.fixture
+def keeper() -> Iterator[Keeper]:
+    made = Keeper(host="127.0.0.1", deadline_s=20.0, token="ours")
+    made.open(epoch=1, wards=[0], resume_step=0)
+    yield made
+    made.close()
+
+
+def visit(port: int) -> Link:
+    return Link.connect("127.0.0.1", port, deadline_s=20.0)
+
+
+def test_who_does_not_know_the_token_neither_brings_nor_fetches(keeper: Keeper) -> None:
+    for token in ("", "theirs"):
+        with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="the proof of the run's token"):
+            keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token=token)
+    with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="is not here"):
+        keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+
+
+def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as door,
+        closing(visit(door.getsockname()[1])) as link,
+        closing(Link(door.accept()[0], deadline_s=20.0)) as impostor,
+    ):
+        impostor.greet()
+        impostor.say({"label": {}, "proof": "0" * 64})
+        with pytest.raises(SnapshotError, match="who answers does not know the token"):
+            keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+
+
+def test_a_proof_is_of_one_message_and_one_challenge() -> None:
+    request = {"kind": "fetch", "epoch": 1}
+    signed = {**request, "proof": proof_of(request, token="ours", challenge="c")}
+
+    assert proves(signed, token="ours", challenge="c")
+    assert not proves(signed, token="ours", challenge="d")
+    assert not proves({**signed, "epoch": 2}, token="ours", challenge="c")
+    assert not proves(request, token="ours", challenge="c")

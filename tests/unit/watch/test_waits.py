@@ -1,0 +1,44 @@
+"""No wait of launcher or rank is without a deadline: each call that can wait for ever is known, with what bounds it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PARTS = ("control", "faults", "inprocess", "launcher", "membership", "patience", "snapshots", "store", "transfer")
+WITHOUT_DEADLINE = {"wait", "join", "result", "acquire", "accept", "recv", "recvmsg", "communicate", "readline"}
+BOUNDED = {
+    "control/_client.py: self._connection.recv": "the socket's own time limit; then it looks at the launcher",
+    "inprocess/_member.py: work.wait": "the group's time limit (progress), after gloo said that it has ended, or nccl",
+    "inprocess/_reducer.py: work.wait": "the default of a caller without a launcher",
+    "inprocess/_run.py: self._member.join": "view and leave; a spare waits until it is needed, or its launcher is gone",
+    "launcher/_forker.py: line.recv": "the socket's time limit, frozen",
+    "launcher/_forker.py: process.wait": "called when its descriptor says that it has ended",
+    "launcher/_launcher.py: self._prepared.wait": "prepare() has start, and ends the job",
+    "launcher/_launcher.py: slot.silent.wait": "inside of wait_for",
+    "launcher/_links.py: link.ended.wait": "inside of wait_for",
+    "launcher/_links.py: reader.readline": "heartbeat: a silent link is aborted; the handshake is inside of wait_for",
+    "launcher/_report.py: reader.readline": "inside of wait_for",
+    "launcher/_slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
+    "snapshots/_keeper.py: self._door.accept": "a thread that serves",
+    "transfer/_serve.py: self._listener.accept": "a thread that serves",
+    "transfer/_serve.py: self._thread.join": "its listener was shut down before",
+}
+
+
+def test_every_wait_has_a_deadline_or_is_known_with_what_bounds_it(repository: Path) -> None:
+    runtime = repository / "containers" / "training" / "holdfast_runtime"
+    found = {wait for part in PARTS for path in (runtime / part).rglob("*.py") for wait in waits(path, runtime)}
+
+    assert found - BOUNDED.keys() == set(), "give it a deadline of Deadlines, or say here what bounds it"
+    assert BOUNDED.keys() - found == set(), "it is gone: take it out of the list"
+
+
+def waits(path: Path, root: Path) -> Iterator[str]:
+    """Calls that may wait, with nothing among their arguments that could be a deadline."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        called = ast.unparse(node.func)
+        receives = node.func.attr in ("recv", "recvmsg", "readline")
+        if node.func.attr in WITHOUT_DEADLINE and (receives or not (node.args or node.keywords)):
+            yield f"{path.relative_to(root)}: {called}"
