@@ -5,6 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no mistake of what is tested.
+settings.register_profile("by-work", deadline=None)
+settings.load_profile("by-work")
 
 SLURM_PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged")
 

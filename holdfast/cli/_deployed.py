@@ -4,7 +4,6 @@ The deployed truth, read from AWS APIs and from Slurm, never from the environmen
 Gathers what the commands show; how it looks is theirs.
 """
 
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from holdfast.cli._session import Context
 
 if TYPE_CHECKING:
     from holdfast.cli.jobs import JobRow
+    from holdfast.localcloud.keeper import ProcessState
     from holdfast_common import Event
 
 T = TypeVar("T")
@@ -85,6 +85,8 @@ class StatusView:
     """Jobs of the last day that are over, failed ones first."""
     unseen: list[str] = field(default_factory=list)
     """What could not be looked at, and why."""
+    processes: "list[ProcessState]" = field(default_factory=list)
+    """Of the local cloud."""
 
 
 def read_status(context: Context) -> StatusView:
@@ -109,7 +111,7 @@ def read_status(context: Context) -> StatusView:
         environment=session.environment,
         cloud=session.cloud,
         endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
-        problem=(context.local.health() or {}).get("problem", "") if session.cloud == "embedded" else "",
+        problem=_problem(context),
         stack_name=session.stack_name,
         stack_status=stack.get("StackStatus", ""),
         stack_outputs=outputs,
@@ -125,7 +127,17 @@ def read_status(context: Context) -> StatusView:
         ),
         stand_ins=_seen(lambda: _stand_ins(context, cluster), what="tags", otherwise={}, unseen=unseen),
         unseen=unseen,
+        processes=context.local.processes() if session.cloud == "embedded" else [],
     )
+
+
+def _problem(context: Context) -> str:
+    """What is wrong with the local cloud itself."""
+    if context.session.cloud != "embedded":
+        return ""
+    health = context.local.health()
+    own = "the embedded AWS does not answer its health page" if health is None else str(health.get("problem", ""))
+    return "\n".join(line for line in (own, *context.local.problems()) if line)
 
 
 def _seen(ask: "Callable[[], T]", *, what: str, otherwise: "T", unseen: list[str]) -> "T":
@@ -221,7 +233,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
 
 def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
     """Every event of the cluster since ``since_ns``, in time order."""
-    from holdfast_common import Event, events_log_group
+    from holdfast_common import events_log_group, parse_events
 
     lines: list[str] = []
     token: dict[str, str] = {}
@@ -238,7 +250,22 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
         if not page.get("nextToken"):
             break
         token = {"nextToken": page["nextToken"]}
-    return sorted((Event.from_json(line) for line in lines), key=lambda event: event.time_ns)
+    parsed = parse_events(lines)
+    if parsed.problems:
+        _tell_of_strangers(len(parsed.problems), parsed.problems[0])
+    return sorted(parsed.events, key=lambda event: event.time_ns)
+
+
+_told_of_strangers: list[str] = []
+
+
+def _tell_of_strangers(count: int, first: str) -> None:
+    """Any user of a node can write lines that are no events: said once, they end nothing."""
+    from holdfast.cli._output import error_console
+
+    if not _told_of_strangers:
+        _told_of_strangers.append(first)
+        error_console.print(f"holdfast: {count} lines of the event log are no events; the first: {first}", markup=False)
 
 
 def record_event(context: Context, *, kind: str, node: str = "", job: str = "", fault: str = "") -> None:
@@ -337,9 +364,8 @@ def _read_slurm(
     script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
-    except (CommandError, OSError, subprocess.TimeoutExpired) as error:
-        said = "its controller did not answer" if isinstance(error, subprocess.TimeoutExpired) else str(error)
-        unseen.append(f"Slurm's nodes and jobs: {said}")
+    except CommandError as error:
+        unseen.append(f"Slurm's nodes and jobs: {error}")
         return {}, [], []
     if answer.returncode:
         said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"

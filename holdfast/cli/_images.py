@@ -81,7 +81,10 @@ def _store(*, change: bool) -> Any:
 
     if change and os.geteuid() != 0:
         raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
-    return Store(home=from_environment().home)
+    local = from_environment()
+    if change:
+        local.claim()
+    return Store(home=local.home)
 
 
 def _added(image: Any, *, json: bool) -> None:

@@ -52,5 +52,17 @@ def run(
     Run ``argv`` on ``node`` and return its output.
 
     A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+
+    Raises:
+        CommandError: there is no such node, or it did not answer in time.
     """
-    return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)
+    from holdfast.localcloud.nodes import NodeError
+
+    try:
+        return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1
+        ) from None
+    except (NodeError, OSError) as error:
+        raise CommandError(f"node {node} cannot be asked: {error}; see: holdfast status", exit_code=1) from None

@@ -197,7 +197,13 @@ def _events(path: Path | None, *, environment: str | None, actual: bool) -> "tup
                 f"plan the one that is deployed (holdfast plan {deployed} --actual), "
                 f"or give the events of the other one with --events"
             )
-        return read_events(context), environment or deployed
+        found = read_events(context)
+        if not found:
+            raise CommandError(
+                f"the event log of '{deployed}' holds no event (on AWS nothing ships them from the nodes yet); "
+                f"give events with --events"
+            )
+        return found, environment or deployed
     if path is None:
         return None, environment
     from holdfast_common import parse_events

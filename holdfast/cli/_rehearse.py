@@ -162,7 +162,10 @@ class _Watch:
 
     def _job_has_ended(self) -> bool:
         """Whether it has ended well; raises CommandError when it has failed."""
-        state = job_outcome(self._context, job=self.job_id)
+        try:
+            state = job_outcome(self._context, job=self.job_id)
+        except CommandError:
+            return False  # a controller that does not answer now says it later
         if state in ("", "COMPLETED"):
             return bool(state)
         try:

@@ -109,14 +109,21 @@ def load() -> Context:
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     if session.cloud == "embedded":
         local = LocalCloud(home=local.home, port=session.port)
-        if not all(local.running().values()):
-            stopped = ", ".join(name for name, runs in local.running().items() if not runs)
-            raise CommandError(
-                f"the local cloud is not running (stopped: {stopped}); "
-                f"bring it back with: holdfast up {session.environment}"
-            )
+        _refuse_dead(local, environment=session.environment)
         os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     return Context(session=session, local=local)
+
+
+def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
+    """A control plane that is stopped by a signal is a matter of ``status``; an AWS that is, answers nothing."""
+    processes = {one.name: one for one in local.processes()}
+    gone = ", ".join(name for name in ("aws", "hyperpod") if processes[name].state == "gone")
+    if gone:
+        kept = processes["keeper"].state == "running"
+        how = "it is being started again, try again in some seconds, or" if kept else "bring it back with"
+        raise CommandError(f"the local cloud is not running (stopped: {gone}); {how}: holdfast up {environment}")
+    if processes["aws"].state == "stopped":
+        raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")
 
 
 def recorded(home: Path) -> Session | None:

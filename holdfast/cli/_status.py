@@ -11,8 +11,12 @@ from holdfast.cli._output import console, print_json
 from holdfast.cli.jobs import job_history
 from holdfast.cli.layout import Column, Facts, Fitted, coloured
 from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate
+from holdfast.localcloud.keeper import ProcessState
 
 SHOWN_ENDED = 8
+
+
+NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper"}
 
 
 def status(
@@ -80,7 +84,15 @@ def _facts(view: StatusView) -> Facts:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.append(("stood in for", named))
+    facts += [(NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])
+
+
+def _process_line(process: ProcessState) -> Text:
+    """Its state, and how long ago each of its threads did its pass."""
+    state = Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
+    passes = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in process.passed_s_ago.items())
+    return Text.assemble(state, (f"  passes, ago: {passes}" if passes else "", "dim"))
 
 
 def _job_table(view: StatusView) -> Fitted:

@@ -186,10 +186,12 @@ def _said_of(node: dict[str, Any]) -> str:
 
 def _start_local_cloud(local: LocalCloud, *, region: str) -> None:
     with step("start the embedded AWS") as progress:
+        local.go_on()
         local.start_aws()
         progress.update(local.endpoint)
     with step("start the HyperPod control plane"):
         local.start_hyperpod(region=region)
+        local.start_keeper(region=region)
 
 
 def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None:

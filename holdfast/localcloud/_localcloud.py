@@ -18,13 +18,14 @@ from typing import Any
 from holdfast.localcloud import _process
 from holdfast.localcloud._errors import LocalCloudError
 from holdfast.localcloud.home import MARKER, Keys, claim, fresh_keys, keys_of, made_keys, recognise, release
+from holdfast.localcloud.keeper import ProcessState, process_state
 from holdfast_common import kinds, parse_events
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
-AWS, HYPERPOD = "aws", "hyperpod"
+AWS, HYPERPOD, KEEPER = "aws", "hyperpod", "keeper"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +110,21 @@ class LocalCloud:
         except (OSError, ValueError):
             return None
 
+    def problems(self) -> list[str]:
+        """What is wrong with the processes and their threads, a line each; empty when nothing is."""
+        return [line for one in self.processes() for line in one.problems]
+
+    def processes(self) -> list[ProcessState]:
+        """The embedded AWS, the control plane and their keeper as they are now."""
+        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER)]
+
+    def go_on(self) -> None:
+        """Let processes run again that a signal has stopped."""
+        for name in (AWS, HYPERPOD, KEEPER):
+            process = _process.find(name=name, home=self.home)
+            if process is not None and process.stands_still():
+                process.go_on()
+
     def start_aws(self) -> bool:
         """
         Start the embedded AWS unless it runs. State of an earlier process of this home comes back with it.
@@ -120,14 +136,23 @@ class LocalCloud:
             LocalCloudError: the port is taken by somebody else.
             ProcessError: it did not start.
         """
-        if _process.find(name=AWS, home=self.home):
-            return False
+        if not self.is_claimed():  # nothing is made that would be refused
+            self._refuse_taken_port()
+        self.claim()
+        with _process.starting(name=AWS, home=self.home):
+            return self._start_aws()
+
+    def _refuse_taken_port(self) -> None:
         if _port_is_taken(self.port):
             raise LocalCloudError(
                 f"port {self.port} on localhost is in use by another program; "
                 "stop that program, or choose another port with HOLDFAST_PORT=<port>"
             )
-        self.claim()
+
+    def _start_aws(self) -> bool:
+        if _process.find(name=AWS, home=self.home):
+            return False
+        self._refuse_taken_port()
         _process.start(
             name=AWS,
             argv=[sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(self.home), "--port", str(self.port)],
@@ -139,6 +164,20 @@ class LocalCloud:
 
     def start_hyperpod(self, *, region: str) -> bool:
         """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
+        with _process.starting(name=HYPERPOD, home=self.home):
+            return self._start_hyperpod(region=region)
+
+    def start_keeper(self, *, region: str) -> bool:
+        """Start what starts the two again when they die, unless it runs."""
+        with _process.starting(name=KEEPER, home=self.home):
+            if _process.find(name=KEEPER, home=self.home):
+                return False
+            argv = [sys.executable, "-m", "holdfast.localcloud.keeper", "--home", str(self.home)]
+            argv += ["--port", str(self.port), "--region", region]
+            _process.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
+            return True
+
+    def _start_hyperpod(self, *, region: str) -> bool:
         if _process.find(name=HYPERPOD, home=self.home):
             return False
         recognise(self.home)
@@ -155,8 +194,8 @@ class LocalCloud:
         return True
 
     def stop(self) -> None:
-        """End both processes; nodes and state stay as they are."""
-        for name in (HYPERPOD, AWS):
+        """End all processes; nodes and state stay as they are."""
+        for name in (KEEPER, HYPERPOD, AWS):
             _process.stop(name=name, home=self.home)
 
     def node_failures(self) -> list[str]:

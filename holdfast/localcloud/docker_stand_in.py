@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from holdfast.localcloud import LocalCloudError
+from holdfast.localcloud.home import claim
+
 NOTE = "nothing was built: no container engine, a stand-in of Holdfast's local cloud"
 MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG_TYPE = "application/vnd.docker.container.image.v1+json"
@@ -189,10 +192,12 @@ def push(tag: str, images: Images) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what docker was asked to; 1 when it cannot be done, which the CDK CLI takes for "no such image" on inspect."""
     options = _parser().parse_args(arguments)
-    images = Images(Path(os.environ.get("HOLDFAST_HOME", "/var/lib/holdfast")) / "docker-stand-in")
+    home = Path(os.environ.get("HOLDFAST_HOME", "/var/lib/holdfast"))
+    images = Images(home / "docker-stand-in")
     try:
+        claim(home)
         return _run(options, images)
-    except StandInError as error:
+    except (StandInError, LocalCloudError) as error:
         print(error, file=sys.stderr)
         return 1
 

@@ -7,6 +7,7 @@ Below ``<fsx>/.holdfast/slurm/<cluster>``::
     owner.json      {"number": 3, "instance_id": "i-..."}: the controller that may use the rest
     state-3         StateSaveLocation of slurmctld
     accounting-3    data directory of MariaDB
+    series          a name for the job numbers that are given by this state; jobs read it
 
 The number is a fencing token. Taking over counts it up and renames both directories, so every path that an earlier
 controller knows is gone: slurmctld, which opens its files by path for each save, can save nothing any more, and neither
@@ -29,6 +30,7 @@ from holdfast_lifecycle._files import write_whole
 from holdfast_lifecycle._services import wait_until
 from holdfast_lifecycle._step import StepError
 
+SERIES = "series"
 STATE, ACCOUNTING = "state", "accounting"
 _LOCKED_BY_MARIADB = ("aria_log_control", "ibdata1")
 _FOLDERS = (".holdfast", "slurm")
@@ -111,6 +113,16 @@ class SharedState:
             if found is not None and found != self.place(kind, number):
                 found.rename(self.place(kind, number))
         return number
+
+    @property
+    def series(self) -> Path:
+        """A new one with each state that begins empty: job numbers then begin again, and are not those of before."""
+        return self.folder / SERIES
+
+    def name_series(self, *, anew: bool) -> None:
+        """Under the lock. Numbers that go on keep their name."""
+        if anew or not self.series.exists():
+            write_whole(self.series, (os.urandom(8).hex() + "\n").encode(), mode=0o644)
 
     def place(self, kind: str, number: int) -> Path:
         """Where the owner of this number has it."""

@@ -1,12 +1,9 @@
 """The lifecycle of groups in the SageMaker API: three modes, told back as given, and the guide's messages in words."""
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 from footing import ready_network, service_role
-
-from holdfast.localcloud.aws import serve
+from unchecked_clients import unchecked_clients
 
 URI = "s3://sagemaker-lifecycle/abc"
 CUSTOM = {"SourceS3Uri": URI, "OnCreate": "on_create.sh"}
@@ -16,20 +13,8 @@ LUSTRE = {"FsxLustreConfig": {"DnsName": "fs-0123456789abcdef0.fsx.us-west-2.ama
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    made = {}
-    with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
-
-        def get(service):
-            config = Config(parameter_validation=False, retries={"total_max_attempts": 1})
-            if service not in made:
-                made[service] = boto3.client(
-                    service, region_name="us-west-2", config=config, **running.client_arguments
-                )
-            return made[service]
-
-        yield get
-        for one in made.values():
-            one.close()
+    with unchecked_clients(tmp_path_factory.mktemp("cloud")) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,10 @@
 
 import json
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 from footing import ready_network, service_role
-
-from holdfast.localcloud.aws import serve
+from unchecked_clients import unchecked_clients
 
 LIFECYCLE = {"SourceS3Uri": "s3://sagemaker-lifecycle/abc", "OnCreate": "on_create.sh"}
 BATCH = {"RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 1}}}
@@ -16,20 +13,8 @@ BATCH = {"RollingUpdatePolicy": {"MaximumBatchSize": {"Type": "INSTANCE_COUNT", 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    made = {}
-    with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as running:
-
-        def get(service):
-            config = Config(parameter_validation=False, retries={"total_max_attempts": 1})
-            if service not in made:
-                made[service] = boto3.client(
-                    service, region_name="us-west-2", config=config, **running.client_arguments
-                )
-            return made[service]
-
-        yield get
-        for one in made.values():
-            one.close()
+    with unchecked_clients(tmp_path_factory.mktemp("cloud")) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -273,7 +273,7 @@ def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the
 
     assert [result.outcome for result in results.values()] == ["done", "done", "done"], results
     shared = second.root / "fsx/.holdfast/slurm/proof"
-    assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "state-2"]
+    assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
     eventually(lambda: second.answers("scontrol", "ping"))
     assert second.run("squeue", "--noheader", "--format=%i %j") == "1 before"
     assert second.run("sbatch", "--hold", "--job-name=after", "--wrap=true").endswith(" 2")
@@ -283,7 +283,7 @@ def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the
     os.kill(frozen, signal.SIGCONT)
     assert first.answers("scontrol", "ping"), "the first controller goes on as if nothing had happened"
     assert not first.answers("sbatch", "--hold", "--job-name=astray", "--wrap=true"), "but keeps nothing"
-    assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "state-2"]
+    assert sorted(path.name for path in shared.iterdir()) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
     assert second.run("squeue", "--noheader", "--format=%j").split() == ["after", "before"]
 
 

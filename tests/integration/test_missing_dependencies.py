@@ -20,6 +20,8 @@ from orders import Pair, Template, deployed, pairs, without
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws._mishaps import Mishaps
 
+pytestmark = pytest.mark.timeout(600)  # the first makes the templates of all environments
+
 SNAPSHOTS = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
 JOINED = sorted({pair for path in SNAPSHOTS.glob("*.json") for pair, _ in pairs(json.loads(path.read_text()))})
 ROWS = {

@@ -38,9 +38,51 @@ def test_a_process_that_ends_while_starting_is_reported_with_the_end_of_its_log(
 
 
 def test_a_process_that_is_never_ready_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(ProcessError, match=r"slow was not ready after 0.3 s"):
-        _process.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, timeout_s=0.3)
+    with pytest.raises(ProcessError, match=r"slow was not ready after \d+ s and did nothing for the last \d+ s"):
+        _process.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, stall_s=1.0)
     assert _process.find(name="slow", home=tmp_path) is None
+
+
+def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path: Path) -> None:
+    """Bounded by its work: it is ready after more of it than one that sleeps would be given time for."""
+    ready = tmp_path / "ready"
+    busy = (
+        "import pathlib, time\n"
+        "while time.process_time() < 1.5: pass\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(60)"
+    )
+    started = _process.start(
+        name="busy", argv=[sys.executable, "-c", busy], home=tmp_path, ready=ready.exists, stall_s=1.0
+    )
+    started.stop()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "progress"),
+    [
+        ((1.0, 0), (1.5, 0), False),
+        ((1.0, 0), (1.7, 0), True),
+        ((1.0, 0), (1.0, 1 << 20), True),
+        ((1.0, 500), (1.1, 5000), False),
+    ],
+)
+def test_waiting_is_no_progress(before: tuple[float, int], after: tuple[float, int], progress: bool) -> None:
+    first, second = (_process.Work(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
+    assert second.is_beyond(first, stall_s=30.0) == progress
+
+
+def test_a_stopped_process_is_told_from_one_that_runs(tmp_path: Path) -> None:
+    started = start_sleeper(tmp_path)
+    assert not started.stands_still()
+    os.kill(started.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, started.pid, os.WSTOPPED | os.WNOWAIT)
+    assert started.stands_still()
+    assert started.alive()
+    started.go_on()
+    os.waitid(os.P_PID, started.pid, os.WCONTINUED | os.WNOWAIT)
+    assert not started.stands_still()
+    assert _process.stop(name="sleeper", home=tmp_path)
 
 
 def test_a_killed_process_is_not_taken_for_alive(tmp_path: Path) -> None:

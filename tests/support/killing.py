@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "integration" / "runtime_program.py"
 QUICK = (
-    "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,progress=2.5,start=60,stop=5"
+    "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,progress=2.5,start=300,stop=5"
 )
 PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
 

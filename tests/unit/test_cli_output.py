@@ -8,6 +8,7 @@ from rich.console import Console
 from holdfast.cli import _status, _summary
 from holdfast.cli._deployed import FileSystemView, JobView, NodeView, StatusView
 from holdfast.cli.events import EventLine
+from holdfast.localcloud.keeper import ProcessState
 from holdfast_common import Event
 
 
@@ -40,6 +41,7 @@ def view(**changes: object) -> StatusView:
             file_system_id="fs-1", status="AVAILABLE", capacity_gib=1200, data_repositories={"/data": "s3://b/data"}
         ),
         "stand_ins": {"gpu": "cpu"},
+        "processes": [],
     }
     return StatusView(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -50,6 +52,13 @@ def printed(what: object) -> str:
     text = console.file
     assert isinstance(text, io.StringIO)
     return text.getvalue()
+
+
+def test_the_screen_says_how_long_ago_each_thread_did_its_pass_and_what_is_wrong() -> None:
+    plane = ProcessState(name="hyperpod", pid=7, state="stopped", passed_s_ago={"loop": 12.0, "storage": 11.9})
+    screen = printed(_status.render(view(processes=[plane], unseen=["Slurm's nodes and jobs: [refused]"])))
+    assert "control plane  stopped (pid 7)  passes, ago: loop 12.0 s, storage 11.9 s" in screen
+    assert "Slurm's nodes and jobs: [refused]" in screen
 
 
 def test_one_screen_shows_stack_cluster_nodes_and_what_stands_in() -> None:

@@ -167,3 +167,9 @@ def test_a_log_of_another_user_in_a_sticky_directory_is_appended_to(tmp_path: Pa
         os.chown(path, 65534, 65534)
     EventLog(path=path, source="lifecycle").write(kind=kinds.LIFECYCLE_STARTED)
     assert len(path.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"version":1,"time_ns":Infinity,"source":"job","kind":"x"}'])
+def test_a_line_that_is_made_to_end_its_reader_is_set_aside(line: str) -> None:
+    parsed = parse_events([line])
+    assert (len(parsed.events), len(parsed.problems)) == (0, 1)

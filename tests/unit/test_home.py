@@ -1,6 +1,7 @@
 """A home is marked, its owner's alone, and loses nothing that the local cloud did not make."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from holdfast.localcloud.home import (
     remove_tree,
     write_private,
 )
+from holdfast.localcloud.home._claim import OURS
 
 DEPTH = 1500
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of another user")
@@ -112,6 +114,13 @@ def test_what_is_not_ours_stays_and_is_named(home: Path) -> None:
 
     assert release(home) == ["letters"]
     assert [entry.name for entry in home.iterdir()] == ["letters"]
+
+
+def test_what_the_local_cloud_makes_in_a_home_is_known() -> None:
+    sources = (Path(__file__).parents[2] / "holdfast").rglob("*.py")
+    made = {name for path in sources for name in re.findall(r'\bhome / "([^"]+)"', path.read_text())}
+
+    assert made - {".ssh"} - set(OURS) == set()
 
 
 def test_a_home_with_nothing_else_in_it_goes(home: Path) -> None:

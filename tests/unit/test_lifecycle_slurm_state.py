@@ -3,6 +3,7 @@
 import fcntl
 import json
 import multiprocessing
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,11 @@ def shared(node: ScratchNode) -> Path:
     return node.root / "fsx/.holdfast/slurm/local"
 
 
+def kept(node: ScratchNode) -> list[str]:
+    """What is beside the lock."""
+    return sorted(path.name for path in shared(node).iterdir())
+
+
 def link(node: ScratchNode, name: str) -> str:
     path = node.root / name
     return path.readlink().name if path.is_symlink() else "no link"
@@ -74,6 +80,24 @@ def test_in_extension_mode_slurmctld_goes_on_while_its_state_is_moved(node: Scra
     assert "systemctl stop slurmctld" not in node.calls()
     assert (shared(node) / "state-1").stat().st_mode & 0o777 == 0o700
     assert json.loads((shared(node) / "owner.json").read_text()) == {"number": 1, "instance_id": "i-0"}
+
+
+def test_job_numbers_have_the_name_of_their_series_as_long_as_they_go_on(node: ScratchNode) -> None:
+    in_extension(node).step("slurm_state")
+    eventually(lambda: _moving.is_moved(node.context))
+    first = (shared(node) / "series").read_text()
+    assert (shared(node) / "series").stat().st_mode & 0o777 == 0o644
+    replaced(in_extension(node)).step("slurm_state")
+    assert (shared(node) / "series").read_text() == first
+
+
+def test_job_numbers_that_begin_again_have_another_name(node: ScratchNode) -> None:
+    in_extension(node).step("slurm_state")
+    eventually(lambda: _moving.is_moved(node.context))
+    first = (shared(node) / "series").read_text()
+    shutil.rmtree(shared(node) / "state-1")
+    replaced(in_extension(node)).step("slurm_state")
+    assert (shared(node) / "series").read_text() != first
 
 
 def test_at_a_boot_the_daemons_wait_for_the_file_system(node: ScratchNode) -> None:
@@ -166,7 +190,7 @@ def test_a_replaced_controller_takes_over_what_is_there(
 
     assert node.has(hook=hook).step("slurm_state").outcome == "done"
 
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-2", "lock", "owner.json", "state-2"]
+    assert kept(node) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
     assert node.read("var/spool/slurmctld/job_state") == "jobs"
     assert node.read("var/lib/mysql/ibdata1") == "data"
     assert (node.root / "var/lib/mysql.on-this-node-2/fresh").exists(), "what was on the disk stays"
@@ -198,7 +222,7 @@ def test_a_take_over_that_was_interrupted_goes_on(node: ScratchNode, after: str)
     if after == "accounting":
         (shared(node) / "accounting-1").rename(shared(node) / "accounting-2")
     assert node.step("slurm_state").outcome == "done"
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-2", "lock", "owner.json", "state-2"]
+    assert kept(node) == ["accounting-2", "lock", "owner.json", "series", "state-2"]
 
 
 def test_with_a_database_outside_only_slurmctlds_state_is_kept(node: ScratchNode) -> None:
@@ -252,7 +276,7 @@ def test_data_that_a_server_has_open_is_not_taken(
 
     assert (result.outcome, "the controller was i-0" in result.seen) == ("failed", True)
     assert "on_init_complete.sh --only slurm_state" in result.action
-    assert sorted(path.name for path in shared(node).iterdir()) == ["accounting-1", "lock", "owner.json", "state-1"]
+    assert kept(node) == ["accounting-1", "lock", "owner.json", "series", "state-1"]
     assert node.running() == {"slurmctld", "slurmdbd", "mariadb"}, "what runs here stays running"
 
 

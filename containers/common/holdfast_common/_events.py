@@ -47,7 +47,7 @@ class Event:
         """Parse one line; raises EventError with the reason."""
         try:
             values = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise EventError(f"not JSON: {error}, got {line[:120]!r}") from None
         if not isinstance(values, dict):
             raise EventError(f"an event must be a JSON object, got {line[:120]!r}")

@@ -33,7 +33,7 @@ class EventError(ValueError):
 
 def check_fields(values: Mapping[str, Any]) -> None:
     """Raise EventError unless all fields are there and hold what they may."""
-    if not is_integer(values["time_ns"]) or values["time_ns"] < 0:
+    if not is_integer(values["time_ns"]) or not 0 <= values["time_ns"] < 1 << 63:
         raise EventError(f"time_ns must be UTC nanoseconds since 1970, got {values['time_ns']!r}")
     if values["source"] not in SOURCES:
         raise EventError(f"source must be one of {', '.join(SOURCES)}, got {values['source']!r}")

@@ -22,6 +22,8 @@ node_replaced        control-plane   in service again; ``node`` new, ``detail.re
 node_rebooting       control-plane   a reboot was begun
 node_rebooted        control-plane   in service again under the same instance id
 node_deleted         control-plane   the instance was removed on request
+daemon_lost          control-plane   a daemon of Slurm on a node has ended or stands still; ``detail.program``
+daemon_restored      control-plane   it runs again; ``duration_s`` since it was missed
 file_imported        control-plane   an S3 object appeared on the file system
 file_exported        control-plane   a file was copied to S3
 lifecycle_started    lifecycle       a lifecycle script has begun; ``detail.role``, ``detail.hook``
@@ -62,6 +64,8 @@ NODE_REPLACED = "node_replaced"
 NODE_REBOOTING = "node_rebooting"
 NODE_REBOOTED = "node_rebooted"
 NODE_DELETED = "node_deleted"
+DAEMON_LOST = "daemon_lost"
+DAEMON_RESTORED = "daemon_restored"
 FILE_IMPORTED = "file_imported"
 FILE_EXPORTED = "file_exported"
 

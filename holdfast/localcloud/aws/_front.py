@@ -25,7 +25,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
-from holdfast.localcloud.aws import _bucket_policy
+from holdfast.localcloud.aws import _bucket_policy, room
 from holdfast.localcloud.aws._clients import DEFAULT_ACCOUNT
 from holdfast.localcloud.aws._direct import OWN
 from holdfast.localcloud.aws._errors import NotOurs, ServiceError
@@ -49,7 +49,6 @@ NOT_SERVED = ("/moto-api", "/latest/meta-data/", "/latest/api/", "/favicon.ico")
 FORM = "application/x-www-form-urlencoded"
 POLICIES = ("iam", "s3")
 """Services whose changes may change what roles may do."""
-READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "BatchGet", "Simulate", "Decrypt")
 
 
 class Front:
@@ -68,6 +67,8 @@ class Front:
         """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
         self.changed: Callable[[str], None] = lambda _name: None
         self.changed_moto: Callable[[str], None] = lambda _name: None
+        self.refusal: Callable[..., str] = lambda **_: ""
+        """Why a change that brings so many bytes cannot be kept; empty when it can."""
         self._services = services
         self._private = private
         self._gate = gate
@@ -138,6 +139,9 @@ class Front:
             self._judge.allow(who, request, service=service, region=region, operation=operation, labels=labels)
         elif who is not None and not who.own and (service, operation) == ("sts", "AssumeRole"):
             self._judge.must_exist(request, account=self._account(request, scope.key), region=region)
+        unkept = self._unkept(request, operation)
+        if unkept is not None:
+            raise unkept
         if hosted is not None and operation:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, scope.key), region=region or DEFAULT_REGION)
@@ -150,13 +154,20 @@ class Front:
         elif hosted is not None and not hosted.beside_moto:
             return _not_implemented(request, service, "")
         response = self._motos(request, service, operation)
-        if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(READING):
+        if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
             self._judge.changed()
         return response
 
+    def _unkept(self, request: Request, operation: str) -> ServiceError | None:
+        """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
+        if not room.is_change(method=request.method, operation=operation, query=request.args):
+            return None
+        why = self.refusal(wanted=request.content_length or 0)
+        return ServiceError("InsufficientStorage", f"{why}; nothing was changed", 507) if why else None
+
     def _ours(self, hosted: HostedService, request: Request, operation: str, caller: Caller) -> Response:
         response = hosted.handle(request=request, operation=operation, caller=caller)
-        if not operation.startswith(READING):
+        if not operation.startswith(room.READING):
             self.changed(hosted.name)
         return response
 
@@ -187,7 +198,7 @@ class Front:
         response = Response(body, status=status, headers=headers)
         if policy and request.method == "GET" and response.status_code == 200:
             response.set_data(_bucket_policy.for_caller(response.get_data()))
-        if request.method not in ("GET", "HEAD") and not operation.startswith(READING):
+        if request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
             self.changed_moto(application.service)  # type: ignore[attr-defined]
         return response
 

@@ -23,7 +23,9 @@ from moto.core.base_backend import BackendDict
 from holdfast import __version__
 from holdfast.localcloud.aws._gate import Gate
 from holdfast.localcloud.aws._pickling import Bodies, dump_backends, load_backends
+from holdfast.localcloud.aws.room import Room
 from holdfast.localcloud.home import private_bytes, write_private
+from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,9 @@ DEBOUNCE_S = 0.2
 REST_FACTOR = 3  # rest this many times as long as the last snapshot took
 LONGEST_REST_S = 2.0
 RETRY_S = 2.0
+IDLE_S = 5.0
+LATE_AFTER_S = 60.0
+CLOSE_TIMEOUT_S = 60.0
 GATE_TIMEOUT_S = 2.0
 MOTO = "moto-"
 OURS = "own-"
@@ -61,7 +66,9 @@ class Persistence:
         self._known: set[str] = set()
         self._closing = False
         self._writing = False
-        self._thread = threading.Thread(target=self._run, name="snapshots", daemon=True)
+        self._stopping = threading.Event()
+        self.worker = Worker(name="snapshots", work=self._run, stopping=self._stopping, late_after_s=LATE_AFTER_S)
+        self.room = Room(folder=home)
 
     @property
     def problem(self) -> str:
@@ -101,8 +108,14 @@ class Persistence:
         self._known = set(loaded)
         return sorted(loaded)
 
+    def refusal(self, *, wanted: int) -> str:
+        """Why a change that brings ``wanted`` bytes cannot be kept; empty when it can."""
+        with self._condition:
+            failed = self._problems.get("", "")
+        return failed or self.room.refusal(wanted=wanted)
+
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def changed(self, name: str, *, ours: bool) -> None:
         """Something of a service changed; it is in a snapshot soon."""
@@ -113,11 +126,11 @@ class Persistence:
 
     def close(self) -> None:
         """Stop, with one last snapshot of everything that ever changed."""
+        self._stopping.set()
         with self._condition:
             self._closing = True
             self._condition.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
+        self.worker.join(CLOSE_TIMEOUT_S)
         self.snapshot(set(self._known))
 
     def snapshot(self, names: set[str]) -> set[str]:
@@ -162,15 +175,23 @@ class Persistence:
     def _run(self) -> None:
         while True:
             with self._condition:
-                self._condition.wait_for(lambda: self._dirty or self._closing)
+                self._condition.wait_for(lambda: self._dirty or self._closing, timeout=IDLE_S)
+                self.worker.passed()
                 if self._closing:
                     return
+                if not self._dirty:
+                    continue
             time.sleep(DEBOUNCE_S)
             with self._condition:
                 names, self._dirty = self._dirty, set()
                 self._writing = True
             started = time.monotonic()
-            again = self.snapshot(names)
+            again = names
+            try:
+                again = self.snapshot(names)
+            except Exception as error:
+                log.exception("a snapshot failed")
+                self._complain("", f"the state of the embedded AWS cannot be kept: {type(error).__name__}: {error}")
             took = time.monotonic() - started
             with self._condition:
                 self._dirty |= again

@@ -149,6 +149,8 @@ class _Pickler(pickle.Pickler):
             cells = tuple(cell.cell_contents for cell in obj.__closure__ or ())
             made_of = (marshal.dumps(obj.__code__), obj.__module__, len(cells))
             return _make_function, made_of, (obj.__defaults__, obj.__kwdefaults__, cells), None, None, _fill_function
+        if type(obj) is weakref.WeakValueDictionary:  # Lambda's functions by ARN; others hold them
+            return weakref.WeakValueDictionary, (), dict(obj), None, None, _fill_weakly
         if isinstance(obj, dict) and type(obj).__module__.startswith("moto."):
             # moto's dictionaries need arguments to be made, or change what is put into them.
             contents = (getattr(obj, "default_factory", None), vars(obj), dict(_plain(obj).items(obj)))
@@ -222,6 +224,10 @@ def _fill_dict(made: Any, contents: tuple[Any, dict[str, Any], dict[Any, Any]]) 
         made.default_factory = factory
     vars(made).update(attributes)
     _plain(made).update(made, items)
+
+
+def _fill_weakly(made: Any, contents: dict[Any, Any]) -> None:
+    made.update(contents)
 
 
 def _plain(made: Any) -> Any:

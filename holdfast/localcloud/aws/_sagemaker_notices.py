@@ -10,8 +10,6 @@ import queue
 import threading
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from holdfast.localcloud.aws import _sagemaker_store as store
 from holdfast.localcloud.aws import _sagemaker_views as views
 from holdfast.localcloud.aws._clients import ClientFactory
@@ -72,8 +70,8 @@ class Notices:
             try:
                 if entries:
                     self._client("events").put_events(Entries=entries)
-            except (BotoCoreError, ClientError) as error:
-                log.debug("%d events were not put: %s", len(entries), error)
+            except Exception as error:  # noqa: BLE001 - what is wrong with these must not keep later ones back
+                log.warning("%d events were not put: %s", len(entries), error)
             if ended:
                 return
 

@@ -32,11 +32,14 @@ from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
 from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
 from holdfast.localcloud.home import claim, fresh_keys, made_keys
+from holdfast.localcloud.keeper import control_plane
+from holdfast.localcloud.supervision import Pass, Passes, passes_path, told
 
 log = logging.getLogger(__name__)
 
 HyperPod = Literal["controlled", "simulated"]
 LONGEST_WATCH_S = 60.0
+LATE_AFTER_S = 30.0
 
 
 class PortBusyError(Exception):
@@ -86,12 +89,15 @@ class EmbeddedAws:
                 callers=Callers(owner=self.keys, own=self._own),
                 judge=self._judge,
             )
+            self._front.refusal = self._persistence.refusal
+            self._home = home
             self._servers = [_server(one, self._front) for one in sockets]
             self._threads = [
                 threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
                 for server in self._servers
             ]
             self._stopping = threading.Event()
+            self._passes = Passes(path=passes_path(home, "aws"), told=self._told)
             self._start()
             undo.pop_all()
 
@@ -113,6 +119,7 @@ class EmbeddedAws:
         if self._stopping.is_set():
             return
         self._stopping.set()
+        self._passes.stop()
         self._plane.close()
         for service in self._services.values():
             service.close()
@@ -135,14 +142,24 @@ class EmbeddedAws:
 
     def health(self) -> dict[str, Any]:
         """What ``/_holdfast/health`` answers."""
-        problem = self._persistence.problem
+        problem = self._persistence.problem or self._persistence.room.refusal(wanted=0)
         return {
             "status": "degraded" if problem else "ok",
             "pid": os.getpid(),
             "ready": self._front.ready,
             "problem": problem,
             "unsaved": self._persistence.unsaved,
+            "threads": told(self._told(), now=time.monotonic()),
+            "control_plane": control_plane(self._home),
         }
+
+    def _told(self) -> list[Pass]:
+        """How each thread that must not end does."""
+        listeners = [
+            Pass(name=f"listener-{number}", at=server.passed_at, late_after_s=LATE_AFTER_S)
+            for number, server in enumerate(self._servers)
+        ]
+        return [*listeners, *([] if self._skips else [self._persistence.worker.told()])]
 
     def _start(self) -> None:
         BackendDict.reset()
@@ -160,6 +177,7 @@ class EmbeddedAws:
             service.on_change = partial(self._persistence.changed, name, ours=True)
         if not self._skips:  # what passes in no time is not for keeping
             self._persistence.start()
+            self._passes.start()
         self._front.ready = True
         threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
@@ -210,9 +228,22 @@ def serve(
     return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
-def _server(listening: socket.socket, front: Front) -> BoundedServer:
+class _Server(BoundedServer):
+    """Says when it last looked for requests."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.passed_at = time.monotonic()
+        super().__init__(*args, **kwargs)
+
+    def service_actions(self) -> None:
+        """Called ten times a second by ``serve_forever``."""
+        super().service_actions()
+        self.passed_at = time.monotonic()
+
+
+def _server(listening: socket.socket, front: Front) -> _Server:
     host, port = listening.getsockname()[:2]
-    server = BoundedServer(host, port, front, fd=listening.fileno())
+    server = _Server(host, port, front, fd=listening.fileno())
     listening.close()  # the server has its own duplicate
     return server
 

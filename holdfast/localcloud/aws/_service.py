@@ -177,8 +177,8 @@ class HostedService:
                         "url_params": self.routes.labels(request) if protocol.startswith("rest") else {},
                     }
                 )
-            except (ValueError, TypeError) as error:
-                raise ServiceError(_validation_code(protocol), f"a value cannot be read: {error}") from error
+            except Exception as error:
+                raise ServiceError(_validation_code(protocol), unreadable(error)) from error
             if given is None:
                 found = violations(shape=shape, value=parsed)
             if not found:
@@ -224,10 +224,16 @@ def _validation_code(protocol: str) -> str:
     return "ValidationException" if protocol.endswith("json") else "ValidationError"
 
 
+def unreadable(error: Exception) -> str:
+    """What is told of a request that botocore's model cannot make sense of: a value's own words, none of Python's."""
+    why = f": {str(error)[:200]}" if type(error) is ValueError else ""
+    return f"1 validation error detected: a value is not of the type that the operation takes{why}"
+
+
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
         given = json.loads(body or b"{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ServiceError("SerializationException", f"the request body is not JSON: {error}") from error
     if not isinstance(given, dict):
         raise ServiceError("SerializationException", "the request body is not a JSON object")

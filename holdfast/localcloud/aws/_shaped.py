@@ -15,6 +15,7 @@ from moto.core.utils import get_service_model
 from werkzeug.wrappers import Request
 
 from holdfast.localcloud.aws._errors import ServiceError
+from holdfast.localcloud.aws._service import unreadable
 from holdfast.localcloud.aws._validate import violations
 
 NOT_VALID = {"json": "ValidationException", "rest-json": "ValidationException", "ec2": "InvalidParameterValue"}
@@ -95,5 +96,5 @@ def _form(request: Request, model: ServiceModel, operation: str, protocol: str) 
             }
         )
     except Exception as error:  # noqa: BLE001 - it fails in many ways at what is no such form
-        raise ServiceError("MalformedQueryString", f"a value cannot be read: {str(error)[:200]}") from None
+        raise ServiceError("MalformedQueryString", unreadable(error)) from None
     return found

@@ -13,9 +13,11 @@ from holdfast.localcloud.home._trees import remove_tree
 
 MARKER = ".holdfast-home"
 OURS = (
+    "auto-resume",
     "aws",
     "cdk.out",
     "containers",
+    "docker-stand-in",
     "fsx",
     "hyperpod",
     "images",

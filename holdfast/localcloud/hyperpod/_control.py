@@ -34,7 +34,16 @@ from holdfast.localcloud.hyperpod._logs import LogShipper
 from holdfast.localcloud.hyperpod._members import Members
 from holdfast.localcloud.hyperpod._metadata import PORT as METADATA_PORT
 from holdfast.localcloud.hyperpod._metadata import Item, Metadata
-from holdfast.localcloud.hyperpod._model import FAILED, FAILURE, IN_SERVICE, ROLLING_BACK, Cluster, Instance
+from holdfast.localcloud.hyperpod._model import (
+    CONTROLLER,
+    FAILED,
+    FAILURE,
+    IN_SERVICE,
+    ROLLING_BACK,
+    RUNNING,
+    Cluster,
+    Instance,
+)
 from holdfast.localcloud.hyperpod._node_files import instance_metadata
 from holdfast.localcloud.hyperpod._reach import Reach
 from holdfast.localcloud.hyperpod._reconcile import Action, Health, Observed
@@ -42,12 +51,16 @@ from holdfast.localcloud.hyperpod._sessions import RoleSessions
 from holdfast.localcloud.hyperpod._state import Memory
 from holdfast.localcloud.hyperpod._storage import Storage
 from holdfast.localcloud.hyperpod._tools import EMBEDDED_PORT, Tools
+from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
 from holdfast.localcloud.image import environment_programs
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node, NodeError
+from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path
 from holdfast_common import kinds
 
 IDLE_S = 1.0
 REFRESH_S = 5.0
+LATE_AFTER_S = 30.0
+HYPERPOD = "hyperpod"
 THREADS = 80
 
 _log = logging.getLogger(__name__)
@@ -126,22 +139,29 @@ class ControlPlane:
         self._reach = Reach(on_change=self._waker.wake)
         self._members = Members(tools=self._tools, pool=self._pool, on_done=self._changed)
         self._storage = Storage(tools=self._tools, clusters=lambda: self._clusters)
+        self._upkeep = Upkeep(kept=self._in_service, events=self._tools.events, pool=self._pool)
+        self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
+        self._looped_at = time.monotonic()
+        self._service = Worker(name="service", work=self._watch_service, stopping=self._stopping)
+        self._passes = Passes(path=passes_path(home, HYPERPOD), told=self._told)
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
         self._tools.shipper.start()
         self._tools.tailer.start()
         self._watch.start()
-        watcher = threading.Thread(target=self._watch_service, name="service", daemon=True)
-        watcher.start()
+        self._service.start()
         self._storage.start()
+        self._upkeep.start()
         self._tools.accounting.prepare()
         self._tools.prepare_image()
+        self._passes.start()
         on_ready()
         try:
             while not self._stopping.is_set():
                 began = time.monotonic()
-                self._step()
+                self._guarded("all clusters", self._step)
+                self._looped_at = time.monotonic()
                 # A storm of changes is looked at now and then, and leaves the machine to those who cause it.
                 self._stopping.wait(time.monotonic() - began)
                 self._waker.wait(timeout_s=IDLE_S)
@@ -155,6 +175,8 @@ class ControlPlane:
 
     def _close(self) -> None:
         self._stopping.set()
+        self._passes.stop()
+        self._upkeep.stop()
         self._storage.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + 3.0
@@ -180,6 +202,7 @@ class ControlPlane:
                 self._sessions.forget()
                 self._stopping.wait(0.3)
                 continue
+            self._service.passed()
             if seen != version:
                 version = seen
                 self._changed()
@@ -204,12 +227,47 @@ class ControlPlane:
         self._watch.follow(nodes.values())
         self._reach.follow(node for node in nodes.values() if node.alive())
         for cluster in self._clusters:
-            self._announce(cluster)
-            observed = self._observe(cluster, nodes=nodes, busy=busy)
-            settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
-            for action in _reconcile.decide(replace(observed, slurm_settled=settled)):
-                self._execute(cluster, action)
+            self._guarded(f"cluster {cluster.name}", partial(self._attend, cluster, nodes=nodes, busy=busy))
         self._remove_strangers(nodes)
+
+    def _attend(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> None:
+        self._announce(cluster)
+        observed = self._observe(cluster, nodes=nodes, busy=busy)
+        settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
+        for action in _reconcile.decide(replace(observed, slurm_settled=settled)):
+            self._execute(cluster, action)
+
+    def _guarded(self, about: str, work: Callable[[], None]) -> None:
+        """What is wrong with one cluster is reported, keeps no other waiting, and ends nothing."""
+
+        def done() -> bool:
+            work()
+            return True
+
+        self._complaints.attempt(about, done, failures=(Exception,))
+
+    def _told(self) -> list[Pass]:
+        """How each thread does."""
+        tools = self._tools
+        loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
+        workers = [self._service, self._storage.worker, self._upkeep.worker, self._watch.worker]
+        workers += [tools.tailer.worker, tools.shipper.worker]
+        forwarder, metadata, reach = self._forwarder, self._metadata, self._reach.worker
+        workers += [one.worker for one in (forwarder, metadata) if one is not None]
+        return [loop, *(one.told() for one in (*workers, *([reach] if reach is not None else [])))]
+
+    def _in_service(self) -> list[Kept]:
+        """Nodes whose daemons are looked after."""
+        clusters = {one.instance_id: (c, one) for c in self._clusters for one in c.instances if one.status == RUNNING}
+        with self._busy_lock:
+            busy = frozenset(self._busy)
+        return [
+            Kept(node=node, cluster=cluster.name, controller=instance in cluster.with_role(CONTROLLER))
+            for node in self._tools.fleet.nodes()
+            if node.spec.instance_id in clusters and node.spec.instance_id not in busy
+            for cluster, instance in (clusters[node.spec.instance_id],)
+            if cluster.status != "Deleting" and not cluster.kubernetes
+        ]
 
     def _refresh(self) -> None:
         """Ask the service. What is busy is asked first: work that ends meanwhile makes everything stale again."""

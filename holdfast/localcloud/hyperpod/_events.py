@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.hyperpod._logs import Line, LogShipper, now_ms
 from holdfast.localcloud.hyperpod._model import Cluster
+from holdfast.localcloud.supervision import Complaints, Worker
 from holdfast_common import Event, events_log_group
 
 OWN_STREAM = "control-plane"
@@ -31,6 +32,8 @@ LAST_CHUNKS = 64
 MOST_WAITING_LINES = 20_000
 MOST_LOG_BYTES = 4 << 20
 """Of a provisioning.log; the embedded AWS keeps all logs in memory."""
+
+OLDEST_MS, NEWEST_MS = 14 * 24 * 3_600_000, 2 * 3_600_000
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +94,10 @@ class Tail:
     torn: bytes = field(default=b"")
     is_cut_off: bool = False
 
+    @property
+    def about(self) -> str:
+        return f"{self.group} {self.stream}"
+
     def read(self) -> list[str]:
         """Complete lines that were not read before."""
         most = CHUNK_BYTES if self.most_bytes is None else min(CHUNK_BYTES, self.most_bytes - self.offset)
@@ -123,14 +130,17 @@ class Tailer:
         self._lock = threading.Lock()
         self._tails: dict[str, tuple[Tail, ...]] = {}
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tail", daemon=True)
+        self._complaints = Complaints(log=_log, what="log files of nodes", again_after_s=1.0)
+        self.worker = Worker(
+            name="tail", work=self._run, stopping=self._stopping, problem=lambda: self._complaints.summary
+        )
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(5.0)
+        self.worker.join(5.0)
         self._poll()
 
     def follow(
@@ -172,12 +182,14 @@ class Tailer:
         with self._lock:
             for tail in self._tails.pop(instance_id, ()):
                 for _ in range(LAST_CHUNKS):
-                    if not self._ship(tail):
+                    if not self._try(tail):
                         break
+                self._complaints.settled(tail.about)
 
     def _run(self) -> None:
         while not self._stopping.wait(TAIL_S):
             self._poll()
+            self.worker.passed()
 
     def _poll(self) -> None:
         with self._lock:
@@ -186,9 +198,13 @@ class Tailer:
                 for tail in tails:
                     if tail.next_at <= now:
                         before = tail.offset
-                        self._ship(tail)
+                        self._try(tail)
                         is_behind = tail.offset - before == CHUNK_BYTES
                         tail.next_at = now if is_behind else now + tail.every_s
+
+    def _try(self, tail: Tail) -> bool:
+        """What is wrong with one file keeps no other from being shipped."""
+        return self._complaints.attempt(tail.about, lambda: self._ship(tail), failures=(Exception,))
 
     def _ship(self, tail: Tail) -> bool:
         """Whether something was read. A stream whose lines still wait is left, so any file takes bounded memory."""
@@ -214,8 +230,15 @@ class Tailer:
 
 
 def stamp(line: str, *, otherwise: Callable[[], int]) -> Line:
-    """An event line with its own time; ``otherwise`` for one that has none."""
+    """
+    An event line with its own time; ``otherwise`` for one that has none, or one that CloudWatch Logs does not take.
+
+    PutLogEvents takes nothing "more than 2 hours in the future" or "older than 14 days" (API reference). Any user of a
+    node may write such a line.
+    """
+    now_ms = otherwise()
     try:
-        return int(json.loads(line)["time_ns"]) // 1_000_000, line
-    except (ValueError, TypeError, KeyError):
-        return otherwise(), line
+        time_ms = int(json.loads(line)["time_ns"]) // 1_000_000
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return now_ms, line
+    return (time_ms if now_ms - OLDEST_MS < time_ms < now_ms + NEWEST_MS else now_ms), line

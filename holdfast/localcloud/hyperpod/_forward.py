@@ -8,8 +8,13 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
+from functools import partial
+
+from holdfast.localcloud.supervision import Worker
 
 CHUNK = 65536
+PASS_S = 1.0
 
 
 class Forwarder:
@@ -18,26 +23,22 @@ class Forwarder:
     def __init__(self, *, listener: socket.socket, host: str, port: int) -> None:
         self._listener = listener
         self._target = (host, port)
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
+        self._stopping = threading.Event()
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
+        self._wake: Callable[[], object] = lambda: None
+        self.worker = Worker(name="forward", work=lambda: asyncio.run(self._serve()), stopping=self._stopping)
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
         self._ready.wait(5.0)
 
     def stop(self) -> None:
         """Refuse new callers, drop the present ones."""
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(5.0)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
+        self._stopping.set()
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            self._wake()
+        self.worker.join(5.0)
+        self._listener.close()
 
     async def _serve(self) -> None:
         callers: set[asyncio.Task[None]] = set()
@@ -51,10 +52,16 @@ class Forwarder:
             finally:
                 callers.discard(task)
 
-        self._listener.settimeout(0)
-        server = await asyncio.start_server(accept, sock=self._listener)
+        stop = asyncio.Event()
+        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
+        listener = self._listener.dup()  # the server closes its own, and may not be the last one
+        listener.settimeout(0)
+        server = await asyncio.start_server(accept, sock=listener)
         self._ready.set()
-        await self._stop.wait()
+        while not self._stopping.is_set():
+            self.worker.passed()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), PASS_S)
         server.close()
         for task in callers:
             task.cancel()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from holdfast.localcloud.hyperpod._reconcile import Health
 from holdfast.localcloud.nodes import Node
+from holdfast.localcloud.supervision import Worker
 
 LOOK_S = 0.5
 FROZEN_AFTER_S = 2.0
@@ -30,14 +31,14 @@ class Watch:
         self._poller = select.epoll()
         self._stopped_since: dict[str, float] = {}
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        self.worker = Worker(name="health", work=self._run, stopping=self._stopping)
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(5.0)
+        self.worker.join(5.0)
         with self._lock:
             for fd in self._nodes:
                 os.close(fd)
@@ -71,6 +72,7 @@ class Watch:
             self._drop(died)
             if died or self._look():
                 self._on_change()
+            self.worker.passed()
 
     def _drop(self, fds: list[int]) -> None:
         with self._lock:

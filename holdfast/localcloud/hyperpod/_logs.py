@@ -12,7 +12,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError, ParamValidationError
+
+from holdfast.localcloud.supervision import Complaints, Worker
 
 FLUSH_S = 0.3
 BREATHER = 9.0
@@ -23,6 +25,8 @@ MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
 MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
+REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
+"""Said of what was put: to put it again cannot help."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
 
 _log = logging.getLogger(__name__)
@@ -43,15 +47,18 @@ class LogShipper:
         self._retry_at: dict[Stream, float] = {}
         self._known: set[Stream] = set()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
+        self._complaints = Complaints(log=_log, what="CloudWatch Logs")
+        self.worker = Worker(
+            name="logs", work=self._run, stopping=self._stopping, problem=lambda: self._complaints.summary
+        )
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def stop(self, *, timeout_s: float = 5.0) -> None:
         """Put what waits, at most for ``timeout_s``; lines that no group accepts are dropped."""
         self._stopping.set()
-        self._thread.join(timeout_s)
+        self.worker.join(timeout_s)
 
     def put(self, *, group: str, stream: str, lines: Iterable[Line]) -> None:
         """Queue lines. Order within a stream is kept."""
@@ -90,6 +97,7 @@ class LogShipper:
         while not self._stopping.wait(pause_s):
             began = time.monotonic()
             self._flush()
+            self.worker.passed()
             pause_s = min(LONGEST_REST_S, max(FLUSH_S, BREATHER * (time.monotonic() - began)))
         self._retry_at.clear()
         self._flush()
@@ -103,9 +111,9 @@ class LogShipper:
                 while self._put_some(name):
                     continue
                 self._retry_at.pop(name, None)
-            except (ClientError, BotoCoreError) as error:
-                if name not in self._retry_at:
-                    _log.warning("log group %s, stream %s: %s; retrying", *name, error)
+                self._complaints.settled(" ".join(name))
+            except Exception as error:  # noqa: BLE001 - one stream that is not taken must not keep others waiting
+                self._complaints.tell(" ".join(name), f"{error}; tried again until it is taken")
                 self._retry_at[name] = time.monotonic() + RETRY_S
 
     def _put_some(self, name: Stream) -> bool:
@@ -113,12 +121,26 @@ class LogShipper:
         if not batch:
             return False
         self._ensure(name)
-        events = [{"timestamp": time_ms, "message": text} for time_ms, text in sorted(batch, key=lambda line: line[0])]
-        self._logs.put_log_events(logGroupName=name[0], logStreamName=name[1], logEvents=events)
+        self._put(name, sorted(batch, key=lambda line: line[0]))
         with self._lock:
             for _ in batch:
                 self._waiting[name].popleft()
         return True
+
+    def _put(self, name: Stream, lines: list[Line]) -> None:
+        """Put lines; of those that are refused as they are, the half that is taken, until single lines are dropped."""
+        events = [{"timestamp": time_ms, "message": text} for time_ms, text in lines]
+        try:
+            self._logs.put_log_events(logGroupName=name[0], logStreamName=name[1], logEvents=events)
+        except (ClientError, ParamValidationError) as error:
+            if isinstance(error, ClientError) and _code(error) not in REFUSED:
+                raise
+            if len(lines) == 1:
+                _log.warning("log group %s, stream %s: a line is dropped: %s", *name, error)
+                return
+            half = len(lines) // 2
+            self._put(name, lines[:half])
+            self._put(name, lines[half:])
 
     def _next_batch(self, name: Stream) -> list[Line]:
         batch: list[Line] = []

@@ -15,29 +15,42 @@ import shutil
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from boto3.exceptions import S3UploadFailedError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from holdfast.localcloud.confined import Inside, Links
 from holdfast.localcloud.fsx import of_metadata, to_metadata
 from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.hyperpod._found import Found
 from holdfast.localcloud.hyperpod._model import Association, FileSystem
 from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, plan, safe_path
+from holdfast.localcloud.supervision import Complaints
 
 REST_NS = 300_000_000
 BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
 LONGEST_KEY = 1024
 """Bytes of an S3 key (S3 user guide, "Naming Amazon S3 objects")."""
+NO_PLACE = "there is no place for it below the file system"
 _HIDDEN = ".holdfast-import."
 _NO_PLACE = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
 )
 """What the file system answers where a path is taken by something else, or leads out."""
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_CONCERN_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 _log = logging.getLogger(__name__)
+
+
+class PathError(Exception):
+    """One path cannot be copied, for a reason of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +96,8 @@ class Linked:
         self._s3 = s3
         self._book = _load_book(self._book_path)
         self._refused: set[str] = set()
+        """Names that cannot be copied at all, as the present pass finds them."""
+        self.complaints = Complaints(log=_log, what=f"data repository association {association.association_id}")
 
     def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
         """
@@ -92,25 +107,28 @@ class Linked:
             OSError: the association's folder leads out of the file system, among others.
         """
         link = self.association
+        self._refused.clear()
+        found = self._scan(at_rest_before_ns=now_ns() - REST_NS)
+        known = {path: entry for path, entry in self._book.items() if found.has_seen(path)}
         # Without imports the bucket is only written to: what the book says of it is enough.
         objects = (
-            self._listed() if link.imports else {p: ObjectStat(etag=e.etag, size=e.size) for p, e in self._book.items()}
+            self._listed() if link.imports else {p: ObjectStat(etag=e.etag, size=e.size) for p, e in known.items()}
         )
-        files = dict(self._scan(at_rest_before_ns=now_ns() - REST_NS))
-        todo = plan(objects=objects, files=files, book=self._book, imports=link.imports, exports=link.exports)
+        objects = {path: one for path, one in objects.items() if found.has_seen(path)}
+        todo = plan(objects=objects, files=found.files, book=known, imports=link.imports, exports=link.exports)
+        wanted = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
+        self.complaints.settle_others(wanted | self._refused)
         before = dict(self._book)
-        imported = [path for path in todo.imports if self._import(path)]
-        exported = [path for path in todo.exports if self._export(path)]
-        for path in todo.delete_files:
-            if self._delete(path):
+        try:
+            imported = self._each(todo.imports, self._import)
+            exported = self._each(todo.exports, self._export)
+            deleted = self._each(todo.delete_files, self._delete)
+            deleted += self._each(todo.delete_objects, self._delete_object)
+            for path in (*deleted, *todo.forget):
                 del self._book[path]
-        for path in todo.delete_objects:
-            self._s3.delete_object(Bucket=link.bucket, Key=link.prefix + path)
-            del self._book[path]
-        for path in todo.forget:
-            del self._book[path]
-        if self._book != before:
-            self._save()
+        finally:
+            if self._book != before:
+                self._save()
         size = sum(self._book[path].size for path in (*imported, *exported) if path in self._book)
         return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
 
@@ -118,18 +136,32 @@ class Linked:
         """A path of the association. Users of the nodes may put a link anywhere in it, at any time."""
         return Inside(root=self._file_system, path=f"{self._folder}/{path}".strip("/"), links=Links.REFUSED)
 
-    def _scan(self, *, at_rest_before_ns: int) -> Iterator[tuple[str, FileStat]]:
+    def _each(self, paths: Sequence[str], work: Callable[[str], bool]) -> list[str]:
+        """Those with which it succeeded. What is wrong with one path is no reason to leave the others."""
+        attempt = partial(_alone, work)
+        return [path for path in paths if self.complaints.attempt(path, partial(attempt, path), failures=(PathError,))]
+
+    def _delete_object(self, path: str) -> bool:
+        self._s3.delete_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
+        return True
+
+    def _scan(self, *, at_rest_before_ns: int) -> Found:
         """Regular files, with whether they have been left alone for a while; the folder is made when missing."""
         folders = [""]
+        files: dict[str, FileStat] = {}
+        unseen: list[str] = []
         while folders:
             folder = folders.pop()
             try:
                 with self._inside(folder).directory(make=None if folder else DIRECTORY_MODE) as descriptor:
                     entries = list(os.scandir(descriptor))
                     stats = [(entry.name, _stat_of(entry)) for entry in entries]
-            except OSError:
+            except OSError as error:
                 if not folder:
                     raise
+                if error.errno not in _GONE:
+                    unseen.append(f"{folder}/")
+                    self._refuse(f"{folder}/", f"the folder cannot be read: {error.strerror}")
                 continue
             for name, info in stats:
                 path = f"{folder}/{name}" if folder else name
@@ -139,7 +171,8 @@ class Linked:
                     folders.append(path)
                 elif stat.S_ISREG(info.st_mode) and not name.startswith(_HIDDEN):
                     at_rest = info.st_mtime_ns < at_rest_before_ns
-                    yield path, FileStat(size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=at_rest)
+                    files[path] = FileStat(size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=at_rest)
+        return Found(files=files, unseen=tuple(unseen))
 
     def _can_be_key(self, path: str) -> bool:
         try:
@@ -147,11 +180,8 @@ class Linked:
                 return True
         except UnicodeEncodeError:
             pass
-        if path not in self._refused:
-            self._refused.add(path)
-            _log.warning(
-                "file %s is not exported: a key of S3 is at most %d bytes of UTF-8", ascii(path[:200]), LONGEST_KEY
-            )
+        if self.association.exports:
+            self._refuse(path, f"it is not exported: a key of S3 is at most {LONGEST_KEY} bytes of UTF-8")
         return False
 
     def _listed(self) -> dict[str, ObjectStat]:
@@ -166,21 +196,19 @@ class Linked:
                     continue
                 path = safe_path(relative)
                 if path is None:
-                    self._refuse(item["Key"])
+                    self._refuse(item["Key"], f"the object is not imported: {NO_PLACE}")
                     continue
                 found[path] = ObjectStat(etag=item["ETag"], size=item["Size"])
         return found
 
-    def _refuse(self, key: str) -> None:
-        if key not in self._refused:
-            self._refused.add(key)
-            _log.warning("object %r is not imported: there is no place for it below the file system", key)
+    def _refuse(self, name: str, why: str) -> None:
+        self._refused.add(name)
+        self.complaints.tell(name, why)
 
     def _import(self, path: str) -> bool:
         key = self.association.prefix + path
         if self._inside(path).is_directory():
-            self._refuse(key)
-            return False
+            raise PathError(f"the object is not imported: {NO_PLACE}")
         try:
             with self._inside(path).fresh(make=DIRECTORY_MODE, prefix=_HIDDEN) as file:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
@@ -191,8 +219,7 @@ class Linked:
         except OSError as error:
             if error.errno not in _NO_PLACE:
                 raise
-            self._refuse(key)
-            return False
+            raise PathError(f"the object is not imported: {NO_PLACE}") from error
         self._book[path] = Entry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
         return True
 
@@ -238,6 +265,30 @@ class Linked:
         fresh = self._book_path.with_suffix(".new")
         fresh.write_text(json.dumps({path: asdict(entry) for path, entry in self._book.items()}))
         os.replace(fresh, self._book_path)  # noqa: PTH105
+
+
+def _alone(work: Callable[[str], bool], path: str) -> bool:
+    """``work``, with what is wrong with this path alone as ``PathError``; anything else ends the pass."""
+    try:
+        return work(path)
+    except S3UploadFailedError as error:
+        raise PathError(str(error)) from error
+    except (ParamValidationError, ValueError, RuntimeError) as error:
+        raise PathError(str(error) or type(error).__name__) from error
+    except ClientError as error:
+        if _concerns_all(error):
+            raise
+        raise PathError(str(error)) from error
+    except OSError as error:
+        if error.errno in _CONCERN_ALL:
+            raise
+        raise PathError(error.strerror or str(error)) from error
+
+
+def _concerns_all(error: ClientError) -> bool:
+    """Whether the service refuses everything and not this path."""
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500))
+    return status >= 500 or error.response["Error"]["Code"] == "NoSuchBucket"
 
 
 def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:

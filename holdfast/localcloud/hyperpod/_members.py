@@ -97,6 +97,10 @@ class Members:
             _log.warning("Slurm of cluster %s: %s", cluster.name, error)
             slurm.tell(problem=str(error))
             self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
+        except Exception as error:  # noqa: BLE001 - the thread of a pool: nobody else would say it
+            _log.exception("Slurm of cluster %s", cluster.name)
+            slurm.tell(problem=f"{type(error).__name__}: {error}")
+            self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
         finally:
             self._forming.discard(cluster.arn)
             self._on_done()

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from holdfast.localcloud.supervision import Worker
+
 ADDRESS = "169.254.169.254"
 PORT = 80
 LONGEST_TTL_S = 21600
@@ -41,19 +43,30 @@ class Metadata:
             pass
 
         Handler.tokens, Handler.lookup = tokens, staticmethod(lookup)
-        self._server = http.server.ThreadingHTTPServer((ADDRESS, PORT), Handler, bind_and_activate=False)
+        self._server = _Server((ADDRESS, PORT), Handler, bind_and_activate=False)
         self._server.socket.close()
         self._server.socket = listener
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metadata", daemon=True)
+        self._stopping = threading.Event()
+        self.worker = Worker(name="metadata", work=self._server.serve_forever, stopping=self._stopping)
+        self._server.passed = self.worker.passed
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def stop(self) -> None:
+        self._stopping.set()
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5.0)
+        self.worker.join(5.0)
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    passed: Callable[[], None]
+
+    def service_actions(self) -> None:
+        """Called twice a second by ``serve_forever``."""
+        self.passed()
 
 
 class _Tokens:

@@ -9,8 +9,10 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from holdfast.localcloud.nodes import Node
+from holdfast.localcloud.supervision import Worker
 
 PROBE_EVERY_S = 1.0
 SILENT_AFTER_PROBES = 5
@@ -32,22 +34,22 @@ class Reach:
         self._unanswered: dict[tuple[str, int], int] = {}
         """(address, pid of init) -> probes in a row without an answer. A rebooted node starts afresh."""
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self.worker: Worker | None = None
         self._socket: socket.socket | None = None
 
     def start(self, pinger: socket.socket) -> None:
         """Begin to probe through a raw ICMP socket of the nodes' network, which is closed by ``stop``."""
         self._socket = pinger
-        self._stopping.clear()
-        self._thread = threading.Thread(target=self._run, args=(pinger,), name="reach", daemon=True)
-        self._thread.start()
+        self._stopping = threading.Event()
+        self.worker = Worker(name="reach", work=partial(self._run, pinger, self._stopping), stopping=self._stopping)
+        self.worker.start()
 
     def stop(self) -> None:
         self._stopping.set()
-        if self._thread is not None and self._socket is not None:
-            self._thread.join(2 * PROBE_EVERY_S)
+        if self.worker is not None and self._socket is not None:
+            self.worker.join(2 * PROBE_EVERY_S)
             self._socket.close()
-        self._thread = self._socket = None
+        self.worker = self._socket = None
 
     def follow(self, nodes: Iterable[Node]) -> None:
         """Probe these, and no others any more."""
@@ -60,16 +62,16 @@ class Reach:
         with self._lock:
             return self._unanswered.get((node.spec.address, node.pid), 0) >= SILENT_AFTER_PROBES
 
-    def _run(self, pinger: socket.socket) -> None:
+    def _run(self, pinger: socket.socket, stopping: threading.Event) -> None:
         pinger.settimeout(0.0)
         sequence = 0
-        while not self._stopping.is_set():
+        while not stopping.is_set():
             sequence = (sequence + 1) % 65536
             with self._lock:
                 addresses = {address for address, _ in self._unanswered}
             for address in addresses:
                 _send(pinger, address=address, sequence=sequence)
-            self._stopping.wait(PROBE_EVERY_S)
+            stopping.wait(PROBE_EVERY_S)
             answered = _answers(pinger)
             with self._lock:
                 self._unanswered = {
@@ -79,6 +81,8 @@ class Reach:
                 became_silent = SILENT_AFTER_PROBES in self._unanswered.values()
             if became_silent:
                 self._on_change()
+            if self.worker is not None:
+                self.worker.passed()
 
 
 def _send(pinger: socket.socket, *, address: str, sequence: int) -> None:

@@ -7,19 +7,22 @@ One pass over one association is ``_lustre``'s.
 import logging
 import threading
 from collections.abc import Callable
-
-from botocore.exceptions import BotoCoreError, ClientError
+from functools import partial
 
 from holdfast.localcloud.hyperpod import _lustre
 from holdfast.localcloud.hyperpod._lustre import Copied, Linked
 from holdfast.localcloud.hyperpod._model import Association, Cluster, FileSystem
 from holdfast.localcloud.hyperpod._tools import Tools
+from holdfast.localcloud.supervision import Complaints, Worker
 from holdfast_common import kinds
 
 PASS_S = 0.4
 LOOK_EVERY = 5
 """Passes between two looks at which file systems and associations there are."""
 EVENTS_PER_PASS = 5
+LOOK = "file systems"
+LATE_AFTER_S = 60.0
+"""A pass may copy files of any size."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,27 +37,42 @@ class Storage:
         self._file_systems: list[FileSystem] = []
         self._missing: set[str] = set()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="storage", daemon=True)
+        self._complaints = Complaints(log=_log, what="storage", again_after_s=1.0)
+        self.worker = Worker(
+            name="storage", work=self._run, stopping=self._stopping, late_after_s=LATE_AFTER_S, problem=self._problem
+        )
 
     def start(self) -> None:
-        self._thread.start()
+        self.worker.start()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(10.0)
+        self.worker.join(10.0)
 
     def _run(self) -> None:
         passes = 0
         while not self._stopping.is_set():
-            try:
-                if passes % LOOK_EVERY == 0:
-                    self._look()
-            except (ClientError, BotoCoreError, OSError) as error:
-                _log.warning("file systems: %s", error)
-            for linked in list(self._linked.values()):
-                self._pass(linked)
+            if passes % LOOK_EVERY == 0:
+                self._try(LOOK, self._look)
+            for name, linked in list(self._linked.items()):
+                self._try(_about(name), partial(self._pass, linked))
+                self.worker.passed()
             passes += 1
+            self.worker.passed()
             self._stopping.wait(PASS_S)
+
+    def _try(self, about: str, work: Callable[[], None]) -> None:
+        """Whatever fails here is reported once and tried again; it keeps no other association waiting."""
+
+        def done() -> bool:
+            work()
+            return True
+
+        self._complaints.attempt(about, done, failures=(Exception,))
+
+    def _problem(self) -> str:
+        summaries = [self._complaints.summary, *(one.complaints.summary for one in list(self._linked.values()))]
+        return "; ".join(one for one in summaries if one)
 
     def _look(self) -> None:
         found = self._tools.aws.file_systems()
@@ -65,6 +83,7 @@ class Storage:
         existing = frozenset(one.file_system_id for one in found)
         links = {one.association_id: one for one in self._tools.aws.associations() if one.file_system_id in existing}
         self._linked = {name: self._link(one) for name, one in links.items()}
+        self._complaints.settle_others({LOOK, *(_about(name) for name in links)})
         self._remove_gone(existing)
 
     def _remove_gone(self, existing: frozenset[str]) -> None:
@@ -83,11 +102,7 @@ class Storage:
         return Linked(association=association, root=root, books=books, s3=self._tools.aws.s3)
 
     def _pass(self, linked: Linked) -> None:
-        try:
-            copied = linked.run_once()
-        except (ClientError, BotoCoreError, OSError) as error:
-            _log.warning("data repository association %s: %s", linked.association.association_id, error)
-            return
+        copied = linked.run_once()
         if copied.imported or copied.exported:
             self._tell(linked.association, copied)
 
@@ -114,3 +129,7 @@ class Storage:
             for cluster in self._clusters()
             if any((mount.dns_name, mount.mount_name) in ids for group in cluster.groups for mount in group.mounts)
         ]
+
+
+def _about(association_id: str) -> str:
+    return f"data repository association {association_id}"

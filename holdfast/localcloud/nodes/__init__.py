@@ -22,6 +22,7 @@ records lie on the tmpfs ``home/nodes`` beside what the nodes write. What a node
 package starts no daemon in it and knows neither Slurm nor AWS.
 """
 
+from ._census import census
 from ._fabric import METADATA_ADDRESS
 from ._fleet import Fleet
 from ._forward import Forwarder, forward
@@ -41,6 +42,7 @@ __all__ = [
     "Node",
     "NodeError",
     "NodeSpec",
+    "census",
     "forward",
     "kill_group",
     "python_mounts",

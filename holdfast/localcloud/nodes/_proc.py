@@ -91,10 +91,11 @@ def entrances(inside: list[int]) -> list[int]:
     nsenter stops itself when its program is stopped, and while it stands still a dying namespace cannot end.
     """
     parents = {int(fields[1]) for fields in map(_stat_fields, inside) if fields} - {*inside, 0}
-    return sorted(pid for pid in parents if _name(pid) == "nsenter")
+    return sorted(pid for pid in parents if program(pid) == "nsenter")
 
 
-def _name(pid: int) -> str:
+def program(pid: int) -> str:
+    """What it runs, at most 15 characters; empty if there is no such process."""
     try:
         return (PROC / str(pid) / "comm").read_text().strip()
     except OSError:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Optional
 
 from holdfast_lifecycle._context import Context
-from holdfast_lifecycle._step import Step, StepError
+from holdfast_lifecycle._shared_state import SERIES, SharedState
+from holdfast_lifecycle._step import SLURM, Step, StepError
 
 _LIBRARY = "/opt/holdfast/lib"
 _PACKAGES = ("holdfast_common", "holdfast_runtime")
@@ -35,8 +36,17 @@ def _variables(context: Context) -> dict[str, str]:
         "HOLDFAST_INSTANCE_GROUP": context.instance_group,
         "HOLDFAST_EVENTS": context.events_path,
         **image,
+        **_series(context),
         **context.job_environment,
     }
+
+
+def _series(context: Context) -> dict[str, str]:
+    """Where a job finds of which series its number is; the controller writes it with Slurm's state."""
+    if context.role not in SLURM or not context.fsx_mount_path:
+        return {}
+    folder = SharedState.of(context).folder.relative_to(context.root)
+    return {"HOLDFAST_JOB_SERIES": f"/{folder / SERIES}"}
 
 
 def _prepend(variable: str, folder: str) -> str:

@@ -67,7 +67,7 @@ def check(context: Context) -> bool:
     owner = shared.owner()
     if owner is None or owner.instance_id != context.instance_id:
         return False
-    if not _is_linked(state_location(context), shared.place(STATE, owner.number)):
+    if not _is_linked(state_location(context), shared.place(STATE, owner.number)) or not shared.series.exists():
         return False
     if not all(is_written(drop_in(context, unit), text.encode()) for unit, text in _drop_ins(context).items()):
         return False
@@ -105,7 +105,9 @@ def apply(context: Context) -> None:
                 # HyperPod must have ended with MariaDB before it is taken away.
                 wait_until(lambda: accounting_is_up(context), timeout_s=_HYPERPOD_S)
             _wait_until_released(context, left, owner=own.instance_id if own else "")
+        begins_empty = shared.find(STATE) is None
         number = shared.take(context.instance_id)
+        shared.name_series(anew=begins_empty)
         _take_state(context, local_state, shared.place(STATE, number))
         if left is not None or (context.starts_slurm and context.accounting is None):
             stop("slurmdbd")

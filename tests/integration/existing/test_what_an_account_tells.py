@@ -17,6 +17,8 @@ from holdfast.validation._account_facts import AccountFacts
 from holdfast.validation.environment import deployment_in
 from holdfast.validation.existing._account import existing_facts
 
+pytestmark = pytest.mark.timeout(600)  # for something that hangs, however busy the machine is
+
 VERSION = {"Version": "2012-10-17"}
 OTHERS = AccountFacts.__dataclass_fields__.keys() - {"path", "places", "existing"}
 
@@ -44,7 +46,7 @@ class Team:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     with serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated", skip_waits=True) as aws:
-        made = Cloud(aws.endpoint)
+        made = Cloud(aws.client_arguments)
         yield made
         made.close()
 

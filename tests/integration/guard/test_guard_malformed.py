@@ -93,6 +93,7 @@ def apart(tmp_path: Path) -> Iterator[Apart]:
 
 
 @pytest.mark.e2e
+@pytest.mark.timeout(1800)
 def test_three_thousand_malformed_requests_over_all_services(apart: Apart, capsys: pytest.CaptureFixture[str]) -> None:
     health: list[float] = []
     over = threading.Event()
@@ -123,3 +124,11 @@ def test_three_thousand_malformed_requests_over_all_services(apart: Apart, capsy
     # The first thousand load what services know; from there on nothing more is needed.
     assert memory[-1] - memory[5] < STEADY_MB
     assert max(health) < 10.0
+
+
+def test_what_lambda_was_asked_can_be_kept(aws: EmbeddedAws) -> None:
+    request = Malformed(service="lambda", method="DELETE", path="/2015-03-31/functions/none", body=b"")
+
+    assert send(request, port=aws.port, keys=aws.keys)[0] == 404
+    aws._persistence.snapshot({"moto-awslambda"})
+    assert aws.health()["problem"] == ""

@@ -35,6 +35,15 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
     assert "holdfast plan local --actual" in str(refused.value)
 
 
+def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
+    deployed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_deployed, "read_events", lambda context: [])
+
+    with pytest.raises(CommandError, match="holds no event"):
+        learned(deployed)
+
+
 @pytest.mark.parametrize("given", [None, "local", "environments/local.yaml"])
 def test_the_events_of_the_environment_that_is_planned_are_learned_from(deployed: str, given: str | None) -> None:
     events, environment = learned(given)

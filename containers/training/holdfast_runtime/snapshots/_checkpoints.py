@@ -22,7 +22,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import async_save
 
-from holdfast_runtime.snapshots._layout import SnapshotError
+from holdfast_runtime.snapshots._layout import SnapshotError, claim_for_training
 from holdfast_runtime.snapshots._manifest import (
     FileFacts,
     Manifest,
@@ -80,7 +80,8 @@ class Checkpoints:
 
     def join(self, shard: Shard, *, group: dist.ProcessGroup, agree: Agree) -> None:
         """
-        Begin an epoch. A collective. Removes what earlier jobs and epochs left half-written.
+        Begin an epoch. A collective. Removes what earlier jobs and epochs left half-written; a folder of another
+        submission is refused with a SnapshotError.
 
         Args:
             shard: this rank's state.
@@ -182,6 +183,7 @@ class Checkpoints:
 
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        claim_for_training(self.folder)
         if left := clear_incomplete(self.folder):
             _LOG.warning("removed incomplete checkpoints of steps %s in %s", left, self.folder)
 

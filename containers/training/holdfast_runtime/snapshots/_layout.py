@@ -9,10 +9,13 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from holdfast_runtime.runs import RunFolderError, claim
 
 CHUNK_BYTES = 4 << 20
 _ALIGNMENT = 64
@@ -20,6 +23,14 @@ _ALIGNMENT = 64
 
 class SnapshotError(Exception):
     """A snapshot or checkpoint that cannot be taken or used, and why."""
+
+
+def claim_for_training(folder: Path) -> None:
+    """Checkpoints that training takes and writes belong to one submission."""
+    try:
+        claim(folder)
+    except RunFolderError as error:
+        raise SnapshotError(str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from holdfast_runtime.snapshots._checkpoints import Outcome
-from holdfast_runtime.snapshots._layout import SnapshotError
+from holdfast_runtime.snapshots._layout import SnapshotError, claim_for_training
 from holdfast_runtime.snapshots._manifest import (
     Manifest,
     clear_incomplete,
@@ -46,9 +46,12 @@ class ReplicaCheckpoints:
         folder: in storage that all ranks share.
         keep: how many complete ones stay. Default: 3
         deadline_s: for ``wait``. Default: 1800
+        read_only: to look at checkpoints of whatever submission, and write none. Default: the folder is this one's
     """
 
-    def __init__(self, folder: str | Path, *, keep: int = 3, deadline_s: float = 1800.0) -> None:
+    def __init__(
+        self, folder: str | Path, *, keep: int = 3, deadline_s: float = 1800.0, read_only: bool = False
+    ) -> None:
         if keep < 1:
             raise ValueError(f"at least 1 checkpoint has to be kept, got {keep}")
         self.folder = Path(folder)
@@ -61,13 +64,22 @@ class ReplicaCheckpoints:
         self._next: tuple[int, dict[str, Any], int] | None = None
         self._worker: threading.Thread | None = None
         self._cleared = False
+        self._read_only = self._claimed = read_only
 
     def newest_step(self) -> int:
-        """Of the complete checkpoints; -1 without one."""
+        """Of the complete checkpoints; -1 without one. Raises SnapshotError where they are another submission's."""
+        self._claim()
         return newest_complete(self.folder)
+
+    def _claim(self) -> None:
+        if not self._claimed:
+            claim_for_training(self.folder)
+            self._claimed = True
 
     def save(self, step: int, tree: dict[str, Any], *, rank: int, world_size: int) -> None:
         """Begin to save; returns once the state is copied. Ranks other than the first do nothing."""
+        if self._read_only:
+            raise SnapshotError(f"{self.folder} was opened read only: nothing is saved there")
         if rank != 0 or step == self._asked or step in complete_steps(self.folder):
             return
         copy = _copied(tree)
@@ -86,6 +98,7 @@ class ReplicaCheckpoints:
             ValueError: it is not there, not complete or damaged.
         """
         try:
+            self._claim()
             verify(self.folder, step)
         except SnapshotError as error:
             raise ValueError(str(error)) from error
@@ -122,6 +135,7 @@ class ReplicaCheckpoints:
 
     def _write(self, step: int, tree: dict[str, Any], world_size: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._claim()
         if not self._cleared:
             clear_incomplete(self.folder)
             self._cleared = True

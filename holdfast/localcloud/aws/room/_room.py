@@ -1,0 +1,50 @@
+"""
+Room on the disk that keeps the embedded AWS, asked before a change is made.
+
+A change is kept a moment after it was answered. So a reserve stays free: what was answered still fits, whoever fills
+the disk. Without it the answer is 507 (RFC 4918, "Insufficient Storage"), which no SDK tries again by itself.
+"""
+
+import os
+from collections.abc import Callable, Container
+from pathlib import Path
+
+RESERVE_BYTES = 64 << 20
+READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "BatchGet", "Simulate", "Decrypt")
+FREEING = ("Delete", "BatchDelete", "Abort", "Terminate", "Release", "Detach", "Remove", "Untag", "Stop", "Cancel")
+
+
+class Room:
+    """
+    On the file system of ``folder``.
+
+    Args:
+        free: Bytes that are free there. Default: asks the file system.
+    """
+
+    def __init__(self, *, folder: Path, free: Callable[[Path], int] | None = None) -> None:
+        self._folder, self._free = folder, free
+
+    def refusal(self, *, wanted: int) -> str:
+        """Why ``wanted`` bytes more cannot be kept; empty when they can."""
+        free = (self._free or free_bytes)(self._folder)
+        if free - wanted >= RESERVE_BYTES:
+            return ""
+        return (
+            f"the disk of {self._folder} has {free >> 20} MiB free, and {RESERVE_BYTES >> 20} MiB"
+            f"{f' beside the {wanted >> 20} MiB of the request' if wanted >> 20 else ''} are needed to keep a change; "
+            "free some space"
+        )
+
+
+def free_bytes(folder: Path) -> int:
+    """What is free for everybody, not for root alone."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def is_change(*, method: str, operation: str, query: Container[str] = ()) -> bool:
+    """Whether a request asks to keep something; one that only deletes makes room, as S3's ``POST ?delete`` does."""
+    if method in ("GET", "HEAD", "DELETE", "OPTIONS") or (method == "POST" and "delete" in query):
+        return False
+    return not operation.startswith((*READING, *FREEING))

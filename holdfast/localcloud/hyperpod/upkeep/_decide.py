@@ -1,0 +1,51 @@
+"""
+What is to be done about a daemon that was seen missing or stopped for some time. Pure.
+
+What HyperPod does is not documented. systemd's own turn comes first: a unit with ``Restart=`` is started again by it.
+A slurmd that stands still is left to Slurm, which gives its node up after SlurmdTimeout.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+TELL_AFTER_S = 3.0
+"""Longer than a restart on purpose."""
+START_AFTER_S = 8.0
+"""Longer than RestartSec of the units of AWS's scripts and ours, which is 5 s."""
+END_AFTER_S = 30.0
+"""As slurm.conf's SlurmctldTimeout here: a backup controller, where there is one, would take over then."""
+UNITS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "slurmdbd": "slurmdbd"}
+"""Program -> its unit."""
+
+Condition = Literal["well", "gone", "stopped"]
+Decision = Literal["", "tell", "start", "end"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Daemon:
+    """One of a node."""
+
+    program: str
+    condition: Condition
+    for_s: float
+    """How long it has been so."""
+    told: bool = False
+
+
+def condition(program: str, *, controller: bool, running: str | None) -> Condition:
+    """From its state in /proc; what need not run on a node is well."""
+    if running is not None:
+        return "stopped" if running in "Tt" else "well"
+    needed = ("munged", "slurmctld", "slurmdbd") if controller else ("munged", "slurmd")
+    return "gone" if program in needed else "well"
+
+
+def decide(daemon: Daemon) -> Decision:
+    """``end``: it stands still and nobody else would notice; it is killed and so started again."""
+    if daemon.condition == "well":
+        return ""
+    if daemon.condition == "gone" and daemon.for_s >= START_AFTER_S:
+        return "start"
+    if daemon.condition == "stopped" and daemon.for_s >= END_AFTER_S and daemon.program != "slurmd":
+        return "end"
+    return "tell" if daemon.for_s >= TELL_AFTER_S and not daemon.told else ""

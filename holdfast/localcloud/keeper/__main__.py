@@ -1,0 +1,30 @@
+"""``python -m holdfast.localcloud.keeper``: starts the embedded AWS and the control plane again when they die."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from holdfast.localcloud import LocalCloud
+from holdfast.localcloud.keeper._keeper import Keeper
+
+
+def main() -> int:
+    """Look after them until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="holdfast-keeper", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="home directory of the local cloud")
+    parser.add_argument("--port", type=int, required=True, help="of the embedded AWS")
+    parser.add_argument("--region", required=True, help="that the control plane serves")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    Keeper(cloud=LocalCloud(home=options.home, port=options.port), region=options.region, stopping=stopping).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

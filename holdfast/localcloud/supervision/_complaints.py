@@ -1,0 +1,99 @@
+"""What could not be done, each thing for itself: said once in the log, counted, and forgotten when it works again."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+MOST_KEPT = 1000
+"""Things that are told apart; of more only the number is known."""
+AGAIN_AFTER_S = 5.0
+"""Between two attempts at what failed: a pass comes several times a second."""
+
+
+class Complaints:
+    """
+    Thread-safe.
+
+    Args:
+        log: Gets one warning for each thing and reason.
+        what: Begins each warning, such as "data repository association dra-1".
+        again_after_s: What failed is left alone for so long. Default: 5 s.
+        clock: Default: the monotonic one.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: logging.Logger,
+        what: str,
+        again_after_s: float = AGAIN_AFTER_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log, self._what, self._again_after_s, self._clock = log, what, again_after_s, clock
+        self._lock = threading.Lock()
+        self._known: dict[str, str] = {}
+        self._again_at: dict[str, float] = {}
+        self._beyond: set[int] = set()
+
+    def tell(self, about: str, why: str) -> None:
+        """Something about ``about`` failed. Repeated with the same reason, it is silent."""
+        with self._lock:
+            fresh = self._known.get(about) != why
+            if about not in self._known and len(self._known) >= MOST_KEPT:
+                self._beyond.add(hash(about))
+                return
+            self._known[about] = why
+            self._again_at[about] = self._clock() + self._again_after_s
+        if fresh:
+            self._log.warning("%s: %s: %s", self._what, _printable(about), why)
+
+    def settled(self, about: str) -> None:
+        """It works, or is wanted no more."""
+        with self._lock:
+            self._known.pop(about, None)
+            self._again_at.pop(about, None)
+            self._beyond.discard(hash(about))
+
+    def settle_others(self, keep: Iterable[str]) -> None:
+        """What is not in ``keep`` is there no more."""
+        wanted = set(keep)
+        with self._lock:
+            self._known = {about: why for about, why in self._known.items() if about in wanted}
+            self._again_at = {about: at for about, at in self._again_at.items() if about in wanted}
+            self._beyond &= {hash(about) for about in wanted}
+
+    def attempt(self, about: str, work: Callable[[], bool], *, failures: tuple[type[BaseException], ...]) -> bool:
+        """Whether ``work`` succeeded; what it raises of ``failures`` is told and stops nothing else."""
+        if self._again_at.get(about, 0.0) > self._clock():
+            return False
+        try:
+            done = work()
+        except failures as error:
+            self.tell(about, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            return False
+        if done:
+            self.settled(about)
+        return done
+
+    @property
+    def count(self) -> int:
+        """Things that fail now."""
+        with self._lock:
+            return len(self._known) + len(self._beyond)
+
+    @property
+    def summary(self) -> str:
+        """One line for people; empty when nothing fails."""
+        with self._lock:
+            if not self._known:
+                return ""
+            about, why = next(iter(self._known.items()))
+            more = len(self._known) + len(self._beyond) - 1
+        return f"{self._what}: {_printable(about)}: {why}" + (f", and {more} more" if more else "")
+
+
+def _printable(text: str) -> str:
+    """Names are bytes to the kernel: one that is no text would end whatever prints it."""
+    shown = text.encode("utf-8", "backslashreplace").decode()
+    return shown if len(shown) <= 200 else f"{shown[:120]}... ({len(text)} characters)"

@@ -1,0 +1,123 @@
+"""
+When each thread of a process did its last pass, as one small file beside the process's record.
+
+Times are of the machine's monotonic clock, which all processes share and nobody sets.
+"""
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+WRITE_EVERY_S = 1.0
+TOLD_FOR_S = 3600.0
+"""A restart is a problem to look at for so long."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """One thread."""
+
+    name: str
+    at: float
+    """Of its last pass."""
+    late_after_s: float
+    restarts: int = 0
+    why: str = ""
+    """Why it was started again last."""
+    restarted_at: float = 0.0
+    kind: str = "thread"
+    problem: str = ""
+    """What it could not do; empty when all was done."""
+
+    def problems(self, *, now: float) -> list[str]:
+        """What a person should know, a line each."""
+        found = [self.problem] if self.problem else []
+        if now - self.at > self.late_after_s:
+            found.append(f"{self.kind} {self.name} did its last pass {now - self.at:.0f} s ago")
+        since_s = now - self.restarted_at
+        if self.restarts and since_s < TOLD_FOR_S:
+            times = "once" if self.restarts == 1 else f"{self.restarts} times"
+            found.append(
+                f"{self.kind} {self.name} ended and was started again {times}, last {since_s:.0f} s ago: {self.why}"
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessPasses:
+    """What a process wrote of its threads."""
+
+    pid: int
+    at: float
+    passes: tuple[Pass, ...]
+
+    def ages(self, *, now: float) -> dict[str, float]:
+        """Seconds since each thread's last pass."""
+        return {one.name: round(max(0.0, now - one.at), 1) for one in self.passes}
+
+
+class Passes:
+    """One thread that writes them once a second."""
+
+    def __init__(self, *, path: Path, told: Callable[[], Iterable[Pass]]) -> None:
+        self._path, self._told = path, told
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="passes", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.write()
+            except Exception:  # noqa: BLE001 - the next second tries again
+                _log.exception("passes are not written")
+            self._stopping.wait(WRITE_EVERY_S)
+
+    def write(self) -> None:
+        """Now. A disk that takes nothing is no reason to end."""
+        now = time.monotonic()
+        content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._told()]}
+        fresh = self._path.with_suffix(".new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(json.dumps(content))
+            fresh.replace(self._path)
+        except OSError:
+            return
+
+
+def passes_path(home: Path, name: str) -> Path:
+    """Where the process of this name writes them."""
+    return home / "run" / f"{name}.passes"
+
+
+def read_passes(path: Path) -> ProcessPasses | None:
+    """What the process wrote last; None when it never did."""
+    try:
+        found = json.loads(path.read_text())
+        passes = tuple(Pass(**one) for one in found["passes"])
+        return ProcessPasses(pid=int(found["pid"]), at=float(found["at"]), passes=passes)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def told(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
+    """The same for a JSON answer of the process itself."""
+    return {
+        one.name: {"passed_s_ago": round(max(0.0, now - one.at), 1), "problems": one.problems(now=now)}
+        for one in passes
+    }

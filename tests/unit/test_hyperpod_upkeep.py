@@ -1,0 +1,52 @@
+"""What is done about a daemon that is gone or stands still, and when."""
+
+import pytest
+
+from holdfast.localcloud.hyperpod.upkeep import Daemon, Decision, decide
+from holdfast.localcloud.hyperpod.upkeep._decide import Condition, condition
+
+
+@pytest.mark.parametrize(
+    ("program", "now_is", "for_s", "told", "decision"),
+    [
+        ("slurmctld", "well", 100.0, False, ""),
+        ("slurmctld", "gone", 1.0, False, ""),
+        ("slurmctld", "gone", 3.0, False, "tell"),
+        ("slurmctld", "gone", 3.0, True, ""),
+        ("slurmctld", "gone", 8.0, True, "start"),
+        ("slurmd", "gone", 8.0, True, "start"),
+        ("munged", "gone", 8.0, True, "start"),
+        ("slurmctld", "stopped", 3.0, False, "tell"),
+        ("slurmctld", "stopped", 29.0, True, ""),
+        ("slurmctld", "stopped", 30.0, True, "end"),
+        ("munged", "stopped", 30.0, True, "end"),
+        ("slurmd", "stopped", 300.0, True, ""),
+    ],
+)
+def test_a_daemon_is_told_of_then_started_or_ended(
+    program: str, now_is: Condition, for_s: float, told: bool, decision: Decision
+) -> None:
+    assert decide(Daemon(program=program, condition=now_is, for_s=for_s, told=told)) == decision
+
+
+def test_a_unit_that_restarts_itself_has_its_turn_first() -> None:
+    """RestartSec is 5 s in our drop-in and in the unit of MariaDB."""
+    assert decide(Daemon(program="slurmctld", condition="gone", for_s=5.5, told=True)) == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "controller", "running", "expected"),
+    [
+        ("slurmctld", True, "S", "well"),
+        ("slurmctld", True, "T", "stopped"),
+        ("slurmctld", True, None, "gone"),
+        ("slurmctld", False, None, "well"),
+        ("slurmd", True, None, "well"),
+        ("slurmd", False, None, "gone"),
+        ("munged", False, "D", "well"),
+    ],
+)
+def test_what_need_not_run_on_a_node_is_not_missed(
+    program: str, controller: bool, running: str | None, expected: Condition
+) -> None:
+    assert condition(program, controller=controller, running=running) == expected
