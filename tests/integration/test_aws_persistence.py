@@ -259,14 +259,14 @@ def test_large_objects_are_not_written_again_with_every_change(cloud):
 
 def test_a_disk_that_takes_nothing_is_told_once_and_harms_nobody(cloud):
     state = cloud.home / "aws/state"
-    (state / "moto-ssm.part").mkdir()
+    (state / "moto-ssm.snapshot.part").mkdir()
     cloud["ssm"].put_parameter(Name="/a", Value="1", Type="String")
     deadline = time.monotonic() + 5
     while cloud.health()["status"] == "ok" and time.monotonic() < deadline:
         time.sleep(0.1)
 
     assert "cannot be kept" in cloud.health()["problem"]
-    (state / "moto-ssm.part").rmdir()
+    (state / "moto-ssm.snapshot.part").rmdir()
     while cloud.health()["status"] != "ok" and time.monotonic() < deadline + 5:
         time.sleep(0.1)
     assert cloud.health()["status"] == "ok"

@@ -210,10 +210,15 @@ def test_only_provisioning_log_reaches_cloudwatch(lab: HyperPodLab, ready: Node,
         lines = lab.lifecycle_log("lab", group, name)
         assert "written to the log" in lines
         assert not [line for line in lines if "said on standard" in line]
-    streams = lab.logs.describe_log_streams(logGroupName=lab.log_group("lab"))["logStreams"]
-    names = {stream["logStreamName"] for stream in streams}
-    expected = {(group, one) for group in ("ready", "own", "door") for one in lab.instances("lab", group)}
-    assert names == {f"LifecycleConfig/{group}/{one}" for group, one in expected}
+    instances = {(group, one) for group in ("ready", "own", "door") for one in lab.instances("lab", group)}
+    expected = {f"LifecycleConfig/{group}/{one}" for group, one in instances}
+
+    def names() -> set[str]:
+        streams = lab.logs.describe_log_streams(logGroupName=lab.log_group("lab"))["logStreams"]
+        return {stream["logStreamName"] for stream in streams}
+
+    eventually(lambda: names() >= expected)
+    assert names() == expected
 
 
 # --- instance metadata

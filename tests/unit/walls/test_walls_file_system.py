@@ -141,7 +141,7 @@ def test_a_link_made_between_the_look_and_the_copy_is_not_followed(lab: Lab, mon
     look = lab.linked._scan
 
     def look_and_swap(*, at_rest_before_ns: int) -> Any:
-        found = list(look(at_rest_before_ns=at_rest_before_ns))
+        found = look(at_rest_before_ns=at_rest_before_ns)
         for name in ("new", "gone", "in"):
             if (lab.root / "data" / name).exists():
                 (lab.root / "data" / name).rename(lab.root / f"was-{name}")
