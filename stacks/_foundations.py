@@ -27,6 +27,7 @@ from holdfast_constructs import (
     key_by_name,
 )
 from stacks._retention import retention
+from stacks._subnets import existing_subnet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +160,7 @@ def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork,
     place = Construct(scope, "Existing")
     table = there.route_table_id
     subnet = (
-        ec2.Subnet.from_subnet_id(place, "Subnet", there.subnet_id)
+        existing_subnet(place, "Subnet", there.subnet_id)
         if table is None
         else ec2.Subnet.from_subnet_attributes(
             place, "Subnet", subnet_id=there.subnet_id, availability_zone=zone, route_table_id=table
@@ -181,15 +182,14 @@ def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork,
         subnet=subnet,
         security_group=_security_group(place, "SecurityGroup", there.security_group_id),
         additional_subnets=[
-            ec2.Subnet.from_subnet_id(place, f"Subnet{index}", name)
-            for index, name in enumerate(there.additional_subnet_ids)
+            existing_subnet(place, f"Subnet{index}", name) for index, name in enumerate(there.additional_subnet_ids)
         ],
         additional_security_groups=[
             _security_group(place, f"SecurityGroup{index}", name)
             for index, name in enumerate(there.additional_security_group_ids)
         ],
         control_plane_subnets=[
-            ec2.Subnet.from_subnet_id(place, f"ControlPlaneSubnet{index}", name)
+            existing_subnet(place, f"ControlPlaneSubnet{index}", name)
             for index, name in enumerate(there.control_plane_subnet_ids)
         ],
         s3_gateway_endpoint=table is not None,

@@ -26,6 +26,7 @@ from holdfast_constructs import (
     Taint,
     key_by_name,
 )
+from stacks._subnets import existing_subnet
 
 
 class Groups(Construct):
@@ -143,8 +144,7 @@ class Groups(Construct):
             return None
         return OverrideVpc(
             subnets=[
-                ec2.Subnet.from_subnet_id(self, f"{group}-Subnet{index}", name)
-                for index, name in enumerate(override.subnet_ids)
+                existing_subnet(self, f"{group}-Subnet{index}", name) for index, name in enumerate(override.subnet_ids)
             ],
             security_groups=[
                 ec2.SecurityGroup.from_security_group_id(self, f"{group}-SecurityGroup{index}", name, mutable=False)

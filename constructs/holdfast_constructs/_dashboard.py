@@ -8,7 +8,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from holdfast_constructs._alarms import ClusterAlarms, WatchedFileSystem
-from holdfast_constructs._metric_filters import ClusterMetrics, file_system_metric
+from holdfast_constructs._metric_filters import ClusterMetrics, file_system_metric, minute
 
 WIDTH = 24
 HEALTH = "hyperpod_node_health_status_"
@@ -148,11 +148,15 @@ class ClusterDashboard(Construct):
 
         def per_second(label: str, name: str) -> cloudwatch.IMetric:
             using: dict[str, cloudwatch.IMetric] = {label: metric(name)}
-            return cloudwatch.MathExpression(expression=f"{label} / PERIOD({label})", using_metrics=using, label=label)
+            return cloudwatch.MathExpression(
+                expression=f"{label} / PERIOD({label})", using_metrics=using, label=label, period=minute()
+            )
 
         name, capacity = file_system.name, file_system.storage_capacity_gib * GIB
         free = cloudwatch.MathExpression(
-            expression=f"100 * free / {capacity}", using_metrics={"free": metric("FreeDataStorageCapacity")}
+            expression=f"100 * free / {capacity}",
+            using_metrics={"free": metric("FreeDataStorageCapacity")},
+            period=minute(),
         )
         traffic = [per_second("read", "DataReadBytes"), per_second("write", "DataWriteBytes")]
         operations = [

@@ -9,8 +9,9 @@ aws-cdk-lib 2.275. What CloudFormation's schema refuses is never here: nothing w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Acknowledgment, CfnResource, Validations
+from aws_cdk import Acknowledgment, CfnResource, Stack, Token, Validations
 
+from holdfast.catalog.facts import hyperpod_types
 from holdfast_constructs._instance_group import InstanceGroup
 
 
@@ -35,6 +36,8 @@ _GAPS = (
 )
 
 
+TYPE_GAP = "E3644"
+"""Types in regions are judged by HF032, with a list that is newer than the validator's."""
 QUOTA_GAP = "F3006"
 """AWS::SageMaker::ComputeQuota is not in the validator's copy of the registry; a rule of ours judges its regions."""
 
@@ -51,3 +54,8 @@ def acknowledge_schema_gaps(resource: CfnResource, groups: Sequence[InstanceGrou
         if any(gap.is_used(group) for group in groups):
             known = Acknowledgment(id=f"CloudFormation-Validate::{gap.rule}", reason=gap.reason)
             Validations.of(resource).acknowledge(known)
+    region = Stack.of(resource).region
+    if not Token.is_unresolved(region) and {name for group in groups for name in group.types} <= hyperpod_types(region):
+        reason = f"HyperPod has these instance types in {region} (holdfast/catalog/facts; HF032 judges them)"
+        known = Acknowledgment(id=f"CloudFormation-Validate::{TYPE_GAP}", reason=reason)
+        Validations.of(resource).acknowledge(known)
