@@ -247,4 +247,4 @@ def test_an_impossible_simulation_is_refused(wall_h: float, runs: int) -> None:
 
 def test_a_stage_longer_than_a_year_is_refused_since_no_simulated_clock_would_pass_it() -> None:
     with pytest.raises(PlanError, match="allowed: 0 to 31536000 s, a year"):
-        Strategy(name="c", detect_s=0, replace_s=1e22, resume_s=0, redo="checkpoint")
+        replace(HYPERPOD, replace_s=1e22)
