@@ -82,6 +82,10 @@ class Checkpoints:
         return self.interval_s / (self.interval_s + self.write_s)
 
 
+LONGEST_STAGE_S = 365 * 24 * HOUR_S
+"""Of a recovery: the clock of a simulated run has to come to an end."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
     """
@@ -112,10 +116,10 @@ class Strategy:
             ("redo", self.redo_s),
         ):
             require(
-                math.isfinite(seconds) and seconds >= 0,
+                0 <= seconds <= LONGEST_STAGE_S,
                 f"the time to {what} ({self.name})",
-                f"{seconds} s",
-                "0 or more",
+                f"{seconds:g} s",
+                f"0 to {LONGEST_STAGE_S:.0f} s, a year",
                 "give it in seconds",
             )
 

@@ -235,7 +235,7 @@ def test_an_impossible_number_is_refused_with_what_is_allowed(values: dict[str, 
 
 
 def test_a_negative_stage_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"the time to detect \(c\) is -1 s; allowed: 0 or more"):
+    with pytest.raises(PlanError, match=r"the time to detect \(c\) is -1 s; allowed: 0 to 31536000 s, a year"):
         replace(HYPERPOD, detect_s=-1)
 
 
@@ -243,3 +243,8 @@ def test_a_negative_stage_is_refused() -> None:
 def test_an_impossible_simulation_is_refused(wall_h: float, runs: int) -> None:
     with pytest.raises(PlanError, match="allowed: "):
         simulate_wall(scenario(), wall_h=wall_h, runs=runs, seed=0)
+
+
+def test_a_stage_longer_than_a_year_is_refused_since_no_simulated_clock_would_pass_it() -> None:
+    with pytest.raises(PlanError, match="allowed: 0 to 31536000 s, a year"):
+        replace(HYPERPOD, replace_s=1e22)
