@@ -53,7 +53,6 @@ def values(option: Any) -> tuple[str, ...]:
 def nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home in which nothing runs, and a job file."""
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)  # what is a name for a new file here and there is made in it
     monkeypatch.chdir(tmp_path)  # where options that name a file may write one
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     job = tmp_path / "job.sbatch"
