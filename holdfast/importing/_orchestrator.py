@@ -113,7 +113,10 @@ def _task_governance(
         section = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
         classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
         section |= {"priority_classes": classes} if classes else {}
-    teams = [_team(quota, imported) for quota in quotas]
+    by_name = sorted(
+        quotas, key=lambda quota: str(quota["ComputeQuotaTarget"]["TeamName"])
+    )  # AWS's order is of creation
+    teams = [_team(quota, imported) for quota in by_name]
     return section | ({"teams": teams} if teams else {})
 
 

@@ -83,6 +83,8 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
         document["slurm"] = Slurm().model_dump(mode="json")
     document["storage"].pop("on_delete")
     document["lifecycle"].pop("scripts")
+    if document["eks"] and document["eks"]["task_governance"]:
+        document["eks"]["task_governance"]["teams"].sort(key=lambda team: team["name"])  # made in parallel
     if document["network"]["existing"] is not None:
         document["network"]["existing"].pop("control_plane_subnet_ids")  # Slurm's are those of its database alone
     return document

@@ -178,13 +178,22 @@ def test_with_continuous_provisioning_the_cluster_is_in_service_at_once() -> Non
     assert decide(Observed(cluster=creating)) == [SetStatus(arn=ARN, status="InService")]
 
 
-def test_with_continuous_provisioning_what_never_ran_is_tried_again_three_times() -> None:
+def test_with_continuous_provisioning_what_never_ran_is_tried_again() -> None:
     failed = cluster("InService", "Running", "Failure", continuous=True)
     again = decide(Observed(cluster=failed, health=ALIVE, failures={"i-1": "no"}))
-    tired = decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": MAX_ATTEMPTS}))
-
     assert again == [Replace(arn=ARN, instance_id="i-1", cause="no")]
-    assert tired == []
+
+
+@pytest.mark.parametrize(("tried", "rest_s"), [(MAX_ATTEMPTS, 10), (MAX_ATTEMPTS + 1, 20), (MAX_ATTEMPTS + 30, 60)])
+def test_with_continuous_provisioning_no_attempt_is_the_last_and_each_rests_longer(tried: int, rest_s: float) -> None:
+    failed = cluster("InService", "Running", "Failure", continuous=True)
+
+    def after(failed_for_s: float) -> list[Any]:
+        attempts, seconds = {"10.1.0.11": tried}, {"i-1": failed_for_s}
+        return decide(Observed(cluster=failed, health=ALIVE, attempts=attempts, failed_for_s=seconds))
+
+    assert after(rest_s - 0.1) == []
+    assert [type(action) for action in after(rest_s)] == [Replace]
 
 
 def of_slurm(controller: str, login: str, worker: str, *, status: str = "Creating", **settings: Any) -> Cluster:

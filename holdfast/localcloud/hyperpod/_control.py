@@ -105,6 +105,8 @@ class ControlPlane:
         self._busy: dict[str, str] = {}
         """Instance id -> ARN of its cluster."""
         self._failing_since: dict[str, float] = {}
+        self._failed_at: dict[str, dict[str, float]] = {}
+        """By cluster: when each instance was seen to have failed."""
         self._stale = True
         self._refreshed = 0.0
         self._clusters: list[Cluster] = []
@@ -357,10 +359,17 @@ class ControlPlane:
                 settled=frozenset(memory.settled),
                 attempts=dict(memory.attempts),
                 failures=dict(memory.failures),
+                failed_for_s=self._failed_for(cluster),
                 scripts_failed=frozenset(memory.scripts_failed),
                 failing_for_s=self._failing_for(cluster, settled=memory.settled),
                 rollback_message=memory.rollback_message,
             )
+
+    def _failed_for(self, cluster: Cluster) -> dict[str, float]:
+        now, before = time.monotonic(), self._failed_at.get(cluster.arn, {})
+        names = [one.instance_id for one in cluster.instances if one.status == FAILURE]
+        self._failed_at[cluster.arn] = {name: before.get(name, now) for name in names}
+        return {name: now - at for name, at in self._failed_at[cluster.arn].items()}
 
     def _failing_for(self, cluster: Cluster, *, settled: list[str]) -> float | None:
         if not any(one.status == FAILURE and one.instance_id not in settled for one in cluster.instances):

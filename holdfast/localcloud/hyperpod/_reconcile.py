@@ -26,7 +26,10 @@ from holdfast.localcloud.hyperpod._model import (
 )
 
 MAX_ATTEMPTS = 3
-"""Replacements of one place in a row before it is left as Failure."""
+"""Replacements of one place in a row before it is left as Failure; with continuous provisioning, before it rests."""
+
+REST_S, LONGEST_REST_S = 10.0, 60.0
+"""Continuous provisioning names no last attempt: the rest before one more doubles. Assumed: AWS tells no pace."""
 
 GATHER_S = 5.0
 """After the first failure of a creation or update: how long others may still fail and be named with it."""
@@ -124,6 +127,8 @@ class Observed:
     """Private address -> automatic replacements in a row."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> why it failed."""
+    failed_for_s: Mapping[str, float] = field(default_factory=dict)
+    """Instance id -> seconds since it was seen to have failed."""
     scripts_failed: frozenset[str] = frozenset()
     """Those among them whose lifecycle script failed."""
     failing_for_s: float | None = None
@@ -214,15 +219,23 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
 
 
 def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
-    """A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
-
-    With continuous provisioning what never ran is tried again, too.
     """
-    tried, continuous = observed.attempts.get(instance.address, 0), observed.cluster.continuous
-    if tried >= MAX_ATTEMPTS or not (continuous or (tried and observed.cluster.node_recovery == "Automatic")):
+    A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
+
+    With continuous provisioning what never ran is tried again, too, and both without an end.
+    """
+    tried = observed.attempts.get(instance.address, 0)
+    if observed.cluster.continuous:
+        if observed.failed_for_s.get(instance.instance_id, 0.0) < _rest_s(tried):
+            return None
+    elif not tried or tried >= MAX_ATTEMPTS or observed.cluster.node_recovery != "Automatic":
         return None
     why = observed.failures.get(instance.instance_id, "the replacement failed")
     return Replace(arn=observed.cluster.arn, instance_id=instance.instance_id, cause=why, lost=health is Health.DEAD)
+
+
+def _rest_s(tried: int) -> float:
+    return 0.0 if tried < MAX_ATTEMPTS else min(REST_S * 2 ** (tried - MAX_ATTEMPTS), LONGEST_REST_S)
 
 
 def _for_cluster(observed: Observed) -> list[Action]:

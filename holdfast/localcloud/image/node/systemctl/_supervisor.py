@@ -61,6 +61,7 @@ class Supervisor:
                 self._settle(result)
                 return self._finish()
             self._write(active="activating", sub="auto-restart", result=result, main_pid=0)
+            self._tell(ok=False, result=result)
             if self._watch.until(self._stopping, timeout=span(self.unit, "RestartSec", 0.1)):
                 self._settle("success")
                 return self._finish()
@@ -116,7 +117,6 @@ class Supervisor:
         if outcome != _FINE:
             self._kill(remaining=True)
             self._run_all("ExecStopPost", timeout=self._stop_timeout())
-            self._tell(ok=False, result=outcome[0])
             return outcome
         stays = self.unit.flag("Service", "RemainAfterExit")
         if self.unit.type == "oneshot":
@@ -307,7 +307,7 @@ class Supervisor:
         _records.write(self.root, self.unit.name, self._record)
 
     def _tell(self, *, ok: bool, result: str) -> None:
-        """The caller of ``start`` learns once how it went."""
+        """The caller of ``start`` learns once how it went, after the record says so."""
         if self._told >= 0:
             os.write(self._told, json.dumps({"ok": ok, "result": result}).encode())
             os.close(self._told)
