@@ -249,7 +249,7 @@ def _close_the_kernel(plan: Plan) -> None:
             mount(source="/dev/null", target=path, flags=MS_BIND)
 
 
-def _keep_capabilities(kept: list[int]) -> None:
+def keep_capabilities(kept: list[int]) -> None:
     """No program that starts from here on can have another, whoever runs it."""
     number = 0
     while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number)) >= 0:
@@ -285,7 +285,7 @@ def _become_init(*, plan: Plan, ready: int, go: int) -> None:
     if os.read(go, 1) != b"1":
         os._exit(1)
     die_with_parent(yes=False)
-    _keep_capabilities(plan["capabilities"])
+    keep_capabilities(plan["capabilities"])
     os.dup2(1, 2)
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment = {"PATH": path, "HOME": "/", "container": "holdfast"}
