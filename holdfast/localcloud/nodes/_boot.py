@@ -99,10 +99,14 @@ def _plug_in(plan: Plan) -> None:
         text=f"link add {link} type veth peer name eth0 address {plan['mac']} netns {me}\n"
         f"link set {link} master br0 addrgenmode none up\n",
     )  # fmt: skip
+    # Slurm writes a message in two parts; each would wait for the other side's delayed acknowledgement, 40 ms.
+    at_once = f"src {plan['address']} quickack 1"
     _program(
         "ip", "-batch", "-",
         text="link set lo up\nlink set eth0 addrgenmode none up\n"
-        f"addr add {plan['address']}/{plan['prefix']} dev eth0\n"
+        f"addr add {plan['address']}/{plan['prefix']} dev eth0 noprefixroute\n"
+        f"route add {plan['subnet']} dev eth0 scope link {at_once}\n"
+        f"route replace local {plan['address']} dev eth0 table local scope host {at_once}\n"
         f"route add default via {plan['gateway']}\n",
     )  # fmt: skip
 
