@@ -354,6 +354,8 @@ class Launcher:
             await asyncio.wait_for(slot.silent.wait(), LAST_WORDS_S)
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self.slots.in_process, self.slots.known_step
+        if rank >= 0 and slot.epoch > 0 and not finished:
+            self._judgement.died(code, epoch=self.view.epoch, step=step)
         slot.vacate()
         if self._ending.begun:
             self._ending.end_if_empty()
