@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from killing import Job, run_job
 
-PATIENT = "beat=0.3,heartbeat=20,leave=30,ready=40,minority=45,view=200,connect=210,transfer=220,progress=190,start=400,stop=5"
+PATIENT = (
+    "beat=0.3,heartbeat=20,leave=30,ready=40,minority=45,view=200,connect=210,transfer=220,progress=190,start=400,"
+    "stop=5"
+)
 """``leave`` is the default: it is what a rank that misses the order to leave would cost."""
 MOMENTS = ("ready", "view", "connect", "confirm", "vote", "update")
 """When the second is lost: in the recovery from the first, then in the step that is done again after it."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from killing import ROOT, Job, Outcome, differences, run_job
+from killing import PATIENT, ROOT, Job, Outcome, differences, run_job
 
 BROKEN = ROOT / "tests" / "support" / "broken_program.py"
 LOST = {"kind": "SIGKILL", "phase": "bucket:1", "rank": 2, "step": 4}
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 def run(folder: Path, what: str) -> Outcome:
     environment = {"HOLDFAST_TEST_BREAK": what}
-    job = Job(steps=STEPS, program=BROKEN, faults=(LOST,), environment=environment, timeout_s=120.0)
+    job = Job(steps=STEPS, program=BROKEN, faults=(LOST,), environment=environment, deadlines=PATIENT)
     return run_job(folder, job)
 
 
