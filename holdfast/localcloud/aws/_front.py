@@ -107,6 +107,8 @@ class Front:
         if (request.method, request.path) == HEALTH:
             environ["holdfast.received"]()
             return self._private(request)
+        if environ["holdfast.full"]:
+            raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
         if request.path.startswith(NOT_SERVED):
             raise ServiceError("NotFound", f"there is no {request.method} {request.path}", 404)
         said = signed(request.headers, request.args)
