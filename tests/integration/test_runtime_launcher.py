@@ -248,8 +248,12 @@ def test_modules_that_cannot_be_imported_end_the_job(launchers: Launchers) -> No
     assert launchers.started() == []
 
 
-def test_a_launcher_that_is_stopped_is_ended_by_its_ranks_so_that_its_end_is_seen(launchers: Launchers) -> None:
-    launchers.script.write_text(SAYS_AND_WAITS)
+@pytest.mark.parametrize("speaks", [True, False])
+def test_a_launcher_that_is_stopped_is_ended_by_its_processes_so_that_its_end_is_seen(
+    launchers: Launchers, speaks: bool
+) -> None:
+    if speaks:
+        launchers.script.write_text(SAYS_AND_WAITS)
     launcher = launchers.plain("wait", "--nproc-per-node", "2", "--deadlines", f"{QUICK},frozen=0.5")
     eventually(lambda: len(launchers.started()) == 2)
 

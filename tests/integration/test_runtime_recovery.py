@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kill_matrix as matrix
 import pytest
-from killing import ROOT, Job, Outcome, differences, run_job
+from killing import PATIENT, ROOT, Job, Outcome, differences, run_job
 
 BROKEN = ROOT / "tests" / "support" / "broken_program.py"
 STEPS = 14
@@ -17,7 +17,7 @@ COPY = (
     {"kind": "corrupt", "phase": "copy-out", "step": 4},
 )
 
-pytestmark = pytest.mark.timeout(100)
+pytestmark = pytest.mark.timeout(600)
 
 
 def some_cases() -> tuple[matrix.Case, ...]:
@@ -50,14 +50,21 @@ def broken(folder: Path, what: str, *, faults: tuple[matrix.Spec, ...] = (), unt
     environment = {"HOLDFAST_TEST_BREAK": what}
     return run_job(
         folder,
-        Job(steps=STEPS, program=BROKEN, faults=faults, environment=environment, until_step=until_step, timeout_s=60.0),
+        Job(
+            steps=STEPS,
+            program=BROKEN,
+            faults=faults,
+            environment=environment,
+            until_step=until_step,
+            deadlines=PATIENT,
+        ),
     )
 
 
 def test_training_goes_on_bit_for_bit_after_some_of_every_fault(tmp_path: Path) -> None:
     cases = some_cases()
     plan = matrix.plan(cases, spacing=4)
-    shape = {"steps": plan.steps, "pause_s": 0.02, "timeout_s": 80.0}
+    shape = {"steps": plan.steps, "pause_s": 0.02, "deadlines": f"{PATIENT},frozen=1"}
     still = run_job(tmp_path / "calm", Job(steps=plan.steps, spares=0))
 
     outcome = run_job(

@@ -2,13 +2,16 @@
 ``runtime_program`` with a defect in it, or with one of Holdfast's safeguards taken out, as HOLDFAST_TEST_BREAK says.
 
 Names, with commas between them: ``flip`` (one bit of a parameter of rank 1 changes in step 5), ``ahead`` (rank 1
-believes that it is a step further), ``no-digest``, ``no-vote``, ``no-checksum``. The product has no such switch.
+believes that it is a step further), ``stranger`` (the first state that is given is a wrong one, by one who does not
+know the token), ``no-digest``, ``no-vote``, ``no-checksum``, ``no-proof``. The product has no such switch.
 """
 
 import os
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -16,7 +19,7 @@ import torch
 from holdfast_runtime.inprocess._member import Member
 from holdfast_runtime.inprocess._run import Run
 from holdfast_runtime.inprocess._state import TrainingState
-from holdfast_runtime.transfer import _receive
+from holdfast_runtime.transfer import _receive, _serve
 
 STEP = 5
 PROGRAM = Path(__file__).parents[1] / "integration" / "runtime_program.py"
@@ -45,6 +48,34 @@ def ahead() -> None:
     Run._begin = begin_ahead  # type: ignore[method-assign]
 
 
+def stranger() -> None:
+    """As who listens at the port of a donor that has died, with right checksums over a state of his own."""
+    send = _serve.Server._send
+    mark = Path(sys.argv[1]) / "fired" / "1.stranger"
+
+    def send_another(server: _serve.Server, line: Any, offer: _serve.Offer, *, challenge: str) -> None:
+        try:
+            mark.open("x").close()
+        except FileExistsError:
+            send(server, line, offer, challenge=challenge)
+            return
+        flat = offer.state()
+        other = replace(offer, state=lambda: replace(flat, tensors=[_changed(tensor) for tensor in flat.tensors]))
+        token, server._token = server._token, "another"
+        send(server, line, other, challenge=challenge)
+        server._token = token
+
+    _serve.Server._send = send_another  # type: ignore[method-assign]
+
+
+def _changed(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor * 2 if tensor.is_floating_point() else tensor
+
+
+def no_proof() -> None:
+    _receive.hmac = SimpleNamespace(compare_digest=lambda *_: True)  # type: ignore[assignment]
+
+
 def no_digest() -> None:
     TrainingState.digest = lambda _state: 0  # type: ignore[method-assign]
 
@@ -62,7 +93,7 @@ def no_checksum() -> None:
 
 def main() -> None:
     for name in filter(None, os.environ["HOLDFAST_TEST_BREAK"].split(",")):
-        {"flip": flip, "ahead": ahead, "no-digest": no_digest, "no-vote": no_vote, "no-checksum": no_checksum}[name]()
+        globals()[name.replace("-", "_")]()
     sys.argv[0] = str(PROGRAM)
     runpy.run_path(str(PROGRAM), run_name="__main__")
 

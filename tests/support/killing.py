@@ -23,6 +23,10 @@ PROGRAM = ROOT / "tests" / "integration" / "runtime_program.py"
 QUICK = (
     "beat=0.1,heartbeat=1,leave=1.2,ready=1.6,minority=3,view=20,connect=22,transfer=24,progress=2.5,start=300,stop=5"
 )
+PATIENT = (
+    "beat=0.3,heartbeat=10,leave=11,ready=12,minority=20,view=60,connect=70,transfer=80,progress=60,start=300,stop=5"
+)
+"""For a busy machine: what is killed is noticed by its closed connection, whatever they are."""
 PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
 
 
@@ -41,7 +45,8 @@ class Job:
     pause_s: float = 0.0
     arguments: tuple[str, ...] = ()
     deadlines: str = ""
-    timeout_s: float = 100.0
+    timeout_s: float = 300.0
+    """On a machine that is full of other work it takes a minute to import torch."""
     until_step: int = 0
     """It is killed once any rank has committed this step. Default: 0, it runs to its end."""
     restart_launchers: bool = True

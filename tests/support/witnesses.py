@@ -13,10 +13,6 @@ from pathlib import Path
 
 from killing import PYTHONPATH, free_ports
 
-PATIENT = (
-    "beat=0.3,heartbeat=10,leave=11,ready=12,minority=20,view=60,connect=70,transfer=80,progress=60,start=100,stop=5"
-)
-"""Deadlines for a busy machine: what is killed is noticed by its closed connection, whatever they are."""
 NODE_LOST = {"kind": "SIGKILL", "phase": "bucket:1", "rank": 1, "step": 4, "victims": ["launcher"]}
 """The launcher of rank 1's node is killed, and its ranks and spares with it."""
 

@@ -5,7 +5,20 @@ from itertools import product
 
 import pytest
 
-from holdfast_runtime.patience import Error, Ledger, Pace, Where, begun, budget, judged, moved, noted, paused, silence_s
+from holdfast_runtime.patience import (
+    Error,
+    Ledger,
+    Pace,
+    Where,
+    begun,
+    budget,
+    failed,
+    judged,
+    moved,
+    noted,
+    paused,
+    silence_s,
+)
 
 
 def error(step: int = 5, *, epoch: int, process: str = "a", where: Where = "step") -> Error:
@@ -55,11 +68,42 @@ def test_an_error_that_is_told_twice_is_one() -> None:
 def test_a_finished_step_gives_the_whole_budget_back() -> None:
     ledger = Ledger(budget=2)
     for step in (0, 0, 0, 1, 1, 1):
-        ledger, may = begun(ledger, step=step)
-        assert may
-    assert begun(ledger, step=1)[1] is False
-    assert begun(ledger, step=0)[1] is False
-    assert begun(ledger, step=2)[1] is True
+        ledger, spent = begun(ledger, step=step)
+        assert not spent
+    assert begun(ledger, step=1)[1] == "idle"
+    assert begun(ledger, step=0)[1] == "idle"
+    assert begun(ledger, step=2)[1] == ""
+
+
+def end_of(every: int, *, steps: int = 1000, nodes: int = 1) -> int | None:
+    """In which step a job ends whose program fails after each so many steps; None when it does not."""
+    ledger, _ = begun(Ledger(budget=budget(nodes)), step=0)
+    for epoch, step in enumerate(range(0, steps, every)):
+        item = error(step, epoch=epoch, process=str(epoch), where="after")
+        ledger = noted(ledger, item)
+        assert judged(ledger, item, world_size=4) == "replace"
+        ledger, spent = begun(ledger, step=step + 1)
+        if spent:
+            assert spent == "failing"
+            return step
+    return None
+
+
+def test_a_program_that_fails_at_every_step_after_its_update_ends_by_a_budget_of_its_own() -> None:
+    assert (end_of(1), end_of(2), end_of(4)) == (22, 44, 88)
+    assert end_of(1, nodes=32) == 84
+
+
+def test_a_program_that_fails_now_and_then_and_trains_on_is_let_go_on() -> None:
+    assert end_of(5) is None
+
+
+def test_many_errors_of_one_epoch_count_once() -> None:
+    ledger = Ledger(budget=2)
+    for rank in range(20):
+        ledger = noted(ledger, error(3, epoch=1, process=str(rank)))
+    assert failed(ledger, epoch=1, step=3) == ledger
+    assert begun(ledger, step=4)[1] == ""
 
 
 def test_each_node_adds_to_the_budget() -> None:
@@ -92,8 +136,8 @@ class World:
             for rank, answer in zip(sorted(ranks), answers, strict=True):
                 if answer == "replace":
                     self.processes[rank] = 100 * self.attempts + rank
-            self.ledger, may = begun(self.ledger, step=5)
-            if not may:
+            self.ledger, spent = begun(self.ledger, step=5)
+            if spent:
                 return "out of epochs"
 
 
@@ -121,10 +165,10 @@ def test_whatever_breaks_epochs_the_job_makes_steps_or_ends_within_its_budget(se
     for _ in range(2000):
         finishes = chance.random() < 0.1
         step, idle = (step + 1, 0) if finishes else (step, idle + 1)
-        ledger, may = begun(ledger, step=step if chance.random() < 0.9 or finishes else max(0, step - 1))
-        assert may == (ledger.idle <= ledger.budget)
+        ledger, spent = begun(ledger, step=step if chance.random() < 0.9 or finishes else max(0, step - 1))
+        assert (spent == "") == (ledger.idle <= ledger.budget)
         assert ledger.idle <= budget(2) + 1
-        if not may:
+        if spent:
             assert idle >= budget(2)
             return
 

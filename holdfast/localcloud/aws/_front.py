@@ -7,6 +7,7 @@ to the persistence. The private plane lives under ``/_holdfast/`` and is for the
 """
 
 import contextlib
+import gc
 import io
 import json
 import logging
@@ -14,7 +15,7 @@ import re
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -75,6 +76,7 @@ class Front:
         self._callers = callers
         self._judge = judge
         self._budget = Budget()
+        self._loaded: set[str] = set()
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -105,6 +107,8 @@ class Front:
         if (request.method, request.path) == HEALTH:
             environ["holdfast.received"]()
             return self._private(request)
+        if environ["holdfast.full"]:
+            raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
         if request.path.startswith(NOT_SERVED):
             raise ServiceError("NotFound", f"there is no {request.method} {request.path}", 404)
         said = signed(request.headers, request.args)
@@ -146,7 +150,8 @@ class Front:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, scope.key), region=region or DEFAULT_REGION)
                 try:
-                    return self._ours(hosted, request, operation, caller)
+                    with self._settling(hosted.name):
+                        return self._ours(hosted, request, operation, caller)
                 except NotOurs:
                     pass
             elif not hosted.beside_moto:
@@ -181,7 +186,7 @@ class Front:
             names = (application.service, service)  # type: ignore[attr-defined]
             must_fit(request, names=names, operation=operation)
             _rewind(request.environ)
-            with self._gate.shared():
+            with self._gate.shared(), self._settling(application.service):  # type: ignore[attr-defined]
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
         except ServiceError:
             raise
@@ -201,6 +206,20 @@ class Front:
         if request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
             self.changed_moto(application.service)  # type: ignore[attr-defined]
         return response
+
+    @contextlib.contextmanager
+    def _settling(self, service: str) -> Iterator[None]:
+        """
+        Around a request to a service: what the first one loads stays, so no later collection has to look at it.
+
+        A collection of all objects stops every thread, the one that says that all is well among them.
+        """
+        try:
+            yield
+        finally:
+            if service not in self._loaded:
+                self._loaded.add(service)
+                gc.freeze()
 
     def _account(self, request: Request, access_key: str) -> str:
         named = request.headers.get("x-moto-account-id")

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import gc
 import importlib
 import json
 import logging
@@ -288,3 +289,4 @@ def _warm_up() -> None:
     """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
     for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)
+    gc.freeze()  # no later collection has to look at all this

@@ -4,7 +4,7 @@ import pytest
 from checkout_copy import Checkout
 from mutating import Mutation, mutations, run_tests, survives
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1000)]
 
 
 @pytest.fixture(scope="module")

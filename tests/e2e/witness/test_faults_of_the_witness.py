@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from killing import Job, Outcome, run_job
-from witnesses import PATIENT, WitnessProcess, witness
+from killing import PATIENT, Job, Outcome, run_job
+from witnesses import WitnessProcess, witness
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 

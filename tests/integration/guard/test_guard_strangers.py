@@ -16,6 +16,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from waiting import eventually
 
 from holdfast.localcloud.aws import EmbeddedAws, serve
 from holdfast.localcloud.aws.guard import _body, _doors
@@ -305,6 +306,28 @@ def test_slow_connections_do_not_keep_others_from_being_answered(aws: EmbeddedAw
     finally:
         for one in slow:
             one.close()
+
+
+def test_health_is_answered_while_as_many_requests_as_may_be_are_in_flight(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_doors, "MOST_CONNECTIONS", 12)
+    version = json.loads(ask(aws, "GET", "/_holdfast/hyperpod/watch?timeout_s=0")[1])["version"]
+    wait = f"/_holdfast/hyperpod/watch?version={version}&timeout_s=60"
+    told: list[int] = []
+    threads = [threading.Thread(target=lambda: told.append(ask(aws, "GET", wait)[0])) for _ in range(12)]
+    try:
+        for thread in threads:
+            thread.start()
+        eventually(lambda: aws._plane._changed._waiters.__len__() == 12)  # type: ignore[attr-defined]
+        healthy(aws)
+        assert ask(aws, "GET", "/")[0] == 503
+        assert told == []
+    finally:
+        aws._plane.changed()
+        for thread in threads:
+            thread.join()
+    assert told == [200] * 12
 
 
 def test_a_connection_that_says_nothing_is_ended(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:

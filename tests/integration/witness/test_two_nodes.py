@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from killing import PYTHONPATH, Job, differences, free_ports, run_job
-from witnesses import NODE_LOST, PATIENT, witness
+from killing import PATIENT, PYTHONPATH, Job, differences, free_ports, run_job
+from witnesses import NODE_LOST, witness
 
 STEPS = 8
 

@@ -26,11 +26,11 @@ class FakeProcess:
 
 
 class World:
-    """A launcher with one rank and one spare that were heard of at second 0."""
+    """A launcher with one rank, of a job of two, and one spare that were heard of at second 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, world_size: int = 2) -> None:
         self.said: list[str] = []
-        self.slots = LocalSlots(node=0, ranks=1, spares=1)
+        self.slots = LocalSlots(node=0, ranks=1, spares=1, world_size=world_size)
         self.slots.in_process = True
         self.rank, self.spare = self.slots
         for slot in self.slots:
@@ -88,6 +88,27 @@ def test_one_that_does_not_take_its_place_in_a_view_is_killed() -> None:
     assert not world.look(29.0)
     assert world.look(31.0)
     assert world.said == ["rank 0 has not taken its place in the view within 30 s and is killed"]
+
+
+def test_those_that_alone_have_the_state_get_more_time_while_none_of_them_takes_its_place() -> None:
+    world = World(world_size=1)
+    assert not world.look(89.0)
+    assert world.look(91.0)
+    assert world.said == ["rank 0 has not taken its place in the view within 90 s and is killed"]
+
+
+def test_one_of_them_gets_no_more_time_than_those_that_have_taken_their_place() -> None:
+    slots = LocalSlots(node=0, ranks=2, spares=0)
+    slots.in_process = True
+    for slot in slots:
+        slot.process, slot.rank, slot.epoch = FakeProcess(), slot.index, 2  # type: ignore[assignment]
+    assert slots.only_hope(said=lambda slot: slot.ready is not None)
+
+    slots[0].ready = Ready(committed_step=3, state="valid")
+    assert not slots.only_hope(said=lambda slot: slot.ready is not None)
+
+    slots[0].process = None
+    assert slots.only_hope(said=lambda slot: slot.ready is not None)
 
 
 def test_a_spare_that_never_becomes_ready_is_killed_and_one_that_waits_is_not() -> None:

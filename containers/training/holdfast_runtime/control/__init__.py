@@ -35,7 +35,7 @@ from holdfast_runtime.control._messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control._stopped import Stopped, is_stopped
+from holdfast_runtime.control._stopped import Stopped, WatchedLauncher, is_stopped, timeval
 
 __all__ = [
     "CACHE_ROOT",
@@ -66,11 +66,13 @@ __all__ = [
     "Stopped",
     "ToRank",
     "View",
+    "WatchedLauncher",
     "cache_folder",
     "is_stopped",
     "listen",
     "open_unbuffered",
     "own_cache",
     "remove_abandoned",
+    "timeval",
     "use_folder",
 ]

@@ -1,10 +1,7 @@
 """The rank's end of the control socket."""
 
 import os
-import signal
 import socket
-import struct
-import sys
 import threading
 import time
 from collections import deque
@@ -25,15 +22,12 @@ from holdfast_runtime.control._messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control._stopped import Stopped, is_stopped
+from holdfast_runtime.control._stopped import WatchedLauncher, timeval
 from holdfast_runtime.control._warm_up import warm_up
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
 WAIT_S = 3600.0
 """A wait without an end is many of these: the operating system takes no longer ones."""
-
-
-_TIMEVAL = struct.Struct("@ll")
 
 
 class LauncherLostError(ConnectionError):
@@ -69,11 +63,12 @@ class ControlClient:
         self._connection = connection
         connection.settimeout(None)
         # A launcher that reads nothing for so long is lost, whatever the operating system says of it.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(int(deadlines.view), 0))
-        self._launcher = _WatchedLauncher(deadlines.frozen)
-        connection.setsockopt(
-            socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*map(int, _split(self._launcher.every_s)))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval(deadlines.view))
+        parent = os.getppid()
+        self._launcher = WatchedLauncher(
+            pid=parent if os.environ.get("HOLDFAST_LAUNCHER_PID") == str(parent) else 0, limit_s=deadlines.frozen
         )
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(self._launcher.every_s))
         self._on_leave = on_leave
         self._sending = threading.Lock()
         self._arrived = threading.Condition()
@@ -176,36 +171,3 @@ class ControlClient:
         with self._arrived:
             self._inbox.append(message)
             self._arrived.notify_all()
-
-
-class _WatchedLauncher:
-    """
-    The launcher, as its processes see it.
-
-    One that is stopped (SIGSTOP) would leave them training, or waiting, with nobody to replace what dies and nobody
-    to end the job. It is ended after a deadline: its processes die with it, and whoever started it sees that.
-    """
-
-    def __init__(self, limit_s: float) -> None:
-        self._pid = os.getppid() if os.environ.get("HOLDFAST_LAUNCHER_PID") == str(os.getppid()) else 0
-        self._limit_s = limit_s
-        self._stopped = Stopped(limit_s)
-        self.every_s = self._stopped.every_s
-
-    def look(self) -> None:
-        """To be called once every ``every_s``."""
-        if not self._pid or os.getppid() != self._pid:
-            return
-        seen = [self._pid] if is_stopped(self._pid) else []
-        if self._stopped.look(seen, now_s=time.monotonic()):
-            print(
-                f"the launcher (process {self._pid}) has been stopped for {self._limit_s:g} s, as by SIGSTOP; it is "
-                "killed, so that its end is seen",
-                file=sys.stderr,
-                flush=True,
-            )
-            os.kill(self._pid, signal.SIGKILL)
-
-
-def _split(seconds: float) -> tuple[float, float]:
-    return seconds // 1, seconds % 1 * 1e6

@@ -1,10 +1,16 @@
 """Processes that are stopped (SIGSTOP): they are alive, hold their connections, and do nothing."""
 
+import os
+import signal
+import struct
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 LOOK_S = 1.0
 """Between two looks. One that comes much later says nothing: the one that looks was stopped itself."""
+_TIMEVAL = struct.Struct("@ll")
 
 
 class Stopped:
@@ -36,3 +42,40 @@ def is_stopped(pid: int) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[:1] == ["T"]
+
+
+class WatchedLauncher:
+    """
+    The launcher, as its processes see it: each rank that speaks with it, and the process that forks.
+
+    One that is stopped (SIGSTOP) would leave them training, or waiting, with nobody to replace what dies and nobody
+    to end the job. It is ended after a deadline: its processes die with it, and whoever started it sees that.
+
+    Args:
+        pid: 0 where it is not this process's parent, and not to be watched.
+    """
+
+    def __init__(self, *, pid: int, limit_s: float) -> None:
+        self._pid = pid
+        self._limit_s = limit_s
+        self._stopped = Stopped(limit_s)
+        self.every_s = self._stopped.every_s
+
+    def look(self) -> None:
+        """To be called once every ``every_s``."""
+        if not self._pid or os.getppid() != self._pid:
+            return
+        seen = [self._pid] if is_stopped(self._pid) else []
+        if self._stopped.look(seen, now_s=time.monotonic()):
+            print(
+                f"the launcher (process {self._pid}) has been stopped for {self._limit_s:g} s, as by SIGSTOP; it is "
+                "killed, so that its end is seen",
+                file=sys.stderr,
+                flush=True,
+            )
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def timeval(seconds: float) -> bytes:
+    """What the operating system takes as the time that a socket waits; then a call raises BlockingIOError."""
+    return _TIMEVAL.pack(int(seconds), int(seconds % 1 * 1e6))

@@ -27,7 +27,7 @@ class Forker:
     Args:
         preload: Modules that it imports once.
         start_s: Longest time for importing them.
-        answer_s: Longest time for one fork.
+        answer_s: Longest time for one fork, and for which the launcher may be stopped.
         on_lost: Told how it was lost, each time; another one is started then.
         known: Process ids of the children that this launcher knows of; others are not left behind.
     """
@@ -107,6 +107,7 @@ class Forker:
     async def _start(self, *, last: bool) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-m", "holdfast_runtime.launcher._zygote", str(theirs.fileno())]
+        command.append(f"{self._answer_s:g}")
         with theirs:
             process = subprocess.Popen([*command, *self._preload], pass_fds=[theirs.fileno()])
         self._process = process

@@ -26,7 +26,7 @@ from holdfast_runtime.launcher._links import Handlers, Identity, Links
 from holdfast_runtime.launcher._options import Options
 from holdfast_runtime.launcher._processes import Process, Processes, Program
 from holdfast_runtime.launcher._rank_views import rank_views
-from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
+from holdfast_runtime.launcher._slots import LAST_ONES, LocalSlot, LocalSlots
 from holdfast_runtime.launcher._variables import master_port, variables
 from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt, Done, LinkMessage, RaisedAt, Trouble, Warm
 from holdfast_runtime.launcher._wire import Hello as PeerHello
@@ -49,7 +49,9 @@ class Launcher:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.slots = LocalSlots(node=options.node_rank, ranks=options.processes, spares=options.spares)
+        self.slots = LocalSlots(
+            node=options.node_rank, ranks=options.processes, spares=options.spares, world_size=options.world_size
+        )
         self.journal = Journal(
             node=options.node_rank, as_json=options.log_json, events=EventLog.from_environment(source="job")
         )
@@ -354,6 +356,8 @@ class Launcher:
             await asyncio.wait_for(slot.silent.wait(), LAST_WORDS_S)
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self.slots.in_process, self.slots.known_step
+        if rank >= 0 and slot.epoch > 0 and not finished:
+            self._judgement.died(code, epoch=self.view.epoch, step=step)
         slot.vacate()
         if self._ending.begun:
             self._ending.end_if_empty()
@@ -423,12 +427,16 @@ class Launcher:
         self._loop.call_later(self.options.deadlines.leave, self._kill_those_that_stay, epoch)
         self._loop.call_soon(self._left)
 
-    def _kill_those_that_stay(self, epoch: int) -> None:
+    def _kill_those_that_stay(self, epoch: int, passed: int = 1) -> None:
         if self.view.epoch >= epoch or self._ending.begun:
+            return
+        hope = self.slots.in_process and self.slots.only_hope(said=lambda slot: slot.ready is not None)
+        if hope and passed < LAST_ONES:
+            self._loop.call_later(self.options.deadlines.leave, self._kill_those_that_stay, epoch, passed + 1)
             return
         for slot in self.slots.unresponsive() if self.slots.in_process else self.slots:
             if slot.process is not None:
-                late = f"rank {slot.rank} has not left within {self.options.deadlines.leave:g} s and is killed"
+                late = f"rank {slot.rank} has not left within {passed * self.options.deadlines.leave:g} s and is killed"
                 self.journal.say(late)
                 slot.process.kill()
 

@@ -14,6 +14,9 @@ from holdfast_runtime.control import listen
 from holdfast_runtime.launcher._launcher import Launcher
 from holdfast_runtime.launcher._options import default_socket
 
+ANSWER_S = 5.0
+"""A launcher answers at once, whatever its job does."""
+
 
 class Reports:
     """Answers while the launcher runs."""
@@ -111,8 +114,15 @@ def print_status(arguments: Sequence[str]) -> int:
     path = values.socket or default_socket(values.rdzv_id, values.node_rank)
     try:
         found = ask(path)
-    except OSError as error:
-        parser.exit(1, f"no launcher answers at {path} ({error.strerror}); name its socket with --socket\n")
+    except TimeoutError:
+        parser.exit(
+            1,
+            f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
+            "it go on with kill -CONT, or end the job\n",
+        )
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it ended while it answered"
+        parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
     if values.json:
         print(json.dumps(found, indent=2))
         return 0
@@ -128,9 +138,9 @@ def print_status(arguments: Sequence[str]) -> int:
 
 
 def ask(path: Path) -> dict[str, Any]:
-    """The status of the launcher at a socket. Raises OSError."""
+    """The status of the launcher at a socket. Raises OSError, ValueError."""
     with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(5.0)
+        line.settimeout(ANSWER_S)
         line.connect(str(path))
         with line.makefile("rb") as file:
             found: dict[str, Any] = json.loads(file.read())

@@ -21,6 +21,8 @@ from holdfast_runtime.launcher._processes import Process
 from holdfast_runtime.membership import RankStatus, Slot, Status
 
 LINE_BYTES = 1 << 26
+LAST_ONES = 3
+"""How often ``leave`` passes until processes are killed that alone have the state."""
 LIVES = 1 << 20
 """More processes than one place will see under one launcher."""
 
@@ -98,9 +100,10 @@ class LocalSlot:
 class LocalSlots:
     """All places of this node: those for ranks first, then those for spares."""
 
-    def __init__(self, *, node: int, ranks: int, spares: int) -> None:
+    def __init__(self, *, node: int, ranks: int, spares: int, world_size: int = 0) -> None:
         self.node = node
         self.ranks = ranks
+        self.world_size = world_size or ranks
         self._slots = [LocalSlot(index) for index in range(ranks + spares)]
         self.known_step = 0
         self.in_process = False
@@ -147,6 +150,15 @@ class LocalSlots:
             for slot in self.in_view
             if slot.epoch > 0 or first
         )
+
+    def only_hope(self, *, said: Callable[[LocalSlot], bool]) -> bool:
+        """
+        Whether all ranks of the job are here, and none that is left has said something.
+
+        It is the machine that is slow then, and killing them would lose the state.
+        """
+        left = [slot for slot in self.in_view if slot.alive and slot.epoch > 0]
+        return len(self.in_view) == self.world_size and not any(map(said, left))
 
     def unresponsive(self) -> list[LocalSlot]:
         """Processes that have been in a view and have not left it."""

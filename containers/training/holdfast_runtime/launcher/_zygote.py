@@ -4,7 +4,9 @@ The process that has imported torch and forks on request, so that a new rank cos
 It has one thread, runs no operation and opens no device: all of that would not survive a fork. Its children are
 handed to the launcher (a double fork under its subreaper), which alone watches and reaps them.
 
-Run as ``python -m holdfast_runtime.launcher._zygote FD MODULE ...``.
+Between two requests it looks whether the launcher is stopped: programs that do not speak with it do not.
+
+Run as ``python -m holdfast_runtime.launcher._zygote FD FROZEN MODULE ...``.
 """
 
 import atexit
@@ -23,6 +25,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from holdfast_runtime.control import WatchedLauncher, timeval
 
 PR_SET_PDEATHSIG = 1
 MESSAGE_BYTES = 1 << 20
@@ -49,13 +53,19 @@ def main() -> None:
     """Serve requests until the launcher has closed the line."""
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent()
-    for name in sys.argv[2:]:
+    launcher = WatchedLauncher(pid=os.getppid(), limit_s=float(sys.argv[2]))
+    for name in sys.argv[3:]:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # what was imported stays shared: the collector does not touch it in the children
     line.send(b"ready")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(launcher.every_s))
     while True:
-        data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+        except BlockingIOError:
+            launcher.look()
+            continue
         if not data:
             return
         request = Request.from_json(data)

@@ -5,18 +5,33 @@ How often what failed is tried again, and how long silence is no failure: the ru
 Pure: no clock, no process, no socket.
 """
 
-from holdfast_runtime.patience._errors import Error, Ledger, Verdict, Where, begun, budget, judged, noted
+from holdfast_runtime.patience._errors import (
+    STEPS,
+    Error,
+    Ledger,
+    Spent,
+    Verdict,
+    Where,
+    begun,
+    budget,
+    failed,
+    judged,
+    noted,
+)
 from holdfast_runtime.patience._pace import MULTIPLE, Pace, moved, paused, silence_s
 
 __all__ = [
     "MULTIPLE",
+    "STEPS",
     "Error",
     "Ledger",
     "Pace",
+    "Spent",
     "Verdict",
     "Where",
     "begun",
     "budget",
+    "failed",
     "judged",
     "moved",
     "noted",

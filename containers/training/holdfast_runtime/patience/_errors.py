@@ -4,6 +4,8 @@ What follows an exception of the program, and how many epochs may pass without a
 A step that raised is tried again once, by the same processes: that helps where the machine was at fault. If it raises
 again in the same process, another process takes its place, once: that helps where its device is broken. A step that
 raised in two processes and was tried again is the program's own fault, or its data's, and no process can do better.
+
+A program that fails in one step after the other, each of which another try gets done, has a budget, too.
 """
 
 from dataclasses import dataclass, replace
@@ -19,6 +21,10 @@ Where = Literal["step", "recovery", "after"]
 EPOCHS = 20
 EPOCHS_PER_NODE = 2
 """Each node may be lost and come back in a row of recoveries; each process of it breaks the epoch at the same time."""
+STEPS = 100
+"""Of so many steps in a row, each epoch that the program ended itself counts."""
+Spent = Literal["", "idle", "failing"]
+"""Which budget is used up: of epochs without a finished step, or of those that the program ended itself."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +53,40 @@ class Ledger:
     """Epochs in a row that began no further than the one before."""
     errors: tuple[Error, ...] = ()
     """Of steps that have not been passed."""
+    failing: tuple[tuple[int, int], ...] = ()
+    """Epochs that the program ended itself, within the newest ``STEPS`` steps: epoch and step of each."""
 
 
 def budget(nodes: int) -> int:
-    """Epochs without a finished step that a job of so many launchers has."""
+    """Epochs without a finished step that a job of so many launchers has, and epochs that its program may end."""
     return EPOCHS + EPOCHS_PER_NODE * nodes
 
 
-def begun(ledger: Ledger, *, step: int) -> tuple[Ledger, bool]:
-    """An epoch begins after so many finished steps; whether the job may go on."""
+def begun(ledger: Ledger, *, step: int) -> tuple[Ledger, Spent]:
+    """An epoch begins after so many finished steps; which budget is used up, so that the job must end."""
     if step > ledger.newest_step:
         kept = tuple(error for error in ledger.errors if error.step >= step)
-        return replace(ledger, newest_step=step, idle=0, errors=kept), True
-    ledger = replace(ledger, idle=ledger.idle + 1)
-    return ledger, ledger.idle <= ledger.budget
+        ledger = replace(ledger, newest_step=step, idle=0, errors=kept)
+    else:
+        ledger = replace(ledger, idle=ledger.idle + 1)
+    if ledger.idle > ledger.budget:
+        return ledger, "idle"
+    return ledger, "failing" if len(ledger.failing) > ledger.budget else ""
 
 
 def noted(ledger: Ledger, error: Error) -> Ledger:
     """The program raised an exception, here or at another launcher."""
-    return ledger if error in ledger.errors else replace(ledger, errors=(*ledger.errors, error))
+    if error in ledger.errors:
+        return ledger
+    return failed(replace(ledger, errors=(*ledger.errors, error)), epoch=error.epoch, step=error.step)
+
+
+def failed(ledger: Ledger, *, epoch: int, step: int) -> Ledger:
+    """The program ended an epoch itself: by an exception, an exit code, or a signal that its own mistake causes."""
+    if any(epoch == known for known, _ in ledger.failing):
+        return ledger
+    kept = tuple(item for item in ledger.failing if item[1] > step - STEPS)
+    return replace(ledger, failing=(*kept, (epoch, step)))
 
 
 def judged(ledger: Ledger, error: Error, *, world_size: int) -> Verdict:

@@ -15,6 +15,8 @@ from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import ThreadedWSGIServer
 
 MOST_CONNECTIONS = 128
+FOR_HEALTH = 8
+"""More than that, for who asks how it is while all are being answered."""
 HEAD_S = 15.0
 BODY_S = 300.0
 SILENT_S = 30.0
@@ -32,17 +34,21 @@ class BoundedServer(ThreadedWSGIServer):
         self._waiting: dict[socket.socket, float] = {}
         """Connections that have not said all that they want -> when they have to have."""
         self._open: set[socket.socket] = set()
+        self._beyond: set[socket.socket] = set()
+        """Those of them that came when there was no room, and may only ask for health."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """A new connection: at the limit it takes the place of the one that is most behind."""
         with self._guard:
-            room = len(self._open) < MOST_CONNECTIONS
-            behind = None if room else min(self._waiting, key=self._waiting.__getitem__, default=None)
+            full = len(self._open) >= MOST_CONNECTIONS
+            behind = min(self._waiting, key=self._waiting.__getitem__, default=None) if full else None
             if behind is not None:
                 del self._waiting[behind]
                 self._open.discard(behind)
-                room = True
+            room = len(self._open) < MOST_CONNECTIONS + FOR_HEALTH
             if room:
+                if len(self._open) >= MOST_CONNECTIONS:
+                    self._beyond.add(request)
                 self._open.add(request)
                 self._waiting[request] = time.monotonic() + HEAD_S
         if behind is not None:
@@ -58,6 +64,7 @@ class BoundedServer(ThreadedWSGIServer):
     def shutdown_request(self, request: Any) -> None:
         with self._guard:
             self._open.discard(request)
+            self._beyond.discard(request)
             self._waiting.pop(request, None)
         super().shutdown_request(request)
 
@@ -71,6 +78,11 @@ class BoundedServer(ThreadedWSGIServer):
                 del self._waiting[one]
         for one in late:
             _hang_up(one)
+
+    def is_full(self, connection: socket.socket) -> bool:
+        """Whether this is one too many for anything but health."""
+        with self._guard:
+            return connection in self._beyond
 
     def known(self, connection: socket.socket) -> None:
         """The caller has a key: it gets the time that a large body takes."""
@@ -93,6 +105,7 @@ class Handler(MotoRequestHandler):
         environ = super().make_environ()
         # Chunks are decoded by the guard: werkzeug's decoder believes their lengths.
         environ["wsgi.input"] = self.rfile
+        environ["holdfast.full"] = self._server.is_full(self.connection)
         environ["holdfast.known"] = lambda: self._server.known(self.connection)
         environ["holdfast.received"] = lambda: self._server.received(self.connection)
         self.rfile = _Rest(self.rfile)  # type: ignore[assignment]

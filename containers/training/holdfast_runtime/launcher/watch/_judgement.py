@@ -1,6 +1,7 @@
 """Carries out what ``patience`` says of exceptions of the program and of epochs that lead nowhere."""
 
 import asyncio
+import signal
 from collections.abc import Callable
 
 from holdfast_runtime.control import Raised, Stop
@@ -10,10 +11,12 @@ from holdfast_runtime.launcher._links import Links
 from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
 from holdfast_runtime.launcher._wire import RaisedAt
 from holdfast_runtime.membership import View
-from holdfast_runtime.patience import Error, Ledger, begun, budget, judged, noted
+from holdfast_runtime.patience import STEPS, Error, Ledger, begun, budget, failed, judged, noted
 
 REPLACE_AFTER_S = 0.3
 """For what ranks of other launchers raised in the same step to be known: nobody is replaced for what all raise."""
+OF_ITS_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
+"""Signals that a process gets for what it does itself."""
 
 
 class Judgement:
@@ -82,15 +85,21 @@ class Judgement:
             if own.step == error.step and own.where == "after" and self._verdict(own) == "end":
                 self._end(f"the program raised {own.what} in step {own.step}", own)
 
+    def died(self, code: int, *, epoch: int, step: int) -> None:
+        """A local process that was training has ended with this exit code, or by the signal of a negative one."""
+        if code > 0 or -code in OF_ITS_OWN:
+            self._ledger = failed(self._ledger, epoch=epoch, step=step)
+
     def installed(self, view: View, *, reason: str) -> None:
         """An epoch begins; ``reason`` is why the one before ended."""
-        self._ledger, may = begun(self._ledger, step=view.resume_step)
-        if not may and not self._ending.begun:
-            self._ending.end(
-                1,
-                f"{self._ledger.idle} epochs in a row ended without a finished step, and {self._ledger.budget} are "
-                f"allowed; the last one because {reason}",
-            )
+        self._ledger, spent = begun(self._ledger, step=view.resume_step)
+        if not spent or self._ending.begun:
+            return
+        what = {
+            "idle": f"{self._ledger.idle} epochs in a row ended without a finished step",
+            "failing": f"the program itself ended {len(self._ledger.failing)} epochs within {STEPS} steps",
+        }[spent]
+        self._ending.end(1, f"{what}, and {self._ledger.budget} are allowed; the last one because {reason}")
 
     def _verdict(self, error: Error) -> str:
         return judged(self._ledger, error, world_size=self._world_size)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from holdfast_runtime.control import Deadlines, Stopped, is_stopped
 from holdfast_runtime.launcher._journal import Journal
 from holdfast_runtime.launcher._processes import Processes
-from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
+from holdfast_runtime.launcher._slots import LAST_ONES, LocalSlot, LocalSlots
 from holdfast_runtime.membership import View
 from holdfast_runtime.patience import Pace, moved, paused, silence_s
 
@@ -86,7 +86,7 @@ class Watch:
             silent_s = now_s - slot.heard_s
             phase = slot.progress.phase if slot.progress is not None else ""
             if slot.epoch == 0 or not phase:
-                limit_s = self._deadlines.leave if slot.epoch else self._deadlines.start
+                limit_s = self._place_s() if slot.epoch else self._deadlines.start
                 if silent_s > limit_s:
                     what = "taken its place in the view" if slot.epoch else "become ready"
                     self._journal.say(f"{_name(slot)} has not {what} within {limit_s:g} s and is killed")
@@ -94,6 +94,10 @@ class Watch:
             elif silent_s > self._limit_s(phase):
                 # What follows kills the one that is at fault: it is the one that cannot leave.
                 self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
+
+    def _place_s(self) -> float:
+        hope = self._slots.only_hope(said=lambda slot: slot.progress is not None)
+        return self._deadlines.leave * (LAST_ONES if hope else 1)
 
     def _limit_s(self, phase: str) -> float:
         if phase in RECOVERING:
