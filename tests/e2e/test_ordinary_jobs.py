@@ -132,6 +132,10 @@ class Jobs:
     def output(self, job: str) -> list[str]:
         return self.product.run("logs", "--job", job).stdout.splitlines()
 
+    def output_so_far(self, job: str) -> str:
+        """Also of a job that waits for its nodes."""
+        return self.product.run("logs", "--job", job, check=False).stdout
+
     def controller(self, *argv: str) -> str:
         nodes = self.product.status()["nodes"]
         host = next(one["hostname"] for one in nodes if one["instance_group"] == "controller")
@@ -174,6 +178,13 @@ def test_an_array_has_an_output_for_each_task(jobs: Jobs) -> None:
     assert jobs.output(f"{job}_1") == ["task 1 of 3"]
 
 
+def test_a_job_is_followed_from_before_it_begins_until_it_ends(jobs: Jobs) -> None:
+    job = jobs.submit("arguments", "--begin=now+5", "--job-name", "later", "--", "said")
+    assert jobs.rows(job)[0]["state"] == "PENDING"
+    followed = jobs.product.run("logs", "--job", job, "--follow")
+    assert followed.stdout == "<said><later>\n"
+
+
 def test_a_job_waits_for_another_and_never_runs_where_that_fails(jobs: Jobs) -> None:
     first = jobs.submit("arguments", "--begin=now+5", "--", "first")
     second = jobs.submit("arguments", f"--dependency=afterok:{first}", "--", "second")
@@ -212,7 +223,7 @@ def test_options_arguments_spaces_and_executable_bits_arrive(jobs: Jobs) -> None
 def test_awss_sample_for_auto_resume_is_requeued_when_a_node_is_marked(jobs: Jobs) -> None:
     job = jobs.submit("auto resume")
     deadline = time.monotonic() + ENDS_WITHIN_S
-    while "waiting for a fault" not in jobs.output(job):
+    while "waiting for a fault" not in jobs.output_so_far(job):
         assert time.monotonic() < deadline, jobs.output(job)
         time.sleep(0.5)
     nodes = jobs.controller("squeue", "-h", "-j", job, "-o", "%N").strip()

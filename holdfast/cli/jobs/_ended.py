@@ -29,13 +29,9 @@ class JobRow:
     elapsed: str
     nodes: str
     why: str
-    """What became of a job that failed."""
+    """What became of a job that failed, or what it waits for."""
     last_lines: list[str]
     """Of its output, for the newest that failed."""
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self.why)
 
 
 def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
