@@ -76,6 +76,10 @@ srun $AUTO_RESUME ./train_auto_resume.sh
     "launcher.sbatch": """#!/bin/bash
 srun holdfast-run --nproc-per-node 2 script.py
 """,
+    "same folder.sbatch": """#!/bin/bash
+python3 -m holdfast_runtime.runs "/fsx/checkpoints/$1" || exit 2
+echo "goes on"
+""",
     "sleeping.sbatch": "#!/bin/bash\nsleep 600\n",
     # As the developer guide has it, without its Conda environment.
     "train_auto_resume.sh": """#!/bin/bash
@@ -233,6 +237,18 @@ def test_awss_sample_for_auto_resume_is_requeued_when_a_node_is_marked(jobs: Job
 
     assert [one["state"] for one in jobs.ended(job)] == [GOOD]
     assert "resumed after 1" in jobs.output(job)
+
+
+def test_a_run_folder_goes_on_with_its_submission_and_refuses_another(jobs: Jobs) -> None:
+    def said(*words: str) -> str:
+        job = jobs.submit("same folder", *words)
+        jobs.ended(job)
+        return "\n".join(jobs.output(job))
+
+    assert [said("--submission", "mine", "--", "named") for _ in range(2)] == ["goes on", "goes on"]
+    assert "belongs to submission mine, and this is submission yours" in said("--submission=yours", "--", "named")
+    assert said("--", "numbered") == "goes on"
+    assert "give it a folder of its own" in said("--", "numbered")
 
 
 def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) -> None:

@@ -96,6 +96,8 @@ def job_history(found: list[JobRow]) -> RenderableType:
         if one.last_lines:
             parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
             parts += [Text(f"  {line}") for line in one.last_lines]
+        if one.hint:
+            parts.append(Text(f"  hint: {one.hint}", style="yellow"))
     return Group(*parts)
 
 

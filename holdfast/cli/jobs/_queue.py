@@ -4,6 +4,7 @@ Jobs as Slurm's controller has them, for what accounting has not been told yet. 
 slurmctld sends its records to slurmdbd in turns, and one for all tasks of an array that wait.
 """
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
@@ -52,8 +53,15 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
             if "[" not in one.job_id or _number_of(one) not in arrays:
                 found.append(one)
         else:
-            found.append(one if one.has_ended and now.has_ended else now)
+            found.append(_completed(one, now) if one.has_ended and now.has_ended else now)
     return [*found, *queued.values()]
+
+
+def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
+    """Accounting has the end of a short job before its beginning: nameless, and root's."""
+    return dataclasses.replace(
+        remembered, name=live.name, user=live.user, work_dir=live.work_dir, submitted_s=live.submitted_s
+    )
 
 
 def _number_of(record: JobRecord) -> str:

@@ -70,3 +70,9 @@ def test_a_job_that_is_requeued_is_not_over_though_accounting_has_its_last_attem
 def test_accounting_tells_of_an_end_that_both_know() -> None:
     ended = dataclasses.replace(job("7", "CANCELLED"), by="1000")
     assert merged([ended], [job("7", "CANCELLED")]) == [ended]
+
+
+def test_a_short_job_keeps_its_name_and_its_user_while_accounting_knows_only_its_end() -> None:
+    nameless = dataclasses.replace(job("7", "FAILED"), name="allocation", user="root", exit_code=3)
+    (found,) = merged([nameless], [job("7", "FAILED")])
+    assert (found.name, found.user, found.exit_code) == ("train", "ubuntu", 3)
