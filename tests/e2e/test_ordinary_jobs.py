@@ -5,6 +5,10 @@ None of them writes events of ours.
 """
 
 import json
+import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +20,7 @@ from holdfast.localcloud import LocalCloud
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(900)]
 
+ROOT = Path(__file__).parents[2]
 ENDS_WITHIN_S = 240.0
 GOOD = "COMPLETED"
 
@@ -156,6 +161,20 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
     finally:
         product.run("down")
     assert not product.home.exists()
+
+
+def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    pasted = block.partition("holdfast up local\n")[2].partition("holdfast down")[0]
+    script = pasted.replace("/tmp/hello", str(tmp_path / "hello"))
+    variables = {**os.environ, **jobs.product.variables, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", script], env=variables, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\nhello, world\n") == 1
+    assert re.search(r"^2 .* PENDING .* waits: BeginTime", done.stdout, re.MULTILINE)
+    assert "job 2 is CANCELLED" in done.stdout
 
 
 @pytest.mark.parametrize(
