@@ -50,7 +50,8 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
     for one in remembered:
         now = queued.pop(one.job_id, None)
         if now is None:
-            if "[" not in one.job_id or _number_of(one) not in arrays:
+            # Tasks that wait are one record in accounting; one of which it knows only the end has the array's number.
+            if re.fullmatch(r"\d+_\d+", one.job_id) or _number_of(one) not in arrays:
                 found.append(one)
         else:
             found.append(_completed(one, now) if one.has_ended and now.has_ended else now)

@@ -63,6 +63,11 @@ def test_tasks_that_wait_take_the_place_of_their_bracket() -> None:
     assert [one.job_id for one in found] == ["6", "7_0", "7_1"]
 
 
+def test_a_task_of_which_accounting_knows_only_the_end_is_not_told_twice() -> None:
+    found = merged([job("7", "COMPLETED"), job("7_0", "COMPLETED")], [job("7_0", "COMPLETED"), job("7_1", "COMPLETED")])
+    assert [one.job_id for one in found] == ["7_0", "7_1"]
+
+
 def test_a_job_that_is_requeued_is_not_over_though_accounting_has_its_last_attempt() -> None:
     assert merged([job("7", "NODE_FAIL")], [job("7", "PENDING")])[0].state == "PENDING"
 
