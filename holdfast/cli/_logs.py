@@ -10,11 +10,15 @@ import typer
 from holdfast.cli._errors import CommandError
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import Context
-from holdfast.cli.jobs import check_job_id, output_paths, read_output
+from holdfast.cli.jobs import check_job_id, job_outcome, output_paths, read_output
 from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, refuse_on_aws
 
 POLL_S = 0.5
 GROUP_PREFIX = "/aws/sagemaker/Clusters"
+
+
+class _NothingYetError(CommandError):
+    """A job that waits, or that has only begun, has no output."""
 
 
 def logs(
@@ -24,7 +28,9 @@ def logs(
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as it grows.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing as it grows; a job's until it ends.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print lines, or streams, as JSON; with --follow a string a line.")
     ] = False,
@@ -35,7 +41,12 @@ def logs(
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     if job is not None:
         refuse_on_aws(context, what="reading the output of a job")
-        _print_growing(lambda: job_output(context, job=job), follow=follow, as_json=json)
+        _print_growing(
+            lambda: _so_far(context, job=job) if follow else job_output(context, job=job),
+            follow=follow,
+            as_json=json,
+            is_over=lambda: bool(job_outcome(context, job=job)),
+        )
     elif node is not None:
         group, stream = _lifecycle_stream(context, node=node)
         _print_growing(lambda: _stream_lines(context, group=group, stream=stream), follow=follow, as_json=json)
@@ -97,15 +108,31 @@ def job_output(context: Context, *, job: str) -> list[str]:
     found = [(path, read_output(context, path=path, host=host)) for path, host in paths]
     if all(lines is None for _, lines in found):
         said = ", ".join(path for path, _ in found)
+        if not job_outcome(context, job=job):
+            raise _NothingYetError(
+                f"job {job} has written nothing to {said} yet; wait for it with: holdfast logs --job {job} --follow"
+            )
         raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
     if len(found) == 1:
         return found[0][1] or []
     return [line for path, lines in found for line in (f"==> {path} <==", *(lines or []))]
 
 
-def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool) -> None:
+def _so_far(context: Context, *, job: str) -> list[str]:
+    """The same; nothing for a job that has not written yet."""
+    try:
+        return job_output(context, job=job)
+    except _NothingYetError:
+        return []
+
+
+def _print_growing(
+    read: Callable[[], list[str]], *, follow: bool, as_json: bool, is_over: Callable[[], bool] = lambda: False
+) -> None:
     printed = 0
     while True:
+        # Asked before the last look, which so has what was written last.
+        ends = not follow or is_over()
         lines = read()
         if as_json and not follow:
             print_json(lines)
@@ -113,6 +140,6 @@ def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool
             for line in lines[printed:]:
                 print(json_format.dumps(line) if as_json else line, flush=True)
         printed = len(lines)
-        if not follow:
+        if ends:
             return
         time.sleep(POLL_S)

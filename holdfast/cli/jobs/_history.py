@@ -14,6 +14,7 @@ from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
 from holdfast.cli._session import Context
 from holdfast.cli.jobs._files import Submission, first_host, output_path, parse_submission
+from holdfast.cli.jobs._queue import SQUEUE, merged, parse_squeue
 from holdfast.cli.jobs._records import SACCT, JobRecord, outcome, parse_sacct
 
 JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
@@ -43,20 +44,34 @@ def check_job_id(job: str) -> str:
 
 def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
     """
-    What accounting has of these jobs, or of all since then.
+    What Slurm has of these jobs, or of all since then: accounting, and its controller for what that does not know yet.
 
     Raises:
         CommandError: the cluster has no accounting, or Slurm does not answer.
     """
+    controller = controller_hostname(context)
+    # Asked first, so that a job that the controller forgets meanwhile is in accounting.
+    queued = _queued(context, controller=controller, jobs=jobs)
     which = ["--jobs", ",".join(jobs)] if jobs else ["--starttime", since]
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SACCT, *which]
     try:
-        answer = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
+        answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise CommandError(f"sacct on the controller did not answer within {_TIMEOUT_S:g} s") from None
     if answer.returncode:
         raise CommandError(f"Slurm's accounting does not answer: {answer.stderr.strip() or answer.stdout.strip()}")
-    return parse_sacct(answer.stdout)
+    return merged(parse_sacct(answer.stdout), queued)
+
+
+def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord]:
+    """What the controller has; nothing where it does not answer, since accounting outlives it."""
+    which = ["--jobs", ",".join(jobs)] if jobs else []
+    argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
+    try:
+        answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
+    except (CommandError, OSError, subprocess.TimeoutExpired):
+        return []
+    return [] if answer.returncode else parse_squeue(answer.stdout)
 
 
 def job_outcome(context: Context, *, job: str) -> str:
@@ -80,13 +95,17 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
     check_job_id(job)
     controller = controller_hostname(context)
-    shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
-    if not shown.returncode and (found := parse_scontrol(shown.stdout)):
+    if found := _of_controller(context, controller=controller, job=job):
         return found
     records = accounting(context, jobs=[job])
     if not records:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
     return list(dict.fromkeys(_remembered(context, controller=controller, record=one) for one in records))
+
+
+def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
+    shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
+    return [] if shown.returncode else parse_scontrol(shown.stdout)
 
 
 def parse_scontrol(text: str) -> list[tuple[str, str]]:
@@ -119,7 +138,9 @@ def read_output(context: Context, *, path: str, host: str, last: int | None = No
 def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
     """The end of what a job said; empty where nobody can tell."""
     try:
-        path, host = _remembered(context, controller=controller_hostname(context), record=record)
+        controller = controller_hostname(context)
+        known = _of_controller(context, controller=controller, job=record.job_id)
+        path, host = known[0] if known else _remembered(context, controller=controller, record=record)
     except CommandError:
         return []
     lines = read_output(context, path=path, host=host, last=count * 3) or []
