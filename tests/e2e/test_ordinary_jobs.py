@@ -29,6 +29,7 @@ import os
 import torch.distributed as dist
 dist.init_process_group("gloo")
 print("rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)
+dist.barrier()  # who leaves while another still connects breaks that one's connections
 dist.destroy_process_group()
 """
 FILES = {
