@@ -226,8 +226,9 @@ def test_a_job_that_requeues_itself_goes_on_in_the_same_file(jobs: Jobs) -> None
     assert said[-1] == "attempt 1"
 
 
-def test_a_job_that_fails_comes_first_with_why(jobs: Jobs) -> None:
-    job = jobs.submit("failing")
+@pytest.mark.parametrize("options", [(), ("--error=why-%j.txt",)])
+def test_a_job_that_fails_comes_first_with_why(jobs: Jobs, options: tuple[str, ...]) -> None:
+    job = jobs.submit("failing", *options)
     (row,) = jobs.ended(job)
     assert (row["state"], row["why"]) == ("FAILED", "exit code 3")
     assert jobs.rows(job)[0]["last_lines"][-1] == "no such file: /fsx/data/train.bin"

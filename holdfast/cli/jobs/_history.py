@@ -13,7 +13,7 @@ from holdfast.cli._deployed import controller_hostname
 from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
 from holdfast.cli._session import Context
-from holdfast.cli.jobs._files import Submission, first_host, output_path, parse_submission
+from holdfast.cli.jobs._files import Submission, first_host, output_files, parse_submission
 from holdfast.cli.jobs._queue import SQUEUE, merged, parse_squeue
 from holdfast.cli.jobs._records import SACCT, JobRecord, outcome, parse_sacct
 
@@ -90,6 +90,8 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
     (path, host on which it was written) of the output of a job, of each task where it is an array.
 
+    The error output follows, where it has a file of its own.
+
     Raises:
         CommandError: Slurm has never heard of the job, or it has no file.
     """
@@ -100,7 +102,9 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     records = accounting(context, jobs=[job])
     if not records:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
-    return list(dict.fromkeys(_remembered(context, controller=controller, record=one) for one in records))
+    return list(
+        dict.fromkeys(file for one in records for file in _remembered(context, controller=controller, record=one))
+    )
 
 
 def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
@@ -112,10 +116,9 @@ def parse_scontrol(text: str) -> list[tuple[str, str]]:
     """The same from ``scontrol show job``; a job without a file has none."""
     found = []
     for block in text.split("\n\n"):
-        path = re.search(r"^ *StdOut=(.+)$", block, re.MULTILINE)
         host = re.search(r"^ *BatchHost=(\S+)$", block, re.MULTILINE)
-        if path:
-            found.append((path[1], host[1] if host else ""))
+        paths = (re.search(rf"^ *{name}=(.+)$", block, re.MULTILINE) for name in ("StdOut", "StdErr"))
+        found += [(path[1], host[1] if host else "") for path in paths if path]
     return list(dict.fromkeys(found))
 
 
@@ -140,22 +143,26 @@ def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
     try:
         controller = controller_hostname(context)
         known = _of_controller(context, controller=controller, job=record.job_id)
-        path, host = known[0] if known else _remembered(context, controller=controller, record=record)
+        files = known or _remembered(context, controller=controller, record=record)
     except CommandError:
         return []
-    lines = read_output(context, path=path, host=host, last=count * 3) or []
-    return [line for line in lines if line.strip()][-count:]
+    # The error output is the last, and says why where there is one.
+    for path, host in reversed(files):
+        lines = read_output(context, path=path, host=host, last=count * 3) or []
+        if said := [line for line in lines if line.strip()]:
+            return said[-count:]
+    return []
 
 
-def _remembered(context: Context, *, controller: str, record: JobRecord) -> tuple[str, str]:
+def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:
     submission = parse_submission(record.submit_line)
     if submission.program not in ("sbatch", ""):
         raise CommandError(
             f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
         )
     script = _script(context, controller=controller, record=record, submission=submission)
-    path = output_path(record, submission=submission, script=script)
-    return path, first_host(record.nodes)
+    host = first_host(record.nodes)
+    return [(path, host) for path in output_files(record, submission=submission, script=script)]
 
 
 def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:
