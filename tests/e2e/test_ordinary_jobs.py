@@ -86,6 +86,7 @@ srun holdfast-run --nproc-per-node 2 script.py
 python3 -m holdfast_runtime.runs "/fsx/checkpoints/$1" || exit 2
 echo "goes on"
 """,
+    "sudo.sbatch": "#!/bin/bash\nsudo -n id -u\n",
     "sleeping.sbatch": "#!/bin/bash\nsleep 600\n",
     # As the developer guide has it, without its Conda environment.
     "train_auto_resume.sh": """#!/bin/bash
@@ -270,6 +271,17 @@ def test_a_run_folder_goes_on_with_its_submission_and_refuses_another(jobs: Jobs
     assert "belongs to submission mine, and this is submission yours" in said("--submission=yours", "--", "named")
     assert said("--", "numbered") == "goes on"
     assert "give it a folder of its own" in said("--", "numbered")
+
+
+def test_sudo_is_the_administrators_and_a_job_is_told_so(jobs: Jobs) -> None:
+    refused = jobs.submit("sudo")
+    jobs.ended(refused)
+    assert "holdfast submit --user root" in jobs.rows(refused)[0]["hint"]
+    of_root = jobs.submit("sudo", "--user", "root")
+    jobs.ended(of_root)
+    assert jobs.output(of_root) == ["0"]
+    node = jobs.rows(of_root)[0]["nodes"]
+    assert jobs.product.run("ssh", node, "--user", "ubuntu", "--", "sudo", "-n", "id", "-u").stdout == "0\n"
 
 
 def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) -> None:
