@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from holdfast.cli._deployed import controller_hostname
 from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
+from holdfast.cli._output import error_console
 from holdfast.cli._session import Context
 from holdfast.cli.jobs._files import Submission, first_host, output_files, parse_submission
 from holdfast.cli.jobs._queue import SQUEUE, merged, parse_squeue
@@ -60,18 +61,37 @@ def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
         raise CommandError(f"sacct on the controller did not answer within {_TIMEOUT_S:g} s") from None
     if answer.returncode:
         raise CommandError(f"Slurm's accounting does not answer: {answer.stderr.strip() or answer.stdout.strip()}")
-    return merged(parse_sacct(answer.stdout), queued)
+    return merged(parse_sacct(answer.stdout), queued or [])
 
 
-def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord]:
-    """What the controller has; nothing where it does not answer, since accounting outlives it."""
+def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
+    """
+    The same, and where there is no accounting what the controller has, with a word about it to people.
+
+    Raises:
+        CommandError: neither answers.
+    """
+    try:
+        return accounting(context, jobs=jobs, since=since)
+    except CommandError as error:
+        queued = _queued(context, controller=controller_hostname(context), jobs=jobs)
+        if queued is None:
+            raise
+        error_console.print(f"{error}; known are only the jobs that Slurm's controller still has", style="yellow")
+        return queued
+
+
+def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
+    """What the controller has; None where it does not answer."""
     which = ["--jobs", ",".join(jobs)] if jobs else []
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
     try:
         answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
     except (CommandError, OSError, subprocess.TimeoutExpired):
-        return []
-    return [] if answer.returncode else parse_squeue(answer.stdout)
+        return None
+    if answer.returncode:
+        return [] if "Invalid job id" in answer.stderr else None
+    return parse_squeue(answer.stdout)
 
 
 def job_outcome(context: Context, *, job: str) -> str:
@@ -99,7 +119,7 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     controller = controller_hostname(context)
     if found := _of_controller(context, controller=controller, job=job):
         return found
-    records = accounting(context, jobs=[job])
+    records = known_jobs(context, jobs=[job])
     if not records:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
     return list(
