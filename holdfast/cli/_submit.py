@@ -183,32 +183,36 @@ def _digest(files: list[_File]) -> str:
 
 
 def _files(folder: Path) -> list[_File]:
-    found: list[_File] = []
-    for path in sorted(folder.rglob("*")):
+    """What goes along; a folder that is too large is refused before anything of it is read."""
+    paths, total = [], 0
+    for path in folder.rglob("*"):
         relative = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
-            try:
-                str(relative).encode()
-            except UnicodeEncodeError:
-                raise CommandError(
-                    f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
-                ) from None
-            info = path.stat()
-            found.append(
-                _File(
-                    path=str(relative),
-                    content=path.read_bytes(),
-                    executable=bool(info.st_mode & stat.S_IXUSR),
-                    mtime_ns=info.st_mtime_ns,
-                )
+        if any(part.startswith((".", "__pycache__")) for part in relative.parts) or not path.is_file():
+            continue
+        try:
+            str(relative).encode()
+        except UnicodeEncodeError:
+            raise CommandError(
+                f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
+            ) from None
+        total += path.stat().st_size
+        if total > MAX_FOLDER_BYTES:
+            raise CommandError(
+                f"{folder} holds more than {MAX_FOLDER_BYTES >> 20} MiB, and all of it would go along with the job; "
+                "put the job file into a folder of its own, and data into the data bucket"
             )
-    total = sum(len(one.content) for one in found)
-    if total > MAX_FOLDER_BYTES:
-        raise CommandError(
-            f"{folder} holds {total >> 20} MiB; at most {MAX_FOLDER_BYTES >> 20} MiB go along with a job; "
-            "put data into the data bucket instead"
-        )
-    return found
+        paths.append(path)
+    return [_file(path, folder=folder) for path in sorted(paths)]
+
+
+def _file(path: Path, *, folder: Path) -> _File:
+    info = path.stat()
+    return _File(
+        path=str(path.relative_to(folder)),
+        content=path.read_bytes(),
+        executable=bool(info.st_mode & stat.S_IXUSR),
+        mtime_ns=info.st_mtime_ns,
+    )
 
 
 def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:

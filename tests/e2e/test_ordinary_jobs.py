@@ -29,6 +29,7 @@ import os
 import torch.distributed as dist
 dist.init_process_group("gloo")
 print("rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)
+dist.barrier()  # who leaves while another still connects breaks that one's connections
 dist.destroy_process_group()
 """
 FILES = {
@@ -85,6 +86,7 @@ srun holdfast-run --nproc-per-node 2 script.py
 python3 -m holdfast_runtime.runs "/fsx/checkpoints/$1" || exit 2
 echo "goes on"
 """,
+    "sudo.sbatch": "#!/bin/bash\nsudo -n id -u\n",
     "sleeping.sbatch": "#!/bin/bash\nsleep 600\n",
     # As the developer guide has it, without its Conda environment.
     "train_auto_resume.sh": """#!/bin/bash
@@ -225,8 +227,9 @@ def test_a_job_that_requeues_itself_goes_on_in_the_same_file(jobs: Jobs) -> None
     assert said[-1] == "attempt 1"
 
 
-def test_a_job_that_fails_comes_first_with_why(jobs: Jobs) -> None:
-    job = jobs.submit("failing")
+@pytest.mark.parametrize("options", [(), ("--error=why-%j.txt",)])
+def test_a_job_that_fails_comes_first_with_why(jobs: Jobs, options: tuple[str, ...]) -> None:
+    job = jobs.submit("failing", *options)
     (row,) = jobs.ended(job)
     assert (row["state"], row["why"]) == ("FAILED", "exit code 3")
     assert jobs.rows(job)[0]["last_lines"][-1] == "no such file: /fsx/data/train.bin"
@@ -268,6 +271,17 @@ def test_a_run_folder_goes_on_with_its_submission_and_refuses_another(jobs: Jobs
     assert "belongs to submission mine, and this is submission yours" in said("--submission=yours", "--", "named")
     assert said("--", "numbered") == "goes on"
     assert "give it a folder of its own" in said("--", "numbered")
+
+
+def test_sudo_is_the_administrators_and_a_job_is_told_so(jobs: Jobs) -> None:
+    refused = jobs.submit("sudo")
+    jobs.ended(refused)
+    assert "holdfast submit --user root" in jobs.rows(refused)[0]["hint"]
+    of_root = jobs.submit("sudo", "--user", "root")
+    jobs.ended(of_root)
+    assert jobs.output(of_root) == ["0"]
+    node = jobs.rows(of_root)[0]["nodes"]
+    assert jobs.product.run("ssh", node, "--user", "ubuntu", "--", "sudo", "-n", "id", "-u").stdout == "0\n"
 
 
 def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) -> None:

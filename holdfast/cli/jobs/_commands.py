@@ -13,7 +13,7 @@ from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import Context, load
 from holdfast.cli.jobs._ended import JobRow, rows
-from holdfast.cli.jobs._history import accounting, check_job_id
+from holdfast.cli.jobs._history import check_job_id, known_jobs
 from holdfast.cli.jobs._records import WAITING, JobRecord, newest_first
 from holdfast.cli.layout import Column, Fitted, coloured
 from holdfast.cli.target import refuse_on_aws
@@ -33,7 +33,7 @@ def jobs(
     wanted = [check_job_id(one) for one in job or []]
     context = load()
     refuse_on_aws(context, what="holdfast jobs")
-    records = accounting(context, jobs=wanted, since=f"now-{days}days")
+    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
     missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
     if missing:
         raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
@@ -111,6 +111,6 @@ def _is_of(record: JobRecord, job: str) -> bool:
 
 
 def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
-    records = accounting(context, jobs=wanted)
+    records = known_jobs(context, jobs=wanted)
     found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
     return {one: of for one, of in found.items() if of}

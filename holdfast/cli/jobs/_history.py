@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from holdfast.cli._deployed import controller_hostname
 from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
+from holdfast.cli._output import error_console
 from holdfast.cli._session import Context
-from holdfast.cli.jobs._files import Submission, first_host, output_path, parse_submission
+from holdfast.cli.jobs._files import Submission, first_host, output_files, parse_submission
 from holdfast.cli.jobs._queue import SQUEUE, merged, parse_squeue
 from holdfast.cli.jobs._records import SACCT, JobRecord, outcome, parse_sacct
 
@@ -60,18 +61,37 @@ def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
         raise CommandError(f"sacct on the controller did not answer within {_TIMEOUT_S:g} s") from None
     if answer.returncode:
         raise CommandError(f"Slurm's accounting does not answer: {answer.stderr.strip() or answer.stdout.strip()}")
-    return merged(parse_sacct(answer.stdout), queued)
+    return merged(parse_sacct(answer.stdout), queued or [])
 
 
-def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord]:
-    """What the controller has; nothing where it does not answer, since accounting outlives it."""
+def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
+    """
+    The same, and where there is no accounting what the controller has, with a word about it to people.
+
+    Raises:
+        CommandError: neither answers.
+    """
+    try:
+        return accounting(context, jobs=jobs, since=since)
+    except CommandError as error:
+        queued = _queued(context, controller=controller_hostname(context), jobs=jobs)
+        if queued is None:
+            raise
+        error_console.print(f"{error}; known are only the jobs that Slurm's controller still has", style="yellow")
+        return queued
+
+
+def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
+    """What the controller has; None where it does not answer."""
     which = ["--jobs", ",".join(jobs)] if jobs else []
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
     try:
         answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
     except (CommandError, OSError, subprocess.TimeoutExpired):
-        return []
-    return [] if answer.returncode else parse_squeue(answer.stdout)
+        return None
+    if answer.returncode:
+        return [] if "Invalid job id" in answer.stderr else None
+    return parse_squeue(answer.stdout)
 
 
 def job_outcome(context: Context, *, job: str) -> str:
@@ -90,6 +110,8 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
     (path, host on which it was written) of the output of a job, of each task where it is an array.
 
+    The error output follows, where it has a file of its own.
+
     Raises:
         CommandError: Slurm has never heard of the job, or it has no file.
     """
@@ -97,10 +119,12 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     controller = controller_hostname(context)
     if found := _of_controller(context, controller=controller, job=job):
         return found
-    records = accounting(context, jobs=[job])
+    records = known_jobs(context, jobs=[job])
     if not records:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
-    return list(dict.fromkeys(_remembered(context, controller=controller, record=one) for one in records))
+    return list(
+        dict.fromkeys(file for one in records for file in _remembered(context, controller=controller, record=one))
+    )
 
 
 def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
@@ -112,10 +136,9 @@ def parse_scontrol(text: str) -> list[tuple[str, str]]:
     """The same from ``scontrol show job``; a job without a file has none."""
     found = []
     for block in text.split("\n\n"):
-        path = re.search(r"^ *StdOut=(.+)$", block, re.MULTILINE)
         host = re.search(r"^ *BatchHost=(\S+)$", block, re.MULTILINE)
-        if path:
-            found.append((path[1], host[1] if host else ""))
+        paths = (re.search(rf"^ *{name}=(.+)$", block, re.MULTILINE) for name in ("StdOut", "StdErr"))
+        found += [(path[1], host[1] if host else "") for path in paths if path]
     return list(dict.fromkeys(found))
 
 
@@ -140,22 +163,26 @@ def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
     try:
         controller = controller_hostname(context)
         known = _of_controller(context, controller=controller, job=record.job_id)
-        path, host = known[0] if known else _remembered(context, controller=controller, record=record)
+        files = known or _remembered(context, controller=controller, record=record)
     except CommandError:
         return []
-    lines = read_output(context, path=path, host=host, last=count * 3) or []
-    return [line for line in lines if line.strip()][-count:]
+    # The error output is the last, and says why where there is one.
+    for path, host in reversed(files):
+        lines = read_output(context, path=path, host=host, last=count * 3) or []
+        if said := [line for line in lines if line.strip()]:
+            return said[-count:]
+    return []
 
 
-def _remembered(context: Context, *, controller: str, record: JobRecord) -> tuple[str, str]:
+def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:
     submission = parse_submission(record.submit_line)
     if submission.program not in ("sbatch", ""):
         raise CommandError(
             f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
         )
     script = _script(context, controller=controller, record=record, submission=submission)
-    path = output_path(record, submission=submission, script=script)
-    return path, first_host(record.nodes)
+    host = first_host(record.nodes)
+    return [(path, host) for path in output_files(record, submission=submission, script=script)]
 
 
 def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.cli.jobs._ended import row
-from holdfast.cli.jobs._files import output_path, parse_submission
+from holdfast.cli.jobs._files import output_files, parse_submission
 from holdfast.cli.jobs._history import parse_scontrol
 from holdfast.cli.jobs._records import DELIMITER, FIELDS, JobRecord, newest_first, outcome, parse_sacct
 
@@ -97,12 +97,25 @@ def test_the_output_of_a_forgotten_job_is_found_as_sbatch_places_it(
     line: str, script: list[str], expected: str
 ) -> None:
     one = record(SubmitLine=line)
-    assert output_path(one, submission=parse_submission(line), script=script) == expected
+    assert output_files(one, submission=parse_submission(line), script=script) == [expected]
 
 
 def test_a_task_of_an_array_has_its_own_output() -> None:
     one = record(JobID="7_3", SubmitLine="sbatch a.sbatch")
-    assert output_path(one, submission=parse_submission(one.submit_line), script=[]) == "/fsx/jobs/a b/slurm-7_3.out"
+    assert output_files(one, submission=parse_submission(one.submit_line), script=[]) == ["/fsx/jobs/a b/slurm-7_3.out"]
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "expected"),
+    [
+        ("sbatch -e %x.err a.sbatch", [], ["slurm-7.out", "train.err"]),
+        ("sbatch a.sbatch", ["#SBATCH --output=o-%j --error=e-%j"], ["o-7", "e-7"]),
+        ("sbatch --error=same a.sbatch", ["#SBATCH -o same"], ["same"]),
+    ],
+)
+def test_error_output_of_its_own_is_found_too(line: str, script: list[str], expected: list[str]) -> None:
+    found = output_files(record(SubmitLine=line), submission=parse_submission(line), script=script)
+    assert found == [f"/fsx/jobs/a b/{name}" for name in expected]
 
 
 def test_a_job_file_with_spaces_is_among_those_that_are_looked_for() -> None:
@@ -111,9 +124,10 @@ def test_a_job_file_with_spaces_is_among_those_that_are_looked_for() -> None:
 
 def test_what_the_controller_still_knows_is_taken_from_it() -> None:
     shown = (
-        "JobId=7 JobName=x\n   BatchHost=ip-1\n   StdOut=/fsx/my job/a.out\n\nJobId=8\n   StdOut=/fsx/my job/a.out\n"
+        "JobId=7 JobName=x\n   BatchHost=ip-1\n   StdErr=/fsx/e\n   StdOut=/fsx/my job/a.out\n\n"
+        "JobId=8\n   StdErr=/fsx/my job/a.out\n   StdOut=/fsx/my job/a.out\n"
     )
-    assert parse_scontrol(shown) == [("/fsx/my job/a.out", "ip-1"), ("/fsx/my job/a.out", "")]
+    assert parse_scontrol(shown) == [("/fsx/my job/a.out", "ip-1"), ("/fsx/e", "ip-1"), ("/fsx/my job/a.out", "")]
 
 
 def test_a_row_has_times_in_utc_and_spans_as_squeue_writes_them() -> None:

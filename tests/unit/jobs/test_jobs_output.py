@@ -29,6 +29,29 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] 
     return CliRunner().invoke(_main.app, ["logs", "--job", "7", *words])
 
 
+def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
+    files = lasting([["a 1"], ["b 1"], ["a 1", "a 2"], ["b 1"], ["a 1", "a 2"], ["b 1", "b 2"]])
+    ends = lasting(["", "", "COMPLETED"])
+    monkeypatch.setattr(_logs, "POLL_S", 0.0)
+    monkeypatch.setattr(_logs, "locate", lambda **_: context)
+    monkeypatch.setattr(_logs, "output_paths", lambda _context, *, job: [("/a", "h"), ("/b", "h")])
+    monkeypatch.setattr(_logs, "read_output", lambda _context, *, path, host: next(files))
+    monkeypatch.setattr(_logs, "job_outcome", lambda _context, *, job: next(ends))
+    done = CliRunner().invoke(_main.app, ["logs", "--job", "7", "--follow"])
+
+    assert done.stdout.splitlines() == [
+        "==> /a <==",
+        "a 1",
+        "==> /b <==",
+        "b 1",
+        "==> /a <==",
+        "a 2",
+        "==> /b <==",
+        "b 2",
+    ]
+
+
 def lasting(values: list[Any]) -> Iterator[Any]:
     yield from values
     while True:

@@ -267,3 +267,15 @@ def test_no_program_of_a_shell_is_made_of_data() -> None:
                 made[str(path.relative_to(REPOSITORY))] = programs
 
     assert made == SHELLS_OF_DATA
+
+
+def test_a_folder_that_is_too_large_is_refused_before_it_is_read(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
+    with (machine.folder / "model.bin").open("wb") as sparse:
+        sparse.truncate(1 << 33)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("something was read"))
+
+    with pytest.raises(CommandError, match="holds more than 64 MiB"):
+        machine.submit("job.sbatch")
