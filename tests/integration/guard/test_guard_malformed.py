@@ -1,5 +1,6 @@
 """Requests that no SDK would send are answered as AWS answers them, and cost nothing that stays."""
 
+import gc
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ INNER = ("'NoneType' object", "object has no attribute", "Traceback", "not subsc
 """Words of Python's own, which AWS does not say."""
 SEED = 15
 STEADY_MB = 64
-HEALTH_CPU_S = 1.0
+HEALTH_CPU_S = 0.5
 HEALTH_S = 30.0
 """On a machine that is full of other work."""
 
@@ -60,6 +61,15 @@ def test_what_a_request_lacks_is_said_in_awss_words(aws: EmbeddedAws, body: byte
 
     assert (status, json.loads(told)["__type"]) == (400, code)
     assert words in json.loads(told)["message"]
+
+
+def test_what_a_service_has_loaded_is_looked_at_by_no_later_collection_of_memory(aws: EmbeddedAws) -> None:
+    """Such a collection stops every thread, for as long as there are objects to look at."""
+    frozen = gc.get_freeze_count()
+
+    send(next(malformed(SEED, 1, services=["glacier"])), port=aws.port, keys=aws.keys)
+
+    assert gc.get_freeze_count() > frozen
 
 
 class Apart:
