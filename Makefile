@@ -23,7 +23,7 @@ $(VENV)/.installed: requirements-dev.txt pyproject.toml
 	@echo "installing Python packages"
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.8
-	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
+	@$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
 		$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@$(PYTHON) scripts/link_packages.py
 	@touch $@
