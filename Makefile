@@ -50,7 +50,7 @@ down: $(VENV)/.installed ## remove everything that `make up` made
 	@$(VENV)/bin/holdfast down
 
 test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile
+	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder # short files last: none waits
 
 lint: $(VENV)/.torch
 	@ruff check .

@@ -238,7 +238,7 @@ def test_a_new_cluster_name_replaces_the_cluster_and_the_old_one_goes(cloud: Clo
 
 def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: Path) -> None:
     made = {}
-    for name in ("minimal", "eks-p5"):
+    for name in ("minimal", "slurm-p5"):
         folder = tmp_path / name
         folder.mkdir()
         made[name] = synthesise(document(name, cloud, stack=f"p-{name}"), cloud, folder)
@@ -249,7 +249,7 @@ def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: 
     ended = {stack: cloud.settled(stack)["StackStatus"] for stack, _ in made.values()}
 
     assert set(ended.values()) == {"CREATE_COMPLETE"}, [cloud.why(stack) for stack in ended]
-    assert {"p-minimal", "p-eks-p5"} <= clusters(cloud)
+    assert {"p-minimal", "p-slurm-p5"} <= clusters(cloud)
     for stack in ended:
         assert cloud.delete(stack)["StackStatus"] == "DELETE_COMPLETE"
 
