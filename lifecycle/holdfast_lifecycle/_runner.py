@@ -6,6 +6,7 @@ satisfied costs its check only. When a step fails, what needs it is not started,
 """
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -60,6 +61,7 @@ class Runner:
 
     def run(self, steps: Sequence[Step]) -> list[Result]:
         """All results, in the order they came. Needs outside the given steps count as met."""
+        gc.freeze()  # or the collector of each child would copy every page that it looks at
         waiting = list(steps)
         running: list[_Running] = []
         results: dict[str, Result] = {}
@@ -86,6 +88,8 @@ class Runner:
         self._report(result)
 
     def _start(self, step: Step) -> _Running:
+        with contextlib.suppress(Exception):  # the child tells of it
+            step.load()  # here, too: what the files of steps import in common is imported once
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -114,10 +118,11 @@ def _not_started(step: Step, blocker: str) -> Result:
 def _perform(step: Step, context: Context) -> dict[str, str]:
     """Inside the child: the fields of the result."""
     try:
-        if step.check(context):
-            return {"outcome": SATISFIED, "remark": step.verify(context)}
-        step.apply(context)
-        return {"outcome": DONE, "remark": step.verify(context)}
+        work = step.load()
+        if work.check(context):
+            return {"outcome": SATISFIED, "remark": work.verify(context)}
+        work.apply(context)
+        return {"outcome": DONE, "remark": work.verify(context)}
     except StepError as error:
         return {"outcome": FAILED, "expected": error.expected, "seen": error.seen, "action": error.action}
     except Exception as error:  # noqa: BLE001  the entry point of a process: whatever it was must reach the log

@@ -1,7 +1,7 @@
 """A step, and the order of steps. Pure: running them is the runner's."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast_lifecycle._bundle import LifecycleError
 from holdfast_lifecycle._context import HOOKS, Context
@@ -24,18 +24,30 @@ class StepError(Exception):
         self.action = action
 
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Work(Protocol):
+        """What a step does; the file of each has these three."""
+
+        def check(self, context: Context, /) -> bool:
+            """Whether the node already is as it must be."""
+
+        def apply(self, context: Context, /) -> None:
+            """Make it so."""
+
+        def verify(self, context: Context, /) -> str:
+            """A remark, possibly empty; StepError when it still is not."""
+
+
 class Step(NamedTuple):
     """Something that must be true on a node, and how to make it so.
 
-    ``check`` says whether it already is, ``apply`` makes it so, ``verify`` raises StepError when it still is not and
-    otherwise returns a remark, possibly empty. All three run in a process of their own, which is killed with its
-    children when ``timeout_s`` is over.
+    What ``load`` returns runs in a process of its own, which is killed with its children when ``timeout_s`` is over.
     """
 
     name: str
-    check: Callable[[Context], bool]
-    apply: Callable[[Context], None]
-    verify: Callable[[Context], str]
+    load: Callable[[], "Work"]
     timeout_s: float
     needs: tuple[str, ...] = ()
     roles: tuple[str, ...] = EVERYWHERE

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,7 +38,8 @@ def a_step(
     needs: tuple[str, ...] = (),
     roles: tuple[str, ...] = ("Compute",),
 ) -> Step:
-    return Step(name=name, check=check, apply=apply, verify=verify, timeout_s=timeout_s, needs=needs, roles=roles)
+    work = SimpleNamespace(check=check, apply=apply, verify=verify)
+    return Step(name=name, load=lambda: work, timeout_s=timeout_s, needs=needs, roles=roles)
 
 
 def run(context: Context, *steps: Step) -> dict[str, Result]:

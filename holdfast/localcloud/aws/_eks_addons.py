@@ -127,10 +127,11 @@ class Addons:
 
     def describe_addon(self, *, clusterName: str, addonName: str) -> dict[str, Any]:
         with self._lock:
-            record = self._addons.get((clusterName, addonName))
-            waiting = not record.busy and not record.leaving and not record.content.get("started")
-        if waiting:
-            self._start(record.content)
+            shown = self._shown_addon(clusterName, addonName)
+            content = self._addons.get((clusterName, addonName)).content
+        if shown["status"] != "DEGRADED":
+            return {"addon": shown}
+        self._start(content)
         with self._lock:
             return {"addon": self._shown_addon(clusterName, addonName)}
 

@@ -99,10 +99,14 @@ def _plug_in(plan: Plan) -> None:
         text=f"link add {link} type veth peer name eth0 address {plan['mac']} netns {me}\n"
         f"link set {link} master br0 addrgenmode none up\n",
     )  # fmt: skip
+    # Slurm writes a message in two parts; each would wait for the other side's delayed acknowledgement, 40 ms.
+    at_once = f"src {plan['address']} quickack 1"
     _program(
         "ip", "-batch", "-",
         text="link set lo up\nlink set eth0 addrgenmode none up\n"
-        f"addr add {plan['address']}/{plan['prefix']} dev eth0\n"
+        f"addr add {plan['address']}/{plan['prefix']} dev eth0 noprefixroute\n"
+        f"route add {plan['subnet']} dev eth0 scope link {at_once}\n"
+        f"route replace local {plan['address']} dev eth0 table local scope host {at_once}\n"
         f"route add default via {plan['gateway']}\n",
     )  # fmt: skip
 
@@ -249,7 +253,7 @@ def _close_the_kernel(plan: Plan) -> None:
             mount(source="/dev/null", target=path, flags=MS_BIND)
 
 
-def _keep_capabilities(kept: list[int]) -> None:
+def keep_capabilities(kept: list[int]) -> None:
     """No program that starts from here on can have another, whoever runs it."""
     number = 0
     while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number)) >= 0:
@@ -285,7 +289,7 @@ def _become_init(*, plan: Plan, ready: int, go: int) -> None:
     if os.read(go, 1) != b"1":
         os._exit(1)
     die_with_parent(yes=False)
-    _keep_capabilities(plan["capabilities"])
+    keep_capabilities(plan["capabilities"])
     os.dup2(1, 2)
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     environment = {"PATH": path, "HOME": "/", "container": "holdfast"}

@@ -72,6 +72,7 @@ def _plan(
         link=link_name(spec.instance_id),
         address=spec.address,
         prefix=network.network.prefixlen,
+        subnet=str(network.network),
         gateway=str(network.gateway),
         mac=mac_of(spec.address),
         fabric=str(fabric.path),

@@ -1,5 +1,5 @@
 """
-What root of a node may not do to the machine. Data only; the kernel is told in ``_boot`` and ``_node``.
+What root of a node may not do to the machine. Data only; the kernel is told in ``_boot`` and ``_entering``.
 
 A node has no user namespace, so its root is the machine's, in other namespaces. Taken from it is what nothing on a
 node needs and what reaches through namespaces: devices, modules, the clock, settings of the kernel, files by handle. It
@@ -21,8 +21,3 @@ kernel takes nothing else of it from a PID namespace.
 READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi")
 MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kallsyms", "/proc/kmsg")
 """One for the whole machine; container engines have such lists too."""
-
-
-def bounding_set() -> str:
-    """For ``setpriv --bounding-set``."""
-    return ",".join(["-all", *(f"+{name}" for name in KEPT)])

@@ -14,9 +14,8 @@ from typing import IO
 from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.home import remove_tree_quietly
 
-from . import _proc
+from . import _entering, _proc
 from ._fabric import Fabric
-from ._limits import bounding_set
 from ._spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
@@ -208,9 +207,10 @@ class Node:
         """
         command, environment = self._command(argv, env=env, user=user, cwd=cwd, login=login)
         streams = [subprocess.DEVNULL if stream is None else stream for stream in (stdin, stdout, stderr)]
-        return subprocess.Popen(
-            command, env=environment, stdin=streams[0], stdout=streams[1], stderr=streams[2], start_new_session=True
-        )
+        return _entering.start(
+            command, env=environment, on_abandoned=kill_group,
+            stdin=streams[0], stdout=streams[1], stderr=streams[2], start_new_session=True,
+        )  # fmt: skip
 
     def exec_tty(self, argv: Sequence[str], *, user: str | None = None) -> int:
         """Run a program on the caller's terminal, as ssh would, in a login environment; its exit status."""
@@ -221,16 +221,14 @@ class Node:
         terminal = {name: os.environ[name] for name in ("TERM",) if name in os.environ}
         home = self._account(user or "root")["home"]
         command, environment = self._command(program, env=terminal, user=user, cwd=home, login=True)
-        return subprocess.run(command, env=environment, check=False).returncode
+        return _entering.start(command, env=environment, on_abandoned=subprocess.Popen.kill).wait()
 
     def _command(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None, user: str | None, cwd: str, login: bool
     ) -> tuple[list[str], dict[str, str]]:
         self._require_alive()
         account = self._account(user or "root")
-        # Before the entrance: what runs behind it is the node's, and may be somebody else's by now.
-        command = ["setpriv", "--bounding-set", bounding_set(), "--"]
-        command += ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
+        command = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
         if user not in (None, "root"):
             command += ["setpriv", "--reuid", account["uid"], "--regid", account["gid"], "--init-groups", "--"]
         if cwd != "/":

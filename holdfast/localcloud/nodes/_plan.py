@@ -40,6 +40,7 @@ class Plan(TypedDict):
     link: str
     address: str
     prefix: int
+    subnet: str
     gateway: str
     mac: str
     fabric: str

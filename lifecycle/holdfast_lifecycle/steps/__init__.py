@@ -1,41 +1,52 @@
-"""The steps of a node, one file each; STEPS is the list from which role and hook choose."""
+"""
+The steps of a node: which there are, for whom, after what, and for how long. What a step does is in its own file.
 
-from holdfast_lifecycle.steps import (
-    _accounting,
-    _clock,
-    _fsx,
-    _job_environment,
-    _lustre_efa,
-    _mounts,
-    _munge,
-    _preload,
-    _scripts,
-    _slurm,
-    _slurm_daemon,
-    _slurm_state,
-    _ubuntu_home,
-    _users,
-    _volume,
-    _witness,
-)
+Role and hook choose from STEPS; the file of a step that is not chosen is not even imported, since the steps of a node
+take no longer than their imports.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from holdfast_lifecycle._context import HOOKS, ON_CREATE
+from holdfast_lifecycle._step import CONTROLLER, EVERYWHERE, KUBERNETES, SLURM, Step
+
+if TYPE_CHECKING:
+    from holdfast_lifecycle._step import Work
+
+_Names = tuple[str, ...]
+
+
+def _step(
+    name: str, *, timeout_s: float, needs: _Names = (), roles: _Names = EVERYWHERE, hooks: _Names = HOOKS
+) -> Step:
+    def load() -> "Work":
+        return cast("Work", import_module(f"{__name__}._{name}"))
+
+    return Step(name=name, load=load, timeout_s=timeout_s, needs=needs, roles=roles, hooks=hooks)
+
 
 STEPS = (
-    _volume.STEP,
-    _lustre_efa.STEP,
-    _users.STEP,
-    _mounts.STEP,
-    _fsx.STEP,
-    _clock.STEP,
-    _preload.STEP,
-    _job_environment.STEP,
-    _witness.STEP,
-    _munge.STEP,
-    _slurm_state.STEP,
-    _accounting.STEP,
-    _slurm_daemon.STEP,
-    _ubuntu_home.STEP,
-    _slurm.STEP,
-    _scripts.STEP,
+    _step("volume", timeout_s=900, roles=(KUBERNETES,), hooks=(ON_CREATE,)),
+    _step("lustre_efa", timeout_s=180, roles=(KUBERNETES,), hooks=(ON_CREATE,)),
+    _step("users", timeout_s=30),
+    _step("mounts", timeout_s=300, roles=SLURM, hooks=(ON_CREATE,)),
+    _step("fsx", timeout_s=90, needs=("mounts",)),
+    _step("clock", timeout_s=30, needs=("fsx",)),
+    _step("preload", timeout_s=30, needs=("fsx",), roles=(CONTROLLER,)),
+    _step("job_environment", timeout_s=30),
+    _step("witness", timeout_s=120, needs=("job_environment",), roles=(CONTROLLER,)),
+    _step("munge", timeout_s=120, roles=SLURM, hooks=(ON_CREATE,)),
+    _step("slurm_state", timeout_s=540, needs=("fsx",), roles=(CONTROLLER,)),
+    _step("accounting", timeout_s=420, needs=("munge", "slurm_state"), roles=(CONTROLLER,)),
+    _step("slurm_daemon", timeout_s=300, needs=("munge", "slurm_state", "accounting"), roles=SLURM),
+    _step("ubuntu_home", timeout_s=120, needs=("fsx", "users"), roles=SLURM, hooks=(ON_CREATE,)),
+    _step("slurm", timeout_s=150, needs=("slurm_daemon",), roles=SLURM),
+    _step(
+        "scripts",
+        timeout_s=1800,
+        needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
+    ),
 )
 
 __all__ = ["STEPS"]

@@ -14,7 +14,7 @@ from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._database import DATA, admit_slurm, ask, data_owner, make_data, start_database
 from holdfast_lifecycle._services import answers, disable, inactive, start, stop, wait_until
 from holdfast_lifecycle._slurm_settings import slurm_settings, wait_for_configuration
-from holdfast_lifecycle._step import CONTROLLER, Step, StepError
+from holdfast_lifecycle._step import StepError
 from holdfast_lifecycle.steps._slurm_state import state_location
 
 _ANSWER_S = 90.0
@@ -94,14 +94,3 @@ def _data(context: Context) -> Path:
             action=f"remove the setting datadir from MariaDB's files, or set it to {DATA}",
         )
     return told.resolve()
-
-
-STEP = Step(
-    name="accounting",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=420,
-    needs=("munge", "slurm_state"),
-    roles=(CONTROLLER,),
-)

@@ -4,7 +4,7 @@ import time
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._programs import run_program
-from holdfast_lifecycle._step import Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _LARGEST_SKEW_S = 2.0
 _SERVICES = ("chrony", "chronyd", "systemd-timesyncd")
@@ -58,6 +58,3 @@ def _time_service(context: Context) -> str:
     units = context.path("/run/systemd/units")
     running = [name for name in _SERVICES if (units / f"invocation:{name}.service").is_symlink()]
     return running[0] if running else "none"
-
-
-STEP = Step(name="clock", check=check, apply=apply, verify=verify, timeout_s=30, needs=("fsx",))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional
 
 from holdfast_lifecycle._context import Context, User
-from holdfast_lifecycle._step import Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _WAIT_S = 60.0
 _OPEN_TO_ALL = 0o1777
@@ -136,4 +136,3 @@ def _as_user(context: Context, user: User) -> None:
 
 
 # The users must exist as numbers only, so this step does not need theirs.
-STEP = Step(name="fsx", check=check, apply=apply, verify=verify, timeout_s=90, needs=("mounts",))

@@ -9,7 +9,7 @@ from typing import Optional
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._shared_state import SERIES, SharedState
-from holdfast_lifecycle._step import SLURM, Step, StepError
+from holdfast_lifecycle._step import SLURM, StepError
 
 _LIBRARY = "/opt/holdfast/lib"
 _PACKAGES = ("holdfast_common", "holdfast_runtime")
@@ -131,6 +131,3 @@ def verify(context: Context) -> str:
             action="look for a program on the node that changes these files, and at the free space of its disk",
         )
     return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}, {_LAUNCHER}"
-
-
-STEP = Step(name="job_environment", check=check, apply=apply, verify=verify, timeout_s=30)

@@ -11,11 +11,11 @@ import socket
 import struct
 from typing import Optional
 
-from holdfast_lifecycle._context import ON_CREATE, Context
+from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import is_written, write_whole
 from holdfast_lifecycle._programs import find_program, has_program, run_program
 from holdfast_lifecycle._services import is_active, start
-from holdfast_lifecycle._step import KUBERNETES, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 UNIT = "holdfast-lustre-efa"
 _UNITS = "/etc/systemd/system"
@@ -126,8 +126,3 @@ def verify(context: Context) -> str:
     if not is_active(UNIT):
         return f"Lustre is mounted over TCP: {UNIT} failed, see 'journalctl -u {UNIT}' on this node"
     return f"Lustre over {', '.join(devices(context))}"
-
-
-STEP = Step(
-    name="lustre_efa", check=check, apply=apply, verify=verify, timeout_s=180, roles=(KUBERNETES,), hooks=(ON_CREATE,)
-)

@@ -8,11 +8,11 @@ for Lustre (``mount-fs-auto-mount-onreboot``) and for OpenZFS.
 from pathlib import Path
 
 from holdfast_lifecycle._bundle import LUSTRE, Mount
-from holdfast_lifecycle._context import ON_CREATE, Context
+from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import with_lines, write_whole
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import wait_until
-from holdfast_lifecycle._step import SLURM, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _FSTAB = "/etc/fstab"
 _WAIT_S = 120.0
@@ -94,6 +94,3 @@ def verify(context: Context) -> str:
             action="look for a program on the node that unmounts it or rewrites the file",
         )
     return ", ".join(f"{source(m)} at {Path(m.path)}" for m in context.mounts) or "nothing to mount"
-
-
-STEP = Step(name="mounts", check=check, apply=apply, verify=verify, timeout_s=300, roles=SLURM, hooks=(ON_CREATE,))

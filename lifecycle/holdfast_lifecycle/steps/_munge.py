@@ -1,8 +1,8 @@
 """Munge, by which the daemons of Slurm know each other. HyperPod puts its key on the nodes; we start it."""
 
-from holdfast_lifecycle._context import ON_CREATE, Context
+from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._services import is_active, start
-from holdfast_lifecycle._step import SLURM, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _KEY = "/etc/munge/munge.key"
 
@@ -27,6 +27,3 @@ def verify(_: Context) -> str:
             expected="munge runs", seen="systemctl says that it does not", action="read 'journalctl -u munge'"
         )
     return "munge runs"
-
-
-STEP = Step(name="munge", check=check, apply=apply, verify=verify, timeout_s=120, roles=SLURM, hooks=(ON_CREATE,))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._programs import find_program
-from holdfast_lifecycle._step import CONTROLLER, Step
 from holdfast_lifecycle.steps._fsx import mount_type
 
 if TYPE_CHECKING:
@@ -76,6 +75,3 @@ def apply(context: Context) -> None:
 def verify(context: Context) -> str:
     """Not being able to fetch is told, and no reason to give up a node: what is read first is fetched then."""
     return _remark(context) or f"not fetched: read {_LOG} and {context.events_path}"
-
-
-STEP = Step(name="preload", check=check, apply=apply, verify=verify, timeout_s=30, needs=("fsx",), roles=(CONTROLLER,))

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from holdfast_lifecycle._context import Context
-from holdfast_lifecycle._step import Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _DONE = "/var/lib/holdfast/scripts"
-_TIMEOUT_S = 1800.0
 
 
 def _script(context: Context, name: str) -> Path:
@@ -69,13 +68,3 @@ def verify(context: Context) -> str:
             action="look for a program on the node that removes files from " + _DONE,
         )
     return ", ".join(context.scripts)
-
-
-STEP = Step(
-    name="scripts",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=_TIMEOUT_S,
-    needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
-)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._programs import run_program
-from holdfast_lifecycle._step import COMPUTE, CONTROLLER, SLURM, Step, StepError
+from holdfast_lifecycle._step import COMPUTE, CONTROLLER, StepError
 
 _WAIT_S = 110.0
 _UNKNOWN_WAIT_S = 5.0
@@ -102,6 +102,3 @@ def verify(context: Context) -> str:
             f" and check that ports 6817-6819 are open between the nodes and {context.controller_address}",
         )
     return "slurmd is registered" if compute else "the controller is up"
-
-
-STEP = Step(name="slurm", check=check, apply=apply, verify=verify, timeout_s=150, needs=("slurm_daemon",), roles=SLURM)

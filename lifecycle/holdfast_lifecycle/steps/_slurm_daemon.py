@@ -14,7 +14,7 @@ from holdfast_lifecycle._files import is_written
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import add_to_unit, disable, drop_in, is_active, start
 from holdfast_lifecycle._slurm_settings import wait_for_configuration
-from holdfast_lifecycle._step import CONTROLLER, SLURM, Step, StepError
+from holdfast_lifecycle._step import CONTROLLER, StepError
 
 # A unit file that lies in /etc/systemd/system, as those of the AMI do, cannot be masked: systemctl(1) would have to
 # put its link in the same place. A condition that never holds does the same.
@@ -94,14 +94,3 @@ def verify(context: Context) -> str:
         return "HyperPod started it" if context.role != CONTROLLER else "slurmctld runs"
     state = "runs" if is_active(own) else "is started again until the controller knows this node"
     return f"{own} {state}"
-
-
-STEP = Step(
-    name="slurm_daemon",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=300,
-    needs=("munge", "slurm_state", "accounting"),
-    roles=SLURM,
-)

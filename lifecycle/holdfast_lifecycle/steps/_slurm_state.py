@@ -19,7 +19,7 @@ from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import add_to_unit, drop_in, is_active, stop, wait_until
 from holdfast_lifecycle._shared_state import ACCOUNTING, STATE, SharedState, is_open_elsewhere
 from holdfast_lifecycle._slurm_settings import slurm_settings, wait_for_configuration
-from holdfast_lifecycle._step import CONTROLLER, Step, StepError
+from holdfast_lifecycle._step import StepError
 from holdfast_lifecycle.steps._fsx import mount_options
 
 _AFTER_MOUNT = """\
@@ -166,14 +166,3 @@ def verify(context: Context) -> str:
     owner = SharedState.of(context).owner()
     assert owner is not None
     return f"state is in {SharedState.of(context).place(STATE, owner.number)}, {_accounting(context)}"
-
-
-STEP = Step(
-    name="slurm_state",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=540,
-    needs=("fsx",),
-    roles=(CONTROLLER,),
-)

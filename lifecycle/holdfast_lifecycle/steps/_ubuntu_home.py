@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 
 from holdfast_lifecycle._accounts import Account, account
-from holdfast_lifecycle._context import ON_CREATE, Context
+from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import write_whole
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import wait_until
-from holdfast_lifecycle._step import SLURM, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 _NAME = "ubuntu"
 _KEY = "id_ed25519"
@@ -121,15 +121,3 @@ def verify(context: Context) -> str:
             action="look for a program on the node that changes them",
         )
     return f"home {_home(context)}, key {_KEY}"
-
-
-STEP = Step(
-    name="ubuntu_home",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=120,
-    needs=("fsx", "users"),
-    roles=SLURM,
-    hooks=(ON_CREATE,),
-)

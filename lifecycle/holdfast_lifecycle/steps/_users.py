@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from holdfast_lifecycle._context import Context, User
 from holdfast_lifecycle._programs import run_program
-from holdfast_lifecycle._step import Step, StepError
+from holdfast_lifecycle._step import StepError
 
 
 class _Accounts(NamedTuple):
@@ -48,11 +48,13 @@ def apply(context: Context) -> None:
         _refuse_clash(user, accounts)
     prefix = [] if context.root == Path("/") else ["--prefix", str(context.root)]
     for user in context.users:
-        if user.name not in accounts.gids:
-            run_program("groupadd", *prefix, "--gid", str(user.uid), user.name)
+        number, has_group = str(user.uid), user.name in accounts.gids
         if user.name not in accounts.uids:
-            number = str(user.uid)
-            run_program("useradd", *prefix, "--uid", number, "--gid", number, "--no-create-home", *_PLACE, user.name)
+            # A group of its own gets the number of the user, which nobody else has.
+            group = ["--gid", number] if has_group else ["--user-group"]
+            run_program("useradd", *prefix, "--uid", number, *group, "--no-create-home", *_PLACE, user.name)
+        elif not has_group:
+            run_program("groupadd", *prefix, "--gid", number, user.name)
         home = _home(context, user)
         home.mkdir(parents=True, exist_ok=True)
         home.chmod(0o750)
@@ -90,6 +92,3 @@ def verify(context: Context) -> str:
                 action="look for a program on the node that rewrites /etc/passwd or /etc/group",
             )
     return ", ".join(f"{user.name}={user.uid}" for user in context.users)
-
-
-STEP = Step(name="users", check=check, apply=apply, verify=verify, timeout_s=30)

@@ -9,11 +9,11 @@ containerd is replaced and a reboot finds them again.
 
 from typing import Optional
 
-from holdfast_lifecycle._context import ON_CREATE, Context
+from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import is_written, write_whole
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import is_active, start, stop, wait_until
-from holdfast_lifecycle._step import KUBERNETES, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 VOLUME = "/opt/sagemaker"
 FOLDERS = {"/var/lib/containerd": "containerd", "/var/lib/kubelet": "kubelet"}
@@ -124,8 +124,3 @@ def verify(context: Context) -> str:
             action=f"read 'systemctl status {_unit_name(missing[0])}' on this node",
         )
     return f"{' and '.join(FOLDERS)} are on the volume at {VOLUME}"
-
-
-STEP = Step(
-    name="volume", check=check, apply=apply, verify=verify, timeout_s=900, roles=(KUBERNETES,), hooks=(ON_CREATE,)
-)

@@ -14,7 +14,7 @@ from holdfast_lifecycle._context import Context
 from holdfast_lifecycle._files import is_written, write_whole
 from holdfast_lifecycle._programs import run_program
 from holdfast_lifecycle._services import is_active, start
-from holdfast_lifecycle._step import CONTROLLER, Step, StepError
+from holdfast_lifecycle._step import StepError
 
 UNIT = "holdfast-witness"
 _FILE = f"/etc/systemd/system/{UNIT}.service"
@@ -84,14 +84,3 @@ def verify(context: Context) -> str:
     if not why and not is_active(UNIT):
         why = f"{UNIT} does not run; read 'journalctl -u {UNIT}'"
     return f"no witness, so that {without}: {why}" if why else f"{UNIT} runs"
-
-
-STEP = Step(
-    name="witness",
-    check=check,
-    apply=apply,
-    verify=verify,
-    timeout_s=120,
-    needs=("job_environment",),
-    roles=(CONTROLLER,),
-)
