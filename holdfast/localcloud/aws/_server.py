@@ -166,6 +166,8 @@ class EmbeddedAws:
         forget()
         # The CDK's bootstrap attaches AdministratorAccess; an account has AWS's managed policies from the start.
         default_user_config["iam"]["load_aws_managed_policies"] = True
+        # Thousands of images that AWS does not have, of which each region's part would be in every snapshot.
+        os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
         started = time.monotonic()
         for thread in self._threads:  # services may talk to each other while they are restored
             thread.start()
