@@ -27,7 +27,12 @@ MTBF_HOURS = {
 }
 """Published hours by percent per instance-hour, one for each of ``SIZES``."""
 
-REDUCTION_PERCENT = {0.05: (1, 2, 3, 6, 11, 20, 32, 48)}
+REDUCTION_PERCENT = {
+    0.01: (0, 0, 1, 1, 2, 5, 9, 17),
+    0.02: (0, 1, 1, 2, 5, 9, 17, 28),
+    0.05: (1, 2, 3, 6, 11, 20, 32, 48),
+    0.07: (1, 2, 4, 8, 15, 25, 40, 55),
+}
 """Published reduction of the time to train by percent per instance-hour, one for each of ``SIZES``."""
 
 SUMS_S = {16: 2207, 64: 2373, 256: 2390, 1024: 2501}

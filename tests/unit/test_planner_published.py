@@ -73,6 +73,16 @@ def test_the_reduction_is_the_published_one_but_for_the_last_cell(
     assert (figure.published, figure.formula) == (published, formula)
 
 
+def test_all_32_cells_of_the_reduction_are_there_and_three_are_a_point_above_the_formula(
+    cells: dict[tuple[str, str, str], PublishedFigure],
+) -> None:
+    figures = {key[1:]: one for key, one in cells.items() if key[0] == "reduction of the time to train in percent"}
+    above = {key: one.published - one.formula for key, one in figures.items() if not one.agrees}
+
+    assert len(figures) == 32
+    assert above == {("0.05 %", "512"): 1, ("0.07 %", "256"): 1, ("0.07 %", "512"): 1}
+
+
 def test_the_90th_percentiles_of_the_measured_clusters_are_the_published_ones_and_no_means() -> None:
     stages = recovery_stages()["checkpoints"]
     measured = stages.percentile_90
@@ -151,6 +161,8 @@ def test_exactly_these_figures_differ_from_their_formula(
         ("lost without", "days"),
         ("saved", "dollars"),
         ("0.05 %", "512"),
+        ("0.07 %", "256"),
+        ("0.07 %", "512"),
         ("faulty GPU", "% of 419"),
     }
 
