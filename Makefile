@@ -23,7 +23,7 @@ $(VENV)/.installed: requirements-dev.txt pyproject.toml
 	@echo "installing Python packages"
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.8
-	@$(VENV)/bin/uv pip install --quiet --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
+	@$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
 		$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@$(PYTHON) scripts/link_packages.py
 	@touch $@
@@ -50,7 +50,7 @@ down: $(VENV)/.installed ## remove everything that `make up` made
 	@$(VENV)/bin/holdfast down
 
 test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile
+	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder # short files last: none waits
 
 lint: $(VENV)/.torch
 	@ruff check .

@@ -20,7 +20,10 @@ def env(
     For a shell: eval "$(holdfast env)". The keys in it are those of the whole local cloud.
     """
     from holdfast.cli._session import recorded
+    from holdfast.cli.target import check_region
 
+    if region:
+        check_region(region)
     local = from_environment()
     session = recorded(local.home)
     if session is not None and session.cloud != "embedded":

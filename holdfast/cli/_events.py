@@ -88,5 +88,7 @@ def _print(
             else:
                 console.print(shown, soft_wrap=not console.is_terminal)
         if not follow:
+            if not seen:
+                error_console.print("no events of this choice; all there are: holdfast events")
             return
         time.sleep(poll_s)

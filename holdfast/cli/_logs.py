@@ -10,11 +10,18 @@ import typer
 from holdfast.cli._errors import CommandError
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import Context
-from holdfast.cli.jobs import check_job_id, output_paths, read_output
+from holdfast.cli.jobs import check_job_id, job_outcome, output_paths, read_output
 from holdfast.cli.target import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, refuse_on_aws
 
 POLL_S = 0.5
 GROUP_PREFIX = "/aws/sagemaker/Clusters"
+
+_Files = list[tuple[str, list[str]]]
+"""The lines of each file of output."""
+
+
+class _NothingYetError(CommandError):
+    """A job that waits, or that has only begun, has no output."""
 
 
 def logs(
@@ -24,7 +31,9 @@ def logs(
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as it grows.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing as it grows; a job's until it ends.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print lines, or streams, as JSON; with --follow a string a line.")
     ] = False,
@@ -35,10 +44,18 @@ def logs(
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     if job is not None:
         refuse_on_aws(context, what="reading the output of a job")
-        _print_growing(lambda: job_output(context, job=job), follow=follow, as_json=json)
+        if follow:
+            _follow(
+                lambda: _so_far(context, job=job), as_json=json, is_over=lambda: bool(job_outcome(context, job=job))
+            )
+        else:
+            _print(job_output(context, job=job), as_json=json)
     elif node is not None:
         group, stream = _lifecycle_stream(context, node=node)
-        _print_growing(lambda: _stream_lines(context, group=group, stream=stream), follow=follow, as_json=json)
+        if follow:
+            _follow(lambda: [(stream, _stream_lines(context, group=group, stream=stream))], as_json=json)
+        else:
+            _print(_stream_lines(context, group=group, stream=stream), as_json=json)
     else:
         streams = [{"log_group": group, "log_stream": stream} for group, stream in lifecycle_streams(context)]
         if json:
@@ -88,31 +105,64 @@ def _stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
 
 def job_output(context: Context, *, job: str) -> list[str]:
     """
-    The lines a job has written so far; those of an array task by task, under the name of each file.
+    The lines a job has written so far; those of several files, as an array has them, under the name of each.
 
     Raises:
         CommandError: Slurm has never heard of the job, or its output is not there.
     """
+    found = _job_files(context, job=job)
+    if len(found) == 1:
+        return found[0][1]
+    return [line for path, lines in found if lines for line in (_heading(path), *lines)]
+
+
+def _job_files(context: Context, *, job: str) -> _Files:
     paths = output_paths(context, job=job)
     found = [(path, read_output(context, path=path, host=host)) for path, host in paths]
     if all(lines is None for _, lines in found):
         said = ", ".join(path for path, _ in found)
+        if not job_outcome(context, job=job):
+            raise _NothingYetError(
+                f"job {job} has written nothing to {said} yet; wait for it with: holdfast logs --job {job} --follow"
+            )
         raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
-    if len(found) == 1:
-        return found[0][1] or []
-    return [line for path, lines in found for line in (f"==> {path} <==", *(lines or []))]
+    return [(path, lines or []) for path, lines in found]
 
 
-def _print_growing(read: Callable[[], list[str]], *, follow: bool, as_json: bool) -> None:
-    printed = 0
+def _so_far(context: Context, *, job: str) -> _Files:
+    """The same; nothing for a job that has not written yet."""
+    try:
+        return _job_files(context, job=job)
+    except _NothingYetError:
+        return []
+
+
+def _heading(path: str) -> str:
+    return f"==> {path} <=="
+
+
+def _follow(read: Callable[[], _Files], *, as_json: bool, is_over: Callable[[], bool] = lambda: False) -> None:
+    """Print what is new in each file, under its name where there are several and it is another than before."""
+    printed: dict[str, int] = {}
+    last = ""
     while True:
-        lines = read()
-        if as_json and not follow:
-            print_json(lines)
-        else:
-            for line in lines[printed:]:
+        # Asked before the last look, which so has what was written last.
+        ends = is_over()
+        files = read()
+        for path, lines in files:
+            fresh = lines[printed.get(path, 0) :]
+            printed[path] = len(lines)
+            heading = [_heading(path)] if fresh and len(files) > 1 and path != last else []
+            last = path if fresh else last
+            for line in (*heading, *fresh):
                 print(json_format.dumps(line) if as_json else line, flush=True)
-        printed = len(lines)
-        if not follow:
+        if ends:
             return
         time.sleep(POLL_S)
+
+
+def _print(lines: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json(lines)
+    for line in [] if as_json else lines:
+        print(line)

@@ -111,7 +111,7 @@ def main() -> None:
 
 def _known_failure(error: Exception) -> str | None:
     """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     from holdfast.localcloud.nodes import NodeError
 
@@ -119,6 +119,8 @@ def _known_failure(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, AwsError):
         return f"AWS refused: {error}"
+    if isinstance(error, NoCredentialsError):
+        return "there are no credentials for AWS; log in, or name a profile with AWS_PROFILE; see: aws configure list"
     if isinstance(error, ClientError | BotoCoreError):
         return f"AWS refused or did not answer: {error}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:

@@ -7,6 +7,7 @@ runs on the controller. So the same command works wherever the cluster is.
 
 import hashlib
 import os
+import re
 import secrets
 import stat
 import subprocess
@@ -29,6 +30,7 @@ from holdfast.localcloud.fsx import to_metadata
 
 APPEAR_TIMEOUT_S = 30.0
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
+SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def submit(
@@ -45,16 +47,25 @@ def submit(
         Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
     ] = None,
     user: Annotated[str, typer.Option(help="Account that owns the job.")] = "ubuntu",
+    submission: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOLDFAST_SUBMISSION",
+            help="Name of a run that goes on over several jobs: those of one name share run folders. "
+            "Default: each job has its own.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
 ) -> None:
     """Submit a job to the cluster's Slurm."""
     check_job_file(file)
+    check_submission(submission)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
     session = load()
     refuse_on_aws(session, what="holdfast submit")
     if prepare is not None:
         prepare_data(session, program=prepare)
-    job_id = submit_job(session, file=file, user=user, words=given)
+    job_id = submit_job(session, file=file, user=user, words=given, submission=submission)
     if json:
         print_json({"job_id": job_id})
     else:
@@ -76,6 +87,14 @@ def check_job_file(file: Path) -> None:
         raise CommandError(f"{file} is not a file; name the job file itself, such as {file}/job.sbatch")
     if not file.read_bytes().startswith(b"#!"):
         raise CommandError(f"{file} does not begin with #!; a Slurm job file starts with a line such as #!/bin/bash")
+
+
+def check_submission(name: str | None) -> None:
+    """Raises: CommandError: no name that a file and a message can have."""
+    if name is not None and not SUBMISSION.fullmatch(name):
+        raise CommandError(
+            f"got --submission {name!r}; allowed: up to 64 letters, digits, '.', '_' and '-', such as llama-8b"
+        )
 
 
 def prepare_data(context: Context, *, program: Path) -> None:
@@ -104,8 +123,15 @@ def prepare_data(context: Context, *, program: Path) -> None:
             raise CommandError(f"{program} failed with exit code {done.returncode}:\n{done.stderr.strip()[-800:]}")
 
 
-def submit_job(context: Context, *, file: Path, user: str, words: Words | None = None) -> str:
-    """Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id."""
+def submit_job(
+    context: Context, *, file: Path, user: str, words: Words | None = None, submission: str | None = None
+) -> str:
+    """
+    Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id.
+
+    Args:
+        submission: Whose run folders the job goes on with; None: its own, known by its number.
+    """
     bucket, prefix, directory = jobs_prefix(context)
     controller = controller_hostname(context)
     folder = file.resolve().parent
@@ -126,8 +152,10 @@ def submit_job(context: Context, *, file: Path, user: str, words: Words | None =
         command = [target, "sbatch", "--parsable", *words.options, f"./{file.name}", *words.arguments]
         argv = ["/bin/bash", "-lc", script, "submit", *command]
         # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
-        token = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
-        answer = run(context, node=controller, argv=argv, user=user, env=token)
+        handed_on = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
+        if submission is not None:
+            handed_on["HOLDFAST_SUBMISSION"] = submission
+        answer = run(context, node=controller, argv=argv, user=user, env=handed_on)
         if answer.returncode:
             raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
         job_id = answer.stdout.strip().partition(";")[0]
@@ -155,32 +183,36 @@ def _digest(files: list[_File]) -> str:
 
 
 def _files(folder: Path) -> list[_File]:
-    found: list[_File] = []
-    for path in sorted(folder.rglob("*")):
+    """What goes along; a folder that is too large is refused before anything of it is read."""
+    paths, total = [], 0
+    for path in folder.rglob("*"):
         relative = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
-            try:
-                str(relative).encode()
-            except UnicodeEncodeError:
-                raise CommandError(
-                    f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
-                ) from None
-            info = path.stat()
-            found.append(
-                _File(
-                    path=str(relative),
-                    content=path.read_bytes(),
-                    executable=bool(info.st_mode & stat.S_IXUSR),
-                    mtime_ns=info.st_mtime_ns,
-                )
+        if any(part.startswith((".", "__pycache__")) for part in relative.parts) or not path.is_file():
+            continue
+        try:
+            str(relative).encode()
+        except UnicodeEncodeError:
+            raise CommandError(
+                f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
+            ) from None
+        total += path.stat().st_size
+        if total > MAX_FOLDER_BYTES:
+            raise CommandError(
+                f"{folder} holds more than {MAX_FOLDER_BYTES >> 20} MiB, and all of it would go along with the job; "
+                "put the job file into a folder of its own, and data into the data bucket"
             )
-    total = sum(len(one.content) for one in found)
-    if total > MAX_FOLDER_BYTES:
-        raise CommandError(
-            f"{folder} holds {total >> 20} MiB; at most {MAX_FOLDER_BYTES >> 20} MiB go along with a job; "
-            "put data into the data bucket instead"
-        )
-    return found
+        paths.append(path)
+    return [_file(path, folder=folder) for path in sorted(paths)]
+
+
+def _file(path: Path, *, folder: Path) -> _File:
+    info = path.stat()
+    return _File(
+        path=str(path.relative_to(folder)),
+        content=path.read_bytes(),
+        executable=bool(info.st_mode & stat.S_IXUSR),
+        mtime_ns=info.st_mtime_ns,
+    )
 
 
 def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:

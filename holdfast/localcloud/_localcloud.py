@@ -238,7 +238,10 @@ def _instances(names: list[str]) -> str:
 
 def from_environment() -> LocalCloud:
     """The local cloud that HOLDFAST_HOME and HOLDFAST_PORT name. Default: /var/lib/holdfast, or what runs there."""
-    home = Path(os.environ.get("HOLDFAST_HOME", DEFAULT_HOME)).absolute()
+    named = os.environ.get("HOLDFAST_HOME", str(DEFAULT_HOME))
+    if not named:
+        raise LocalCloudError(f"HOLDFAST_HOME is empty; allowed: a folder, or unset it for {DEFAULT_HOME}")
+    home = Path(named).absolute()
     port = os.environ.get("HOLDFAST_PORT")
     if port is None:
         return LocalCloud(home=home, port=_recorded_port(home) or DEFAULT_PORT)

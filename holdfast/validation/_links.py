@@ -6,7 +6,7 @@ from holdfast.validation._deployment import Deployment
 from holdfast.validation._lustre import FSX
 from holdfast.validation._rule import Broken, refused, rule, said
 from holdfast.validation._surroundings import LustreFileSystem
-from holdfast.validation._volumes import overlap
+from holdfast.validation._volumes import has_plain_parts, overlap
 
 MOST_LINKS, AT_ONCE = 8, 2
 
@@ -38,12 +38,20 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
 @rule("HF618", title="Folders of links do not overlap", each=LustreFileSystem, source=f"{FSX}, FileSystemPath")
 def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Folders begin with a slash, and none lies in another; "/" is for a file system with one link.
+    Folders begin with a slash, and none lies in another; "/" is for a file system with one link. Assumed: FSx refuses
+    a part that is empty, "." or "..", of which its pattern says nothing.
     """
     for index, link in enumerate(lustre.data_repositories):
         path = link.file_system_path
         if not path.startswith("/"):
             yield refused(link.at("file_system_path"), said(path), allowed="a path from /", fix=f"write /{path}")
+        elif not has_plain_parts(path):
+            yield refused(
+                link.at("file_system_path"),
+                said(path),
+                allowed="a path without '//', '.' and '..'",
+                fix="write the path of the folder itself, such as /data",
+            )
         for other in lustre.data_repositories[:index]:
             if overlap(path, other.file_system_path):
                 yield refused(

@@ -106,6 +106,10 @@ def _is_beside(folder: Path, place: str) -> bool:
 
 
 def _assembly(folder: Path) -> Iterator[Template]:
+    if not (folder / "manifest.json").is_file():
+        raise ValueError(
+            f"{folder} is a folder without manifest.json; allowed: a file, or what cdk synth writes (cdk.out)"
+        )
     manifest = _json(folder / "manifest.json")
     for artifact in manifest.get("artifacts", {}).values():
         properties = artifact.get("properties", {})

@@ -161,3 +161,9 @@ def overlap(one: str, other: str) -> bool:
     """Whether one of two paths is, or lies in, the other."""
     a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return a.startswith(b) or b.startswith(a)
+
+
+def has_plain_parts(path: str) -> bool:
+    """Whether none is empty, ``.`` or ``..``; a slash at the end makes no part."""
+    inner = path.removeprefix("/").removesuffix("/")
+    return not inner or not {"", ".", ".."} & set(inner.split("/"))

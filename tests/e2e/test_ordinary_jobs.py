@@ -5,6 +5,10 @@ None of them writes events of ours.
 """
 
 import json
+import os
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +20,7 @@ from holdfast.localcloud import LocalCloud
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(900)]
 
+ROOT = Path(__file__).parents[2]
 ENDS_WITHIN_S = 240.0
 GOOD = "COMPLETED"
 
@@ -24,6 +29,7 @@ import os
 import torch.distributed as dist
 dist.init_process_group("gloo")
 print("rank", dist.get_rank(), "of", dist.get_world_size(), flush=True)
+dist.barrier()  # who leaves while another still connects breaks that one's connections
 dist.destroy_process_group()
 """
 FILES = {
@@ -76,6 +82,11 @@ srun $AUTO_RESUME ./train_auto_resume.sh
     "launcher.sbatch": """#!/bin/bash
 srun holdfast-run --nproc-per-node 2 script.py
 """,
+    "same folder.sbatch": """#!/bin/bash
+python3 -m holdfast_runtime.runs "/fsx/checkpoints/$1" || exit 2
+echo "goes on"
+""",
+    "sudo.sbatch": "#!/bin/bash\nsudo -n id -u\n",
     "sleeping.sbatch": "#!/bin/bash\nsleep 600\n",
     # As the developer guide has it, without its Conda environment.
     "train_auto_resume.sh": """#!/bin/bash
@@ -132,6 +143,10 @@ class Jobs:
     def output(self, job: str) -> list[str]:
         return self.product.run("logs", "--job", job).stdout.splitlines()
 
+    def output_so_far(self, job: str) -> str:
+        """Also of a job that waits for its nodes."""
+        return self.product.run("logs", "--job", job, check=False).stdout
+
     def controller(self, *argv: str) -> str:
         nodes = self.product.status()["nodes"]
         host = next(one["hostname"] for one in nodes if one["instance_group"] == "controller")
@@ -150,6 +165,20 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
     assert not product.home.exists()
 
 
+def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    pasted = block.partition("holdfast up local\n")[2].partition("holdfast down")[0]
+    script = pasted.replace("/tmp/hello", str(tmp_path / "hello"))
+    variables = {**os.environ, **jobs.product.variables, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", script], env=variables, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\nhello, world\n") == 1
+    assert re.search(r"^2 .* PENDING .* waits: BeginTime", done.stdout, re.MULTILINE)
+    assert "job 2 is CANCELLED" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
@@ -163,7 +192,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
 def test_a_job_file_runs_as_it_is(jobs: Jobs, name: str, lines: list[str]) -> None:
     job = jobs.submit(name)
     assert [one["state"] for one in jobs.ended(job)] == [GOOD], jobs.output(job)
-    assert [line for line in sorted(jobs.output(job)) if line.split()[0] in lines[0].split()] == lines
+    assert [line for line in sorted(jobs.output(job)) if line.startswith(lines[0].split()[0])] == lines
 
 
 def test_an_array_has_an_output_for_each_task(jobs: Jobs) -> None:
@@ -172,6 +201,13 @@ def test_an_array_has_an_output_for_each_task(jobs: Jobs) -> None:
     said = jobs.output(job)
     assert sorted(line for line in said if line.startswith("task")) == [f"task {task} of 3" for task in range(3)]
     assert jobs.output(f"{job}_1") == ["task 1 of 3"]
+
+
+def test_a_job_is_followed_from_before_it_begins_until_it_ends(jobs: Jobs) -> None:
+    job = jobs.submit("arguments", "--begin=now+5", "--job-name", "later", "--", "said")
+    assert jobs.rows(job)[0]["state"] == "PENDING"
+    followed = jobs.product.run("logs", "--job", job, "--follow")
+    assert followed.stdout == "<said><later>\n"
 
 
 def test_a_job_waits_for_another_and_never_runs_where_that_fails(jobs: Jobs) -> None:
@@ -191,8 +227,9 @@ def test_a_job_that_requeues_itself_goes_on_in_the_same_file(jobs: Jobs) -> None
     assert said[-1] == "attempt 1"
 
 
-def test_a_job_that_fails_comes_first_with_why(jobs: Jobs) -> None:
-    job = jobs.submit("failing")
+@pytest.mark.parametrize("options", [(), ("--error=why-%j.txt",)])
+def test_a_job_that_fails_comes_first_with_why(jobs: Jobs, options: tuple[str, ...]) -> None:
+    job = jobs.submit("failing", *options)
     (row,) = jobs.ended(job)
     assert (row["state"], row["why"]) == ("FAILED", "exit code 3")
     assert jobs.rows(job)[0]["last_lines"][-1] == "no such file: /fsx/data/train.bin"
@@ -212,7 +249,7 @@ def test_options_arguments_spaces_and_executable_bits_arrive(jobs: Jobs) -> None
 def test_awss_sample_for_auto_resume_is_requeued_when_a_node_is_marked(jobs: Jobs) -> None:
     job = jobs.submit("auto resume")
     deadline = time.monotonic() + ENDS_WITHIN_S
-    while "waiting for a fault" not in jobs.output(job):
+    while "waiting for a fault" not in jobs.output_so_far(job):
         assert time.monotonic() < deadline, jobs.output(job)
         time.sleep(0.5)
     nodes = jobs.controller("squeue", "-h", "-j", job, "-o", "%N").strip()
@@ -224,12 +261,38 @@ def test_awss_sample_for_auto_resume_is_requeued_when_a_node_is_marked(jobs: Job
     assert "resumed after 1" in jobs.output(job)
 
 
+def test_a_run_folder_goes_on_with_its_submission_and_refuses_another(jobs: Jobs) -> None:
+    def said(*words: str) -> str:
+        job = jobs.submit("same folder", *words)
+        jobs.ended(job)
+        return "\n".join(jobs.output(job))
+
+    assert [said("--submission", "mine", "--", "named") for _ in range(2)] == ["goes on", "goes on"]
+    assert "belongs to submission mine, and this is submission yours" in said("--submission=yours", "--", "named")
+    assert said("--", "numbered") == "goes on"
+    assert "give it a folder of its own" in said("--", "numbered")
+
+
+def test_sudo_is_the_administrators_and_a_job_is_told_so(jobs: Jobs) -> None:
+    refused = jobs.submit("sudo")
+    jobs.ended(refused)
+    assert "holdfast submit --user root" in jobs.rows(refused)[0]["hint"]
+    of_root = jobs.submit("sudo", "--user", "root")
+    jobs.ended(of_root)
+    assert jobs.output(of_root) == ["0"]
+    node = jobs.rows(of_root)[0]["nodes"]
+    assert jobs.product.run("ssh", node, "--user", "ubuntu", "--", "sudo", "-n", "id", "-u").stdout == "0\n"
+
+
 def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) -> None:
     job = jobs.submit("sleeping")
     said = jobs.product.run("cancel", job, "--json")
     assert json.loads(said.stdout) == {job: "CANCELLED"}
     assert jobs.rows(job)[0]["why"].startswith("cancelled")
-    assert job in jobs.controller("sacct", "-n", "-X", "-a", "-o", "JobID").split()
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while job not in jobs.controller("sacct", "-n", "-X", "-a", "-o", "JobID").split():
+        assert time.monotonic() < deadline, "the controller tells accounting in turns of seconds"
+        time.sleep(0.5)
     unknown = jobs.product.run("cancel", "999999", check=False)
     assert "Slurm knows no job 999999; nothing was cancelled" in unknown.stderr
 

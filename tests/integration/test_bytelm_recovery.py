@@ -6,12 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import eventually
+from warm import Program, Warm, warm
 
 from holdfast_common import Event, kinds, parse_events
 
@@ -31,56 +32,43 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Run:
     """A folder for checkpoints and events, in which attempts are made."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
-        self.folder = folder
-        self.data = data
+    def __init__(self, folder: Path, data: Path, ready: Warm) -> None:
+        self.folder, self.data, self.ready = folder, data, ready
         self.events_path = folder / "events.jsonl"
 
     @contextmanager
-    def ranks(self, *flags: str) -> Iterator[list[subprocess.Popen[str]]]:
+    def ranks(self, *flags: str) -> Iterator[list[Program]]:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        command = [sys.executable, "-W", "error", FOLDER / "train.py", "--data", self.data, "--timeout-s", "30"]
-        command += ["--checkpoints", self.folder, "--steps", str(STEPS), "--batch-size", "2", *flags]
+        command = [str(FOLDER / "train.py"), "--data", str(self.data), "--timeout-s", "30"]
+        command += ["--checkpoints", str(self.folder), "--steps", str(STEPS), "--batch-size", "2", *flags]
         shared = {
             **os.environ,
             "WORLD_SIZE": "2",
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
             "GLOO_SOCKET_IFNAME": "lo",
-            "PYTHONPATH": str(REPOSITORY / "containers/common"),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "HOLDFAST_EVENTS": str(self.events_path),
             "SLURM_JOB_ID": "1",
         }
-        processes = [
-            subprocess.Popen(
-                command, env=shared | {"RANK": str(rank)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
-            for rank in range(2)
-        ]
-        try:
-            yield processes
-        finally:
-            for process in processes:
-                process.kill()
-                process.communicate()
+        with ExitStack() as stack:
+            yield [
+                stack.enter_context(self.ready.program(*command, environment=shared | {"RANK": str(rank)}, errors=True))
+                for rank in range(2)
+            ]
 
     def finish(self, *flags: str) -> tuple[list[int], str]:
         with self.ranks(*flags) as processes:
-            outputs = [process.communicate(timeout=90)[0] for process in processes]
-            return [process.returncode for process in processes], "".join(outputs)
+            outputs = [process.communicate() for process in processes]
+            return [process.wait() for process in processes], "".join(outputs)
 
     def events(self, kind: str = "") -> list[Event]:
         parsed = parse_events(self.events_path.read_text().splitlines()) if self.events_path.exists() else None
         return [] if parsed is None else [event for event in parsed.events if kind in ("", event.kind)]
 
     def wait_for_step(self, step: int) -> None:
-        deadline = time.monotonic() + 60
-        while not any(event.detail["step"] == step for event in self.events(kinds.JOB_PROGRESS)):
-            assert time.monotonic() < deadline, "the run made no progress"
-            time.sleep(0.01)
+        eventually(lambda: any(event.detail["step"] == step for event in self.events(kinds.JOB_PROGRESS)), "progress")
 
     def losses(self) -> dict[int, float]:
         return {int(e.detail["step"]): float(e.detail["loss"]) for e in self.events(kinds.JOB_PROGRESS)}
@@ -92,20 +80,28 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run(tmp_path_factory.mktemp("whole"), data)
+def ready() -> Iterator[Warm]:
+    with warm("torch._dynamo", environment={**os.environ, "PYTHONPATH": str(REPOSITORY / "containers/common")}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(ready: Warm, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(tmp_path_factory.mktemp("whole"), data, ready)
     codes, output = run.finish("--checkpoint-every", "4")
     assert codes == [0, 0], output
     return run
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_changes_nothing_in_the_end(data: Path, uninterrupted: Run, tmp_path: Path, victim: int) -> None:
-    run = Run(tmp_path, data)
+def test_a_killed_rank_changes_nothing_in_the_end(
+    ready: Warm, data: Path, uninterrupted: Run, tmp_path: Path, victim: int
+) -> None:
+    run = Run(tmp_path, data, ready)
     with run.ranks("--checkpoint-every", "4") as processes:
         run.wait_for_step(10)
         processes[victim].send_signal(signal.SIGKILL)
-        output = processes[1 - victim].communicate(timeout=60)[0]
+        output = processes[1 - victim].communicate()
         assert processes[1 - victim].returncode == 1, output
         assert f"error: rank {1 - victim} lost the other ranks at step" in output
     codes, output = run.finish("--checkpoint-every", "4")
@@ -117,13 +113,13 @@ def test_a_killed_rank_changes_nothing_in_the_end(data: Path, uninterrupted: Run
     assert run.digest() == uninterrupted.digest()
 
 
-def test_sigterm_saves_the_last_whole_step(data: Path, uninterrupted: Run, tmp_path: Path) -> None:
-    run = Run(tmp_path, data)
+def test_sigterm_saves_the_last_whole_step(ready: Warm, data: Path, uninterrupted: Run, tmp_path: Path) -> None:
+    run = Run(tmp_path, data, ready)
     with run.ranks("--checkpoint-every", "1000") as processes:
         run.wait_for_step(10)
         for process in processes:
-            process.terminate()
-        outputs = [process.communicate(timeout=60)[0] for process in processes]
+            process.send_signal(signal.SIGTERM)
+        outputs = [process.communicate() for process in processes]
         assert [process.returncode for process in processes] == [143, 143], outputs
     (saved,) = run.events(kinds.CHECKPOINT_SAVED)
     assert int(saved.detail["step"]) >= 10
@@ -132,9 +128,9 @@ def test_sigterm_saves_the_last_whole_step(data: Path, uninterrupted: Run, tmp_p
     assert run.losses() == uninterrupted.losses()
 
 
-def test_every_rank_refuses_when_one_cannot_start(data: Path, tmp_path: Path) -> None:
+def test_every_rank_refuses_when_one_cannot_start(ready: Warm, data: Path, tmp_path: Path) -> None:
     (tmp_path / "step-4.pt").write_bytes(b"of an earlier run")
-    codes, output = Run(tmp_path, data).finish()
+    codes, output = Run(tmp_path, data, ready).finish()
     assert codes == [2, 2]
     assert "error: rank 0: " in output
     assert "no file 'latest', so none can be trusted" in output
@@ -142,7 +138,7 @@ def test_every_rank_refuses_when_one_cannot_start(data: Path, tmp_path: Path) ->
     assert "Traceback" not in output
 
 
-def test_a_run_that_is_done_stays_done(data: Path, uninterrupted: Run) -> None:
+def test_a_run_that_is_done_stays_done(ready: Warm, data: Path, uninterrupted: Run) -> None:
     before = uninterrupted.digest()
     codes, output = uninterrupted.finish("--checkpoint-every", "4")
     assert codes == [0, 0], output

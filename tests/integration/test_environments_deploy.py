@@ -1,23 +1,34 @@
 """Every environment, really deployed on the embedded AWS: made, asked about, changed, failed, taken back, deleted."""
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from deployments import NAMES, ROOT, Cloud, document, synthesise
+from typer.testing import CliRunner
 
+from holdfast.cli._diff import diff
+from holdfast.config import Environment, Slurm, load
+from holdfast.importing import deployed_environment, from_observed, read_cluster, render
 from holdfast.localcloud.aws import serve
+from holdfast.validation.updates import compare
 
+IMPORTED = ("local", "slurm-p5", "eks-p5", "full", "full-slurm")
+AWS_DOES_NOT_KNOW = ("allow_replacement", "goodput", "images", "observability", "suppress")
+"""Settings of Holdfast's own, or of what is beside the cluster."""
 BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-00000000000000000", "CidrBlock": "10.1.0.0/24"}}
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     with pytest.MonkeyPatch.context(), serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated") as aws:
-        made = Cloud(aws.client_arguments)
+        made = Cloud(aws.client_arguments, home=aws.home)
         yield made
         made.close()
 
@@ -42,35 +53,156 @@ def still_there(cloud: Cloud) -> set[str]:
 
 def cluster_of(template: Mapping[str, Any]) -> dict[str, Any]:
     (found,) = [r for r in template["Resources"].values() if r["Type"] == "AWS::SageMaker::Cluster"]
-    return dict(found["Properties"])
+    properties: dict[str, Any] = found["Properties"]
+    return properties
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_environment_is_made_changed_failed_taken_back_and_deleted(name: str, cloud: Cloud, tmp_path: Path) -> None:
+def imported_as_written(deployed: "Deployed") -> Environment:
+    """The environment, where an import gives it again: not where things are used that an environment did not make."""
+    if deployed.name not in IMPORTED:
+        pytest.skip("an import names what was there before by its ids")
+    return deployed.environment
+
+
+def known_to_aws(environment: Environment) -> dict[str, Any]:
+    """The environment without what nobody can read from AWS; spares are nodes like the others there."""
+    document = environment.model_dump(mode="json", exclude=set(AWS_DOES_NOT_KNOW))
+    document["lifecycle"].pop("mode")
+    document["cluster"]["name"] = environment.cluster_name  # also where it is the environment's
+    groups = environment.cluster.instance_groups
+    for group, settings in zip(document["cluster"]["instance_groups"], groups, strict=True):
+        group["instance_count"] += group.pop("spare_count")
+        group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
+        if environment.orchestrator == "eks":
+            group.pop("mount_lustre")  # pods mount it, and the API does not know
+    if environment.orchestrator == "slurm" and document["slurm"] is None:
+        document["slurm"] = Slurm().model_dump(mode="json")
+    document["storage"].pop("on_delete")
+    document["lifecycle"].pop("scripts")
+    if document["eks"] and document["eks"]["task_governance"]:
+        document["eks"]["task_governance"]["teams"].sort(key=lambda team: team["name"])  # made in parallel
+    if document["network"]["existing"] is not None:
+        document["network"]["existing"].pop("control_plane_subnet_ids")  # Slurm's are those of its database alone
+    return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed:
+    """An environment, deployed."""
+
+    name: str
+    cloud: Cloud
+    folder: Path
+    document: dict[str, Any]
+    """As its file has it."""
+    stack: str
+    template: dict[str, Any]
+    status: str
+
+    @property
+    def environment(self) -> Environment:
+        return load(self.folder / f"{self.document['name']}.yaml")
+
+    @property
+    def of_diff(self) -> dict[str, str]:
+        """Variables of a shell in which ``holdfast`` reaches it."""
+        names = {"AWS_ENDPOINT_URL": "endpoint_url", "AWS_ACCESS_KEY_ID": "aws_access_key_id"}
+        names |= {"AWS_SECRET_ACCESS_KEY": "aws_secret_access_key"}
+        return {name: self.cloud.reach[value] for name, value in names.items()}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def deployed(request: pytest.FixtureRequest, cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
+    """The one that the tests which change nothing share, and the last of them takes away."""
+    name, folder = str(request.param), tmp_path_factory.mktemp("deployed")
     cloud = cloud.at(region_of(name))
     found = document(name, cloud, stack=f"t-{name}")
-    stack, template = synthesise(found, cloud, tmp_path)
+    stack, template = synthesise(found, cloud, folder)
+    status = str(cloud.create(stack, template)["StackStatus"])
+    return Deployed(
+        name=name, cloud=cloud, folder=folder, document=found, stack=stack, template=template, status=status
+    )
 
-    assert cloud.create(stack, template)["StackStatus"] == "CREATE_COMPLETE", cloud.why(stack)
-    described = cloud.of("sagemaker").describe_cluster(ClusterName=found["name"])
-    wanted = {group["InstanceGroupName"]: group["InstanceCount"] for group in cluster_of(template)["InstanceGroups"]}
-    assert {g["InstanceGroupName"]: g["TargetCount"] for g in described["InstanceGroups"]} == wanted
-    assert ("Eks" in described["Orchestrator"]) == ("eks" in found)
 
+def targets(deployed: Deployed) -> dict[str, int]:
+    described = deployed.cloud.of("sagemaker").describe_cluster(ClusterName=deployed.document["name"])
+    return {group["InstanceGroupName"]: group["TargetCount"] for group in described["InstanceGroups"]}
+
+
+def wanted(template: Mapping[str, Any]) -> dict[str, int]:
+    return {group["InstanceGroupName"]: group["InstanceCount"] for group in cluster_of(template)["InstanceGroups"]}
+
+
+def test_an_environment_is_made(deployed: Deployed) -> None:
+    cloud = deployed.cloud
+    assert deployed.status == "CREATE_COMPLETE", cloud.why(deployed.stack)
+
+    described = cloud.of("sagemaker").describe_cluster(ClusterName=deployed.document["name"])
+
+    assert targets(deployed) == wanted(deployed.template)
+    assert ("Eks" in described["Orchestrator"]) == ("eks" in deployed.document)
+
+
+def test_what_is_imported_is_what_was_deployed(deployed: Deployed) -> None:
+    environment = imported_as_written(deployed)
+
+    observed = read_cluster(
+        deployed.cloud.of, cluster_name=environment.cluster_name, region=environment.region, embedded=True
+    )
+    again = Environment.model_validate(yaml.safe_load(render(from_observed(observed), origin="the test")))
+
+    assert known_to_aws(again) == known_to_aws(environment)
+    assert observed.unasked == ()
+
+
+def test_the_stack_tells_the_environment_that_it_was_made_of(deployed: Deployed) -> None:
+    environment = deployed.environment
+
+    found = deployed_environment(stack_name=deployed.stack, region=environment.region, client=deployed.cloud.reach)
+
+    assert found.state == "read"
+    assert found.environment is not None
+    assert compare(found.environment, environment) == []
+
+
+def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = imported_as_written(deployed).model_dump(mode="json", exclude_none=True)
+    monkeypatch.setenv("HOLDFAST_PORT", deployed.cloud.reach["endpoint_url"].rpartition(":")[2])
+    monkeypatch.setenv("HOLDFAST_HOME", str(deployed.cloud.home))
+    for name, value in deployed.of_diff.items():
+        monkeypatch.setenv(name, value)
+    document["storage"]["lustre"]["capacity_gib"] *= 2
+    gone = document["cluster"]["instance_groups"].pop()["name"]
+    path = tmp_path / "changed.yaml"
+    path.write_text(yaml.safe_dump(document))
+    app = typer.Typer()
+    app.command()(diff)
+
+    answer = CliRunner().invoke(app, [str(path), "--json"])
+
+    assert answer.exit_code == 1
+    assert [(change["path"], change["effect"]) for change in json.loads(answer.stdout)["changes"]] == [
+        (f"cluster.instance_groups.{gone}", "replaces the instance group"),
+        ("storage.lustre.capacity_gib", "in place"),
+    ]
+
+
+def test_an_environment_is_changed_failed_taken_back_and_deleted(deployed: Deployed) -> None:
+    cloud, found, stack = deployed.cloud, deployed.document, deployed.stack
     found["cluster"]["instance_groups"][-1]["instance_count"] += 1
-    _, changed = synthesise(found, cloud, tmp_path)
+    _, changed = synthesise(found, cloud, deployed.folder)
     assert cloud.update(stack, changed)["StackStatus"] == "UPDATE_COMPLETE", cloud.why(stack)
-    grown = {group["InstanceGroupName"]: group["InstanceCount"] for group in cluster_of(changed)["InstanceGroups"]}
-    described = cloud.of("sagemaker").describe_cluster(ClusterName=found["name"])
-    assert {g["InstanceGroupName"]: g["TargetCount"] for g in described["InstanceGroups"]} == grown
+    assert targets(deployed) == wanted(changed) != wanted(deployed.template)
 
-    found["cluster"]["instance_groups"][-1]["instance_count"] += 1
-    _, failing = synthesise(found, cloud, tmp_path)
+    failing = copy.deepcopy(changed)
+    cluster_of(failing)["InstanceGroups"][-1]["InstanceCount"] += 1
     failing["Resources"]["Broken"] = {**BROKEN, "DependsOn": ["ClusterEB0386A7"]}
+    assert wanted(failing) != wanted(changed)
     assert cloud.update(stack, failing)["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
     assert any("Broken" in line for line in cloud.why(stack))
-    described = cloud.of("sagemaker").describe_cluster(ClusterName=found["name"])
-    assert {g["InstanceGroupName"]: g["TargetCount"] for g in described["InstanceGroups"]} == grown
+    assert targets(deployed) == wanted(changed)
 
     gone = cloud.delete(stack)
     assert gone["StackStatus"] == "DELETE_COMPLETE", cloud.why(gone["StackId"])
@@ -106,7 +238,7 @@ def test_a_new_cluster_name_replaces_the_cluster_and_the_old_one_goes(cloud: Clo
 
 def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: Path) -> None:
     made = {}
-    for name in ("minimal", "eks-p5"):
+    for name in ("minimal", "slurm-p5"):
         folder = tmp_path / name
         folder.mkdir()
         made[name] = synthesise(document(name, cloud, stack=f"p-{name}"), cloud, folder)
@@ -117,7 +249,7 @@ def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: 
     ended = {stack: cloud.settled(stack)["StackStatus"] for stack, _ in made.values()}
 
     assert set(ended.values()) == {"CREATE_COMPLETE"}, [cloud.why(stack) for stack in ended]
-    assert {"p-minimal", "p-eks-p5"} <= clusters(cloud)
+    assert {"p-minimal", "p-slurm-p5"} <= clusters(cloud)
     for stack in ended:
         assert cloud.delete(stack)["StackStatus"] == "DELETE_COMPLETE"
 
@@ -151,3 +283,17 @@ def clusters(cloud: Cloud) -> set[str]:
 
 def volumes(cloud: Cloud) -> set[str]:
     return {found["FileSystemId"] for found in cloud.of("fsx").describe_file_systems()["FileSystems"]}
+
+
+def test_a_stack_that_is_not_there_is_told_from_one_that_cannot_be_asked(cloud: Cloud) -> None:
+    absent = deployed_environment(stack_name="holdfast-nobody", region=cloud.region, client=cloud.reach)
+    silent = deployed_environment(
+        stack_name="holdfast-nobody",
+        region=cloud.region,
+        client={**cloud.reach, "endpoint_url": "http://localhost:9"},
+        timeout_s=0.2,
+    )
+
+    assert (absent.state, absent.why) == ("absent", f"there is no stack holdfast-nobody in {cloud.region}")
+    assert silent.state == "not checked"
+    assert "localhost:9" in silent.why

@@ -110,6 +110,39 @@ def test_a_killed_service_without_restart_has_failed(machine: Machine):
     assert machine.show("a", "ActiveState") == "inactive"
 
 
+def test_a_running_service_takes_other_settings_after_a_daemon_reload_and_not_before(machine: Machine):
+    machine.service("a", "ExecStart=/bin/sleep 1000")
+    machine.ok("start", "a")
+    machine.service("a", "ExecStart=/bin/sleep 2000", "Restart=always", "RestartSec=10ms")
+    machine.ok("daemon-reload")
+    os.kill(int(machine.show("a", "MainPID")), signal.SIGKILL)
+    eventually(
+        lambda: machine.show("a", "NRestarts") == "1" and machine.show("a", "SubState") == "running", "no restart"
+    )
+    assert b"2000" in Path(f"/proc/{machine.show('a', 'MainPID')}/cmdline").read_bytes()
+    machine.service("a", "ExecStart=/bin/sleep 3000")
+    os.kill(int(machine.show("a", "MainPID")), signal.SIGKILL)
+    eventually(
+        lambda: machine.show("a", "NRestarts") == "2" and machine.show("a", "SubState") == "running", "no restart"
+    )
+    machine.ok("daemon-reload")
+    os.kill(int(machine.show("a", "MainPID")), signal.SIGKILL)
+    eventually(lambda: machine.show("a", "ActiveState") == "failed", "still active")
+
+
+def test_a_service_whose_file_is_gone_is_not_started_again_and_can_be_stopped(machine: Machine):
+    for name in ("a", "b"):
+        machine.service(name, "ExecStart=/bin/sleep 1000", "Restart=always", "RestartSec=10ms")
+        machine.ok("start", name)
+        (machine.root / f"etc/systemd/system/{name}.service").unlink()
+    machine.ok("daemon-reload")
+    os.kill(int(machine.show("a", "MainPID")), signal.SIGKILL)
+    eventually(lambda: machine.show("a", "ActiveState") == "failed", "still active")
+    pid = int(machine.show("b", "MainPID"))
+    machine.ok("stop", "b")
+    assert not alive(pid)
+
+
 def test_a_service_that_keeps_failing_reaches_its_start_limit(machine: Machine):
     machine.unit(
         "a.service",

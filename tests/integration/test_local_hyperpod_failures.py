@@ -195,25 +195,28 @@ def test_a_failed_script_of_the_controller_fails_a_continuous_cluster(lab: Hyper
 def test_a_failed_worker_of_a_continuous_cluster_is_tried_again_on_a_new_instance(lab: HyperPodLab, custom: Any):
     described = lab.create("keen", custom(head="controller", workers="broken"), NodeProvisioningMode="Continuous")
     assert described["ClusterStatus"] == "InService"
-    seen: set[str] = set()
 
-    def tried_twice() -> bool:
-        seen.update(lab.instances("keen", "workers"))
-        return len(seen) >= 2
+    def told() -> dict[str, list[str]]:
+        events = lab.sagemaker.list_cluster_events(ClusterName="keen", ResourceType="Instance")["Events"]
+        return {
+            level: [one["Description"] for one in events if one["EventLevel"] == level] for level in ("Info", "Error")
+        }
 
-    eventually(tried_twice)
+    def failed() -> list[str]:
+        found = [
+            re.fullmatch(r"Instance creation (\S+) in Cluster keen and IG workers failed", e) for e in told()["Error"]
+        ]
+        return [one[1] for one in found if one is not None]
+
+    # Not the instances that are there at a moment: a machine that is slow looks when attempts are a minute apart.
+    eventually(lambda: len(set(failed())) >= 2)
     assert lab.described("keen")["ClusterStatus"] == "InService"
-    events = lab.sagemaker.list_cluster_events(ClusterName="keen", ResourceType="Instance")["Events"]
-    told = {level: [one["Description"] for one in events if one["EventLevel"] == level] for level in ("Info", "Error")}
-    failed = [
-        name for name in seen if f"Instance creation {name} in Cluster keen and IG workers failed" in told["Error"]
-    ]
     script = (
-        f"Instance lifecycle script execution for EC2 Instance {failed[0]} has Failed. To view lifecycle script logs"
+        f"Instance lifecycle script execution for EC2 Instance {failed()[0]} has Failed. To view lifecycle script logs"
     )
-    assert [one for one in told["Error"] if one.startswith(script)]
+    eventually(lambda: [one for one in told()["Error"] if one.startswith(script)])
     (head,) = lab.instances("keen", "head")
-    assert f"Instance creation {head} in Cluster keen and IG head completed successfully" in told["Info"]
+    assert f"Instance creation {head} in Cluster keen and IG head completed successfully" in told()["Info"]
 
 
 # --- EKS

@@ -11,15 +11,15 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm import Warm, warm
 
 from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, next_view
 
@@ -31,21 +31,17 @@ NODES = (0, 0, 1, 1)
 class Job:
     """Processes of two nodes and a spare node."""
 
-    def __init__(self, folder: Path, stack: ExitStack, *, processes: int) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, ready: Warm, *, processes: int) -> None:
         self.folder = folder
-        self.processes = [stack.enter_context(_process(folder)) for _ in range(processes)]
+        self.processes = [stack.enter_context(ready.program(__file__, str(folder))) for _ in range(processes)]
         self.epoch = 0
 
     def say(self, index: int, message: dict[str, Any]) -> None:
-        pipe = self.processes[index].stdin
-        assert pipe is not None
-        print(json.dumps(message), file=pipe, flush=True)
+        print(json.dumps(message), file=self.processes[index].stdin, flush=True)
 
     def hear(self, index: int) -> dict[str, Any]:
         """The next message of a process; "gone" after its death."""
-        pipe = self.processes[index].stdout
-        assert pipe is not None
-        line = pipe.readline()
+        line = self.processes[index].stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line else {"type": "gone"}
         return answer
 
@@ -69,15 +65,12 @@ class Job:
         self.answers = [self.hear(index) for index in range(len(self.processes))]
 
 
-@contextmanager
-def _process(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    with subprocess.Popen(
-        [sys.executable, __file__, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as started:
-        try:
-            yield started
-        finally:
-            started.send_signal(signal.SIGKILL)
+@pytest.fixture(scope="module")
+def ready() -> Iterator[Warm]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with warm("pytest", "torch._dynamo", "torch.distributed.fsdp", "holdfast_runtime.snapshots",
+              environment=environment) as made:  # fmt: skip
+        yield made
 
 
 def status(answer: dict[str, Any], slot: Slot, rank: int) -> RankStatus:
@@ -92,9 +85,9 @@ def status(answer: dict[str, Any], slot: Slot, rank: int) -> RankStatus:
 
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize("kill", [{"step": 7, "phase": "forward"}, {"step": 5, "phase": "copy"}], ids=str)
-def test_a_lost_node_is_rebuilt_from_buddies_bit_for_bit(tmp_path: Path, kill: dict[str, Any]) -> None:
+def test_a_lost_node_is_rebuilt_from_buddies_bit_for_bit(ready: Warm, tmp_path: Path, kill: dict[str, Any]) -> None:
     with ExitStack() as stack:
-        job = Job(tmp_path, stack, processes=6)
+        job = Job(tmp_path, stack, ready, processes=6)
         job.gather()
         calm = job.run([0, 1, 2, 3], {"resume_step": 0})
         assert [message["step"] for message in calm[0]] == list(range(1, STEPS + 1))

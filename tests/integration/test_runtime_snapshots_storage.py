@@ -14,37 +14,48 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from warm import warm
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 WORLD = 2
 
 
-def run(
-    tmp_path: Path, storage: Path, scenario: str, *, world: int = WORLD, codes: tuple[int, ...] = ()
-) -> list[dict[str, Any]]:
-    """Run a scenario on real ranks; what each of them says at its end."""
-    (tmp_path / "rendezvous").unlink(missing_ok=True)
-    with ExitStack() as stack:
-        ranks = [stack.enter_context(_rank(tmp_path, storage, scenario, rank, world)) for rank in range(world)]
-        said = [process.communicate(timeout=90)[0] for process in ranks]
-        assert [process.returncode for process in ranks] == list(codes or (0,) * world)
-    return [json.loads(text.splitlines()[-1]) for text in said if text]
+class Run(Protocol):
+    """Runs a scenario on real ranks; what each of them says at its end."""
+
+    def __call__(
+        self, tmp_path: Path, storage: Path, scenario: str, *, world: int = WORLD, codes: tuple[int, ...] = ()
+    ) -> list[dict[str, Any]]: ...
 
 
-@contextmanager
-def _rank(tmp_path: Path, storage: Path, scenario: str, rank: int, world: int) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, __file__, str(tmp_path), str(storage), scenario, str(rank), str(world)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
-        try:
-            yield started
-        finally:
-            started.send_signal(signal.SIGKILL)
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with warm("pytest", "torch._dynamo", "torch.distributed.fsdp", "holdfast_runtime.snapshots",
+              environment=environment) as ready:  # fmt: skip
+
+        def run(
+            tmp_path: Path, storage: Path, scenario: str, *, world: int = WORLD, codes: tuple[int, ...] = ()
+        ) -> list[dict[str, Any]]:
+            (tmp_path / "rendezvous").unlink(missing_ok=True)
+            with ExitStack() as stack:
+                ranks = [
+                    stack.enter_context(
+                        ready.program(__file__, str(tmp_path), str(storage), scenario, str(rank), str(world))
+                    )
+                    for rank in range(world)
+                ]
+                said = [rank.communicate() for rank in ranks]
+                assert [rank.returncode for rank in ranks] == list(codes or (0,) * world)
+            return [json.loads(text.splitlines()[-1]) for text in said if text]
+
+        yield run
 
 
 @pytest.fixture
@@ -53,7 +64,7 @@ def storage(tmp_path: Path) -> Path:
 
 
 def test_the_state_of_the_moment_is_written_while_training_goes_on_and_read_bit_for_bit(
-    tmp_path: Path, storage: Path
+    tmp_path: Path, storage: Path, run: Run
 ) -> None:
     saved = run(tmp_path, storage, "save")
     assert [answer["steps"] for answer in saved] == [[4, 6]] * WORLD, "two are kept"
@@ -68,7 +79,7 @@ def test_the_state_of_the_moment_is_written_while_training_goes_on_and_read_bit_
     assert fewer[0]["whole"] == loaded[0]["whole"], "shards are cut anew for another number of ranks"
 
 
-def test_what_was_never_completed_is_ignored_and_cleared(tmp_path: Path, storage: Path) -> None:
+def test_what_was_never_completed_is_ignored_and_cleared(tmp_path: Path, storage: Path, run: Run) -> None:
     run(tmp_path, storage, "save")
     newest = storage / "step-000000006"
     (newest / "COMPLETE").unlink()
@@ -80,7 +91,7 @@ def test_what_was_never_completed_is_ignored_and_cleared(tmp_path: Path, storage
 
 
 def test_a_rank_that_is_killed_while_it_writes_leaves_no_checkpoint_and_the_one_before(
-    tmp_path: Path, storage: Path
+    tmp_path: Path, storage: Path, run: Run
 ) -> None:
     (survivor,) = run(tmp_path, storage, "kill", codes=(0, -signal.SIGKILL))
     assert survivor["steps"] == [2]
@@ -90,7 +101,7 @@ def test_a_rank_that_is_killed_while_it_writes_leaves_no_checkpoint_and_the_one_
     assert [path.name for path in storage.iterdir()] == ["step-000000002"]
 
 
-def test_a_changed_byte_is_refused_on_all_ranks(tmp_path: Path, storage: Path) -> None:
+def test_a_changed_byte_is_refused_on_all_ranks(tmp_path: Path, storage: Path, run: Run) -> None:
     run(tmp_path, storage, "save")
     victim = storage / "step-000000006" / "__1_0.distcp"
     data = bytearray(victim.read_bytes())
@@ -102,7 +113,7 @@ def test_a_changed_byte_is_refused_on_all_ranks(tmp_path: Path, storage: Path) -
 
 
 @pytest.mark.root
-def test_a_full_disk_costs_the_checkpoint_and_not_the_training(tmp_path: Path, storage: Path) -> None:
+def test_a_full_disk_costs_the_checkpoint_and_not_the_training(tmp_path: Path, storage: Path, run: Run) -> None:
     storage.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", str(storage)], check=True, timeout=10)
     try:

@@ -26,8 +26,8 @@ ACCOUNT, REGION = "123456789012", "us-west-2"
 class Cloud:
     """One embedded AWS with what `cdk bootstrap` would have made of what is needed here."""
 
-    def __init__(self, reach: dict[str, str], *, region: str = REGION) -> None:
-        self._reach, self.region = reach, region
+    def __init__(self, reach: dict[str, str], *, region: str = REGION, home: Path | None = None) -> None:
+        self.reach, self.region, self.home = reach, region, home
         self._clients: dict[str, Any] = {}
         self._elsewhere: dict[str, Cloud] = {}
         self._client = boto3.Session(region_name=region).client
@@ -43,7 +43,7 @@ class Cloud:
 
     def of(self, service: str) -> Any:
         if service not in self._clients:
-            self._clients[service] = self._client(service, **self._reach)
+            self._clients[service] = self._client(service, **self.reach)
         return self._clients[service]
 
     def at(self, region: str) -> "Cloud":
@@ -51,7 +51,7 @@ class Cloud:
         if region == self.region:
             return self
         if region not in self._elsewhere:
-            self._elsewhere[region] = Cloud(self._reach, region=region)
+            self._elsewhere[region] = Cloud(self.reach, region=region, home=self.home)
         return self._elsewhere[region]
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ PATIENT = (
     "beat=0.3,heartbeat=10,leave=11,ready=12,minority=20,view=60,connect=70,transfer=80,progress=60,start=300,stop=5"
 )
 """For a busy machine: what is killed is noticed by its closed connection, whatever they are."""
-PYTHONPATH = os.pathsep.join(str(ROOT / "containers" / part) for part in ("training", "common"))
+PYTHONPATH = os.pathsep.join(str(ROOT / part) for part in ("containers/training", "containers/common", "tests/support"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,8 @@ class Job:
     """It is killed once any rank has committed this step. Default: 0, it runs to its end."""
     restart_launchers: bool = True
     program: Path = PROGRAM
+    torch: str = "plain_torch"
+    """Preloaded. Default: torch without what takes it long to import and what the programs of tests do not use."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -86,6 +88,7 @@ def run_job(folder: Path, job: Job) -> Outcome:
         def start(node: int) -> subprocess.Popen[bytes]:
             command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(job.ranks)]
             command += ["--spares", str(job.spares), "--deadlines", job.deadlines or QUICK, "--rdzv-id", str(folder)]
+            command += ["--preload", f"{job.torch},holdfast_runtime.inprocess"]
             command += ["--socket", str(folder / f"{node}.sock"), *job.arguments]
             if job.nodes > 1:
                 command += ["--peers", peers, "--node-rank", str(node), "--spare-nodes", str(job.spare_nodes)]

@@ -23,6 +23,7 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a second for each test
     monkeypatch.setattr("time.sleep", lambda _: None)
     with mock_aws():
         yield boto3.client("ec2", region_name="us-west-2")

@@ -270,6 +270,10 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
     for group, settings in zip(document["cluster"]["instance_groups"], groups, strict=True):
         group["instance_count"] += group.pop("spare_count")
         group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
+    if document["eks"] and document["eks"]["task_governance"]:
+        document["eks"]["task_governance"]["teams"].sort(
+            key=lambda team: team["name"]
+        )  # AWS tells the order of creation
     document["storage"].pop("on_delete")
     document["lifecycle"].pop("scripts")
     if document["network"]["existing"] is not None:

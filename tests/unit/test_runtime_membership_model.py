@@ -232,7 +232,7 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(beginning(size=2, crashes=1, proposals=3), 1000, 1, id="two, one dies"),
         pytest.param(beginning(size=3), 10_000, 1, id="three"),
         pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
-        pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off"),
+        pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off", marks=pytest.mark.e2e),
         pytest.param(two_and_a_witness(crashes=1, replacements=1), 50_000, 3, id="two and a witness, one is replaced"),
         pytest.param(two_and_a_witness(forgets=1, cuts=1), 30_000, 3, id="two cut apart and a witness that forgets"),
     ],

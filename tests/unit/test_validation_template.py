@@ -339,3 +339,21 @@ def test_links_that_are_made_one_after_the_other_wait_for_each_other() -> None:
         ("/more", True),
     ]
     assert [link.repository_path for link in lustre.data_repositories] == ["s3://${Data}/data", "s3://${Data}/more"]
+
+
+@pytest.mark.parametrize("path", ["/../../etc", "/ns/..", "/ns/./x", "//ns", "/ns//"])
+def test_a_folder_of_a_link_that_leads_elsewhere_is_refused(path: str) -> None:
+    def change(resources: dict[str, Any]) -> None:
+        resources["LinkB"]["Properties"]["FileSystemPath"] = path
+
+    found = [one for one in wrong(findings("storage-defects.clean", change)) if one.code == "HF618"]
+    assert [one.path for one in found] == ["Resources.LinkB.Properties.FileSystemPath"]
+    assert "without '//', '.' and '..'" in found[0].message
+
+
+@pytest.mark.parametrize("path", ["/ns1/", "/ns1/sub.dir", "/..ns", "/a b"])
+def test_a_folder_of_a_link_may_have_any_name(path: str) -> None:
+    def change(resources: dict[str, Any]) -> None:
+        resources["LinkB"]["Properties"]["FileSystemPath"] = path
+
+    assert "HF618" not in {one.code for one in wrong(findings("storage-defects.clean", change))}

@@ -110,5 +110,5 @@ def test_what_is_no_template_is_refused(text: str | None, message: str, tmp_path
 
 
 def test_a_folder_that_is_no_assembly_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"manifest\.json: no such file or directory"):
+    with pytest.raises(ValueError, match=r"without manifest\.json; allowed: a file, or what cdk synth"):
         deployments(tmp_path)

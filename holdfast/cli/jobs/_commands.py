@@ -13,8 +13,8 @@ from holdfast.cli._node_shell import run
 from holdfast.cli._output import console, print_json
 from holdfast.cli._session import Context, load
 from holdfast.cli.jobs._ended import JobRow, rows
-from holdfast.cli.jobs._history import accounting, check_job_id
-from holdfast.cli.jobs._records import JobRecord, newest_first
+from holdfast.cli.jobs._history import check_job_id, known_jobs
+from holdfast.cli.jobs._records import WAITING, JobRecord, newest_first
 from holdfast.cli.layout import Column, Fitted, coloured
 from holdfast.cli.target import refuse_on_aws
 
@@ -29,11 +29,11 @@ def jobs(
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
 ) -> None:
-    """Jobs of now and of the past, from Slurm's accounting: those that failed first, with why."""
+    """Jobs of now and of the past, as Slurm and its accounting know them: those that failed first, with why."""
     wanted = [check_job_id(one) for one in job or []]
     context = load()
     refuse_on_aws(context, what="holdfast jobs")
-    records = accounting(context, jobs=wanted, since=f"now-{days}days")
+    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
     missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
     if missing:
         raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
@@ -87,7 +87,7 @@ def job_history(found: list[JobRow]) -> RenderableType:
         columns,
         [
             [one.job_id, one.name, one.user, coloured(one.state), one.ended.replace("T", " ").rstrip("Z"),
-             one.elapsed, one.nodes, Text(one.why, style="red")]
+             one.elapsed, one.nodes, Text(one.why, style="" if one.state in WAITING else "red")]
             for one in found
         ],
     )  # fmt: skip
@@ -96,6 +96,8 @@ def job_history(found: list[JobRow]) -> RenderableType:
         if one.last_lines:
             parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
             parts += [Text(f"  {line}") for line in one.last_lines]
+        if one.hint:
+            parts.append(Text(f"  hint: {one.hint}", style="yellow"))
     return Group(*parts)
 
 
@@ -109,6 +111,6 @@ def _is_of(record: JobRecord, job: str) -> bool:
 
 
 def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
-    records = accounting(context, jobs=wanted)
+    records = known_jobs(context, jobs=wanted)
     found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
     return {one: of for one, of in found.items() if of}

@@ -12,6 +12,12 @@ LINES = 3
 MOST_TOLD = 3
 """Failed jobs whose last lines are read: each is a visit to the cluster."""
 
+SUDO_SAYS = 'The "no new privileges" flag is set'
+SUDO_HINT = (
+    "jobs of the local cloud cannot use sudo, which jobs on HyperPod can; give the job to root with "
+    "holdfast submit --user root, or do it on the nodes with holdfast ssh"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow:
@@ -29,13 +35,11 @@ class JobRow:
     elapsed: str
     nodes: str
     why: str
-    """What became of a job that failed."""
+    """What became of a job that failed, or what it waits for."""
     last_lines: list[str]
     """Of its output, for the newest that failed."""
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self.why)
+    hint: str = ""
+    """What its last words mean where they mislead."""
 
 
 def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
@@ -72,6 +76,7 @@ def row(record: JobRecord, *, said: list[str]) -> JobRow:
         nodes=record.nodes,
         why=record.why,
         last_lines=said,
+        hint=SUDO_HINT if any(SUDO_SAYS in line for line in said) else "",
     )
 
 

@@ -31,6 +31,8 @@ class Submission:
     """sbatch, srun or salloc."""
     output: str
     """Of ``--output``; empty where it was not given."""
+    error: str
+    """Of ``--error``; empty where both go to one file."""
     folder: str
     """Of ``--chdir``; empty where it was not given."""
     scripts: tuple[str, ...]
@@ -40,41 +42,45 @@ class Submission:
 def parse_submission(line: str) -> Submission:
     """Read the words of a submission."""
     words = line.split()
-    output, folder, rest = _options(words[1:])
+    said, rest = _options(words[1:])
     scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
     program = words[0].rpartition("/")[2] if words else ""
-    return Submission(program=program, output=output, folder=folder, scripts=scripts)
+    return Submission(
+        program=program, output=said["output"], error=said["error"], folder=said["chdir"], scripts=scripts
+    )
 
 
-def options_of_script(lines: Sequence[str]) -> tuple[str, str]:
-    """(output, folder) of the ``#SBATCH`` lines of a job file."""
+def options_of_script(lines: Sequence[str]) -> dict[str, str]:
+    """``output``, ``error`` and ``chdir`` of the ``#SBATCH`` lines of a job file; empty where they do not say."""
     words: list[str] = []
     for line in lines:
         with contextlib.suppress(ValueError):  # a quote that is never closed
             words += shlex.split(line.removeprefix("#SBATCH"), comments=True)
-    output, folder, _ = _options(words)
-    return output, folder
+    return _options(words)[0]
 
 
-def output_path(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> str:
-    """The absolute path of the job's output."""
-    said, folder = options_of_script(script)
+def output_files(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> list[str]:
+    """The absolute paths of the job's output and, where it has a file of its own, of its error output."""
+    said = options_of_script(script)
     array = "_" in record.job_id
-    pattern = submission.output or said or ("slurm-%A_%a.out" if array else "slurm-%j.out")
-    folder = submission.folder or folder or record.work_dir
-    path = _expanded(pattern, record)
-    return path if path.startswith("/") else f"{folder}/{path}".replace("//", "/")
+    output = submission.output or said["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
+    error = submission.error or said["error"]
+    folder = submission.folder or said["chdir"] or record.work_dir
+    paths = [_expanded(pattern, record) for pattern in (output, error) if pattern]
+    return list(
+        dict.fromkeys(path if path.startswith("/") else f"{folder}/{path}".replace("//", "/") for path in paths)
+    )
 
 
-def _options(words: Sequence[str]) -> tuple[str, str, list[str]]:
-    """(output, folder, words from the first that is neither an option nor its value)."""
-    said = {"output": "", "chdir": ""}
-    short = {"o": "output", "D": "chdir"}
+def _options(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """What is said of files and the folder, and the words from the first that is neither an option nor its value."""
+    said = {"output": "", "error": "", "chdir": ""}
+    short = {"o": "output", "e": "error", "D": "chdir"}
     place = 0
     while place < len(words):
         word = words[place]
         if not word.startswith("-") or word == "-":
-            return said["output"], said["chdir"], list(words[place:])
+            return said, list(words[place:])
         name, sign, value = word.partition("=")
         if word.startswith("--"):
             takes = not sign and name not in _FLAGS
@@ -88,7 +94,7 @@ def _options(words: Sequence[str]) -> tuple[str, str, list[str]]:
         if key in said:
             said[key] = value
         place += 1
-    return said["output"], said["chdir"], []
+    return said, []
 
 
 def _expanded(pattern: str, record: JobRecord) -> str:

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from holdfast.cli._deployed import controller_hostname
 from holdfast.cli._errors import CommandError
 from holdfast.cli._node_shell import run
+from holdfast.cli._output import error_console
 from holdfast.cli._session import Context
-from holdfast.cli.jobs._files import Submission, first_host, output_path, parse_submission
+from holdfast.cli.jobs._files import Submission, first_host, output_files, parse_submission
+from holdfast.cli.jobs._queue import SQUEUE, merged, parse_squeue
 from holdfast.cli.jobs._records import SACCT, JobRecord, outcome, parse_sacct
 
 JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
@@ -43,20 +45,53 @@ def check_job_id(job: str) -> str:
 
 def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
     """
-    What accounting has of these jobs, or of all since then.
+    What Slurm has of these jobs, or of all since then: accounting, and its controller for what that does not know yet.
 
     Raises:
         CommandError: the cluster has no accounting, or Slurm does not answer.
     """
+    controller = controller_hostname(context)
+    # Asked first, so that a job that the controller forgets meanwhile is in accounting.
+    queued = _queued(context, controller=controller, jobs=jobs)
     which = ["--jobs", ",".join(jobs)] if jobs else ["--starttime", since]
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SACCT, *which]
     try:
-        answer = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
+        answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise CommandError(f"sacct on the controller did not answer within {_TIMEOUT_S:g} s") from None
     if answer.returncode:
         raise CommandError(f"Slurm's accounting does not answer: {answer.stderr.strip() or answer.stdout.strip()}")
-    return parse_sacct(answer.stdout)
+    return merged(parse_sacct(answer.stdout), queued or [])
+
+
+def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
+    """
+    The same, and where there is no accounting what the controller has, with a word about it to people.
+
+    Raises:
+        CommandError: neither answers.
+    """
+    try:
+        return accounting(context, jobs=jobs, since=since)
+    except CommandError as error:
+        queued = _queued(context, controller=controller_hostname(context), jobs=jobs)
+        if queued is None:
+            raise
+        error_console.print(f"{error}; known are only the jobs that Slurm's controller still has", style="yellow")
+        return queued
+
+
+def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
+    """What the controller has; None where it does not answer."""
+    which = ["--jobs", ",".join(jobs)] if jobs else []
+    argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
+    try:
+        answer = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S)
+    except (CommandError, OSError, subprocess.TimeoutExpired):
+        return None
+    if answer.returncode:
+        return [] if "Invalid job id" in answer.stderr else None
+    return parse_squeue(answer.stdout)
 
 
 def job_outcome(context: Context, *, job: str) -> str:
@@ -75,28 +110,35 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
     (path, host on which it was written) of the output of a job, of each task where it is an array.
 
+    The error output follows, where it has a file of its own.
+
     Raises:
         CommandError: Slurm has never heard of the job, or it has no file.
     """
     check_job_id(job)
     controller = controller_hostname(context)
-    shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
-    if not shown.returncode and (found := parse_scontrol(shown.stdout)):
+    if found := _of_controller(context, controller=controller, job=job):
         return found
-    records = accounting(context, jobs=[job])
+    records = known_jobs(context, jobs=[job])
     if not records:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
-    return list(dict.fromkeys(_remembered(context, controller=controller, record=one) for one in records))
+    return list(
+        dict.fromkeys(file for one in records for file in _remembered(context, controller=controller, record=one))
+    )
+
+
+def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
+    shown = run(context, node=controller, argv=["scontrol", "show", "job", job])
+    return [] if shown.returncode else parse_scontrol(shown.stdout)
 
 
 def parse_scontrol(text: str) -> list[tuple[str, str]]:
     """The same from ``scontrol show job``; a job without a file has none."""
     found = []
     for block in text.split("\n\n"):
-        path = re.search(r"^ *StdOut=(.+)$", block, re.MULTILINE)
         host = re.search(r"^ *BatchHost=(\S+)$", block, re.MULTILINE)
-        if path:
-            found.append((path[1], host[1] if host else ""))
+        paths = (re.search(rf"^ *{name}=(.+)$", block, re.MULTILINE) for name in ("StdOut", "StdErr"))
+        found += [(path[1], host[1] if host else "") for path in paths if path]
     return list(dict.fromkeys(found))
 
 
@@ -119,22 +161,28 @@ def read_output(context: Context, *, path: str, host: str, last: int | None = No
 def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
     """The end of what a job said; empty where nobody can tell."""
     try:
-        path, host = _remembered(context, controller=controller_hostname(context), record=record)
+        controller = controller_hostname(context)
+        known = _of_controller(context, controller=controller, job=record.job_id)
+        files = known or _remembered(context, controller=controller, record=record)
     except CommandError:
         return []
-    lines = read_output(context, path=path, host=host, last=count * 3) or []
-    return [line for line in lines if line.strip()][-count:]
+    # The error output is the last, and says why where there is one.
+    for path, host in reversed(files):
+        lines = read_output(context, path=path, host=host, last=count * 3) or []
+        if said := [line for line in lines if line.strip()]:
+            return said[-count:]
+    return []
 
 
-def _remembered(context: Context, *, controller: str, record: JobRecord) -> tuple[str, str]:
+def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:
     submission = parse_submission(record.submit_line)
     if submission.program not in ("sbatch", ""):
         raise CommandError(
             f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
         )
     script = _script(context, controller=controller, record=record, submission=submission)
-    path = output_path(record, submission=submission, script=script)
-    return path, first_host(record.nodes)
+    host = first_host(record.nodes)
+    return [(path, host) for path in output_files(record, submission=submission, script=script)]
 
 
 def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:

@@ -18,7 +18,10 @@ SACCT = (
 
 _BEFORE_FREE_TEXT = FIELDS.index("WorkDir")
 """Fields in which no line break can be."""
-WAITING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING"})
+WAITING = frozenset({
+    "PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING", "REQUEUE_FED",
+    "REQUEUE_HOLD", "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED",
+})  # fmt: skip
 GOOD = "COMPLETED"
 _WHY = {
     "TIMEOUT": "ran past its time limit",
@@ -52,6 +55,8 @@ class JobRecord:
     work_dir: str
     submit_line: str
     """The words of the command, without the quotes that they had."""
+    reason: str = ""
+    """Why it waits; empty where it does not, or where nobody says."""
 
     @property
     def has_ended(self) -> bool:
@@ -63,11 +68,11 @@ class JobRecord:
 
     @property
     def why(self) -> str:
-        """What became of it, in words; empty for a job that is well."""
+        """What became of it, or what it waits for, in words; empty for a job that is well."""
         if not self.has_failed:
-            return ""
+            return f"waits: {self.reason}" if self.reason else ""
         if self.state == "CANCELLED":
-            return f"cancelled by {self.by}" if self.by else "cancelled"
+            return f"cancelled by {_name_of(self.by)}" if self.by else "cancelled"
         if self.state in _WHY:
             return _WHY[self.state]
         if self.exit_signal:
@@ -93,8 +98,12 @@ def parse_sacct(text: str) -> list[JobRecord]:
 
 
 def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
-    """Jobs that failed, then the others, each newest first."""
-    return sorted(records, key=lambda one: (not one.has_failed, -(one.ended_s or 0), -_number(one.job_id)))
+    """Jobs that failed, then those that go on or wait, then the others; each newest first."""
+    return sorted(records, key=lambda one: (_rank(one), -(one.ended_s or 0), -_number(one.job_id)))
+
+
+def _rank(record: JobRecord) -> int:
+    return 0 if record.has_failed else 1 if not record.has_ended else 2
 
 
 def outcome(states: Iterable[str]) -> str:
@@ -141,6 +150,11 @@ def _whole(text: str) -> int | None:
 def _number(job_id: str) -> int:
     found = re.match(r"\d{1,18}", job_id, re.ASCII)
     return int(found[0]) if found else 0
+
+
+def _name_of(user: str) -> str:
+    """As accounting has it: a number."""
+    return "root" if user == "0" else f"user {user}" if user.isdecimal() else user
 
 
 def _signal_name(number: int) -> str:

@@ -31,8 +31,8 @@ def locate(*, environment: str | None, cluster: str | None, region: str | None, 
     """
     if environment is not None and cluster is not None:
         raise CommandError("got --environment and --cluster; allowed: one of them, a file names its cluster itself")
-    if region is not None and not _REGION.fullmatch(region):
-        raise CommandError(f"got --region {region!r}; allowed: a region of AWS, such as us-west-2")
+    if region is not None:
+        check_region(region)
     if cluster is not None:
         return _on_aws(cluster=cluster, region=region, profile=profile)
     if environment is not None:
@@ -46,6 +46,12 @@ def locate(*, environment: str | None, cluster: str | None, region: str | None, 
             )
         return _with(context.session, region=region, profile=profile)
     return context
+
+
+def check_region(region: str) -> None:
+    """Raises: CommandError: it has not the form of one."""
+    if not _REGION.fullmatch(region):
+        raise CommandError(f"got --region {region!r}; allowed: a region of AWS, such as us-west-2")
 
 
 def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context:

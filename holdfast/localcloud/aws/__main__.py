@@ -34,7 +34,6 @@ def main() -> int:
     except (PortBusyError, LocalCloudError, OSError) as error:
         print(f"embedded AWS: {error}", file=sys.stderr)
         return CANNOT_START
-    gc.freeze()  # moto and its models stay; the collector does not look through them
     print(f"embedded AWS: ready at {server.endpoint}", flush=True)
     stop.wait()
     server.stop()

@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import re
+import sys
 import time
 import traceback
 import zlib
@@ -158,6 +159,7 @@ class Front:
                 return _not_implemented(request, service, operation)
         elif hosted is not None and not hosted.beside_moto:
             return _not_implemented(request, service, "")
+        request.environ["HTTP_X_MOTO_ACCOUNT_ID"] = self._account(request, scope.key)  # or moto looks for it everywhere
         response = self._motos(request, service, operation)
         if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(room.READING):
             self._judge.changed()
@@ -225,9 +227,12 @@ class Front:
         named = request.headers.get("x-moto-account-id")
         if named:
             return named
-        from moto.iam.models import get_account_id_from  # late: moto's IAM takes a while to import
-
-        return str(get_account_id_from(access_key)) if access_key.startswith(("AKIA", "ASIA")) else DEFAULT_ACCOUNT
+        iam = sys.modules.get("moto.iam.models")  # it takes a while to import, and has no keys before it is
+        # Not moto's own way, which makes a backend of every partition, each with AWS's policies, to look for one key.
+        for account, partitions in list(iam.iam_backends.items()) if iam is not None else ():
+            if any(access_key in backend.access_keys for backend in list(partitions.values())):
+                return str(account)
+        return DEFAULT_ACCOUNT
 
 
 def json_response(answer: Mapping[str, Any], *, status: int = 200) -> Response:

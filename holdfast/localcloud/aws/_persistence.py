@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import moto
-from moto.core.base_backend import BackendDict
 
 from holdfast import __version__
 from holdfast.localcloud.aws._gate import Gate
-from holdfast.localcloud.aws._pickling import Bodies, dump_backends, load_backends
+from holdfast.localcloud.aws._pickling import Bodies, dump_backends, forget, load_backends
 from holdfast.localcloud.aws.room import Room
 from holdfast.localcloud.home import private_bytes, write_private
 from holdfast.localcloud.supervision import Worker
@@ -99,7 +98,7 @@ class Persistence:
                     self._services[name.removeprefix(OURS)].restore(pickle.loads(data))  # noqa: S301 - our own file
         except Exception as error:
             log.exception("a snapshot cannot be restored")
-            BackendDict.reset()
+            forget()
             for service in self._services.values():
                 service.reset()
             self._set_aside(f"{type(error).__name__}: {error}")

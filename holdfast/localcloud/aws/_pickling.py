@@ -2,13 +2,16 @@
 
 A backend is kept as the contents of its ``__dict__`` and restored in place, and any reference to a backend is kept
 as its name, so that objects of several services that know each other's backends still do afterwards. Bodies of S3
-objects are kept outside (`Bodies`), each written once. Locks are made anew, private keys travel as PEM, and
-functions without a name (moto has them in default dictionaries) travel as code, which is why a snapshot is only
-good for the very versions of Python and moto that made it.
+objects are kept outside (`Bodies`), each written once; of a policy that AWS manages, only what an account changes is
+kept. Locks are made anew, private keys travel as PEM, and functions without a name (moto has them in default
+dictionaries) travel as code, which is why a snapshot is only good for the very versions of Python and moto that made
+it.
 """
 
+import functools
 import importlib
 import io
+import json
 import marshal
 import pickle
 import threading
@@ -24,7 +27,7 @@ from typing import Any
 import moto.backends
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from moto.core.base_backend import BackendDict, BaseBackend
+from moto.core.base_backend import BackendDict, BaseBackend, backend_lock
 
 from holdfast.localcloud.home import write_private
 
@@ -160,6 +163,9 @@ class _Pickler(pickle.Pickler):
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             return _load_private_key, (pem,)
+        if type(obj).__name__ == "AWSManagedPolicy" and len(obj.versions) == 1:
+            own = {name: value for name, value in vars(obj).items() if name != "versions"}
+            return _managed_policy, (obj.name, obj.account_id, obj.partition), own
         if type(obj).__name__ == "FakeKey" and type(obj).__module__ == "moto.s3.models":
             return _make_bare, (type(obj),), self._key_state(obj), None, None, _fill_key
         return NotImplemented
@@ -206,6 +212,37 @@ class _Unpickler(pickle.Unpickler):
 
 def _load_private_key(pem: bytes) -> Any:
     return serialization.load_pem_private_key(pem, None)
+
+
+@functools.cache
+def _policies_of_aws() -> dict[str, dict[str, Any]]:
+    from moto.iam.aws_managed_policies import aws_managed_policies_data
+
+    return dict(json.loads(aws_managed_policies_data))
+
+
+def _managed_policy(name: str, account: str, partition: str) -> Any:
+    """A policy as AWS wrote it: thousands of them are four megabytes, which no change of an account's changes."""
+    from moto.iam.models import AWSManagedPolicy
+
+    return AWSManagedPolicy.from_data(name, account, partition, _policies_of_aws()[name])
+
+
+def forget() -> None:
+    """
+    Let go of all that moto holds.
+
+    ``BackendDict.reset`` makes every backend anew before it drops it, which takes seconds; only those that end
+    something themselves, such as open files, are asked to.
+    """
+    with backend_lock:
+        for backends in BackendDict._instances:  # type: ignore[misc]
+            for regions in backends.values():
+                for backend in regions.values():
+                    if type(backend).reset is not BaseBackend.reset:
+                        backend.reset()
+            backends.clear()
+        BackendDict._instances.clear()  # type: ignore[misc]
 
 
 def _make_bare(kind: Any) -> Any:

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from moto.core.base_backend import BackendDict
 from moto.core.config import default_user_config
 from werkzeug.wrappers import Request, Response
 
@@ -31,6 +30,7 @@ from holdfast.localcloud.aws._hosted import hosted
 from holdfast.localcloud.aws._hyperpod_plane import Plane
 from holdfast.localcloud.aws._mishaps import Mishaps
 from holdfast.localcloud.aws._persistence import Persistence
+from holdfast.localcloud.aws._pickling import forget
 from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
 from holdfast.localcloud.home import claim, fresh_keys, made_keys
 from holdfast.localcloud.keeper import control_plane
@@ -129,7 +129,7 @@ class EmbeddedAws:
             thread.join()
             server.server_close()
         self._persistence.close()
-        BackendDict.reset()
+        forget()
         _clock.reset()
         EmbeddedAws._running.release()
 
@@ -163,9 +163,11 @@ class EmbeddedAws:
         return [*listeners, *([] if self._skips else [self._persistence.worker.told()])]
 
     def _start(self) -> None:
-        BackendDict.reset()
+        forget()
         # The CDK's bootstrap attaches AdministratorAccess; an account has AWS's managed policies from the start.
         default_user_config["iam"]["load_aws_managed_policies"] = True
+        # Thousands of images that AWS does not have, of which each region's part would be in every snapshot.
+        os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
         started = time.monotonic()
         for thread in self._threads:  # services may talk to each other while they are restored
             thread.start()

@@ -10,6 +10,7 @@ from holdfast.validation._deployment import Deployment
 from holdfast.validation._resources_graph import Reference, Resource
 from holdfast.validation._resources_values import Node
 from holdfast.validation._rule import Broken, refused, rule, said
+from holdfast.validation._volumes import has_plain_parts
 
 BACKUPS = "FSx for Lustre user guide, 'Protecting your data with backups'"
 FILE_SYSTEM, LINK = "AWS::FSx::FileSystem", "AWS::FSx::DataRepositoryAssociation"
@@ -228,6 +229,13 @@ def links(app: App, _: Deployment) -> Iterator[Broken]:
         folder = text_of(node.get("FileSystemPath").value)
         if folder is not None and not folder.startswith(("/", "${")):
             yield refused(f"{link.path}.FileSystemPath", said(folder), allowed="a path from /", fix=f"write /{folder}")
+        elif folder is not None and "${" not in folder and not has_plain_parts(folder):
+            yield refused(
+                f"{link.path}.FileSystemPath",
+                said(folder),
+                allowed="a path without '//', '.' and '..'",
+                fix="write the path of the folder itself, such as /data",
+            )
 
 
 @rule(

@@ -134,7 +134,7 @@ def most_memory_mib() -> int:
 
 
 @pytest.mark.parametrize(
-    "size_mib", [24, pytest.param(1024, marks=[pytest.mark.e2e, pytest.mark.timeout(400)])], ids=["24M", "1G"]
+    "size_mib", [6, pytest.param(1024, marks=[pytest.mark.e2e, pytest.mark.timeout(400)])], ids=["6M", "1G"]
 )
 def test_a_script_that_writes_a_huge_log_costs_the_control_plane_little(
     size_mib: int, lab: Lab, broken: dict[str, Any]

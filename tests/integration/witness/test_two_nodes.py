@@ -58,7 +58,10 @@ def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Pa
     assert launchers[0].returncode == 1
     assert "0 of 2 launchers may be lost; a witness would make it one more" in said
     few = "1 of 2 launchers that may vote and no witness are in reach, and 2 votes are needed"
-    assert f"the job ends: node 1 is lost; {few}" in said
+    (last,) = [line for line in said.splitlines() if "the job ends: " in line]
+    # On a busy machine the launcher may have been silent, or its rank lost, before it was killed.
+    assert last.endswith(few)
+    assert "node 1 is lost: " in said
 
 
 def read_until(file: IO[str], text: str) -> str:

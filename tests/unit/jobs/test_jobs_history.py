@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.cli.jobs._ended import row
-from holdfast.cli.jobs._files import output_path, parse_submission
+from holdfast.cli.jobs._files import output_files, parse_submission
 from holdfast.cli.jobs._history import parse_scontrol
 from holdfast.cli.jobs._records import DELIMITER, FIELDS, JobRecord, newest_first, outcome, parse_sacct
 
@@ -32,7 +32,8 @@ def record(**changes: str) -> JobRecord:
         ("TIMEOUT", "0:0", "ran past its time limit"),
         ("NODE_FAIL", "1:0", "lost a node"),
         ("OUT_OF_MEMORY", "0:125", "ran out of memory"),
-        ("CANCELLED by 1000", "0:15", "cancelled by 1000"),
+        ("CANCELLED by 1000", "0:15", "cancelled by user 1000"),
+        ("CANCELLED by 0", "0:15", "cancelled by root"),
     ],
 )
 def test_what_became_of_a_job_is_told_in_words(state: str, exit_code: str, why: str) -> None:
@@ -54,12 +55,14 @@ def test_a_job_that_has_not_begun_has_no_times_and_no_nodes() -> None:
     assert (waiting.started_s, waiting.ended_s, waiting.nodes, waiting.has_ended) == (None, None, "", False)
 
 
-def test_failed_jobs_come_first_and_the_newest_of_each_first() -> None:
-    states = {"1": "COMPLETED", "2": "FAILED", "3": "COMPLETED", "4": "TIMEOUT"}
+def test_failed_jobs_come_first_then_those_that_go_on_and_the_newest_of_each_first() -> None:
+    states = {"1": "COMPLETED", "2": "FAILED", "3": "COMPLETED", "4": "TIMEOUT", "5": "RUNNING", "6": "PENDING"}
+    ends = {"5": "Unknown", "6": "Unknown"}
     found = newest_first(
-        record(JobID=number, State=state, End=f"17953719{number}0") for number, state in states.items()
+        record(JobID=number, State=state, End=ends.get(number, f"17953719{number}0"))
+        for number, state in states.items()
     )
-    assert [one.job_id for one in found] == ["4", "2", "3", "1"]
+    assert [one.job_id for one in found] == ["4", "2", "6", "5", "3", "1"]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +97,25 @@ def test_the_output_of_a_forgotten_job_is_found_as_sbatch_places_it(
     line: str, script: list[str], expected: str
 ) -> None:
     one = record(SubmitLine=line)
-    assert output_path(one, submission=parse_submission(line), script=script) == expected
+    assert output_files(one, submission=parse_submission(line), script=script) == [expected]
 
 
 def test_a_task_of_an_array_has_its_own_output() -> None:
     one = record(JobID="7_3", SubmitLine="sbatch a.sbatch")
-    assert output_path(one, submission=parse_submission(one.submit_line), script=[]) == "/fsx/jobs/a b/slurm-7_3.out"
+    assert output_files(one, submission=parse_submission(one.submit_line), script=[]) == ["/fsx/jobs/a b/slurm-7_3.out"]
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "expected"),
+    [
+        ("sbatch -e %x.err a.sbatch", [], ["slurm-7.out", "train.err"]),
+        ("sbatch a.sbatch", ["#SBATCH --output=o-%j --error=e-%j"], ["o-7", "e-7"]),
+        ("sbatch --error=same a.sbatch", ["#SBATCH -o same"], ["same"]),
+    ],
+)
+def test_error_output_of_its_own_is_found_too(line: str, script: list[str], expected: list[str]) -> None:
+    found = output_files(record(SubmitLine=line), submission=parse_submission(line), script=script)
+    assert found == [f"/fsx/jobs/a b/{name}" for name in expected]
 
 
 def test_a_job_file_with_spaces_is_among_those_that_are_looked_for() -> None:
@@ -108,11 +124,19 @@ def test_a_job_file_with_spaces_is_among_those_that_are_looked_for() -> None:
 
 def test_what_the_controller_still_knows_is_taken_from_it() -> None:
     shown = (
-        "JobId=7 JobName=x\n   BatchHost=ip-1\n   StdOut=/fsx/my job/a.out\n\nJobId=8\n   StdOut=/fsx/my job/a.out\n"
+        "JobId=7 JobName=x\n   BatchHost=ip-1\n   StdErr=/fsx/e\n   StdOut=/fsx/my job/a.out\n\n"
+        "JobId=8\n   StdErr=/fsx/my job/a.out\n   StdOut=/fsx/my job/a.out\n"
     )
-    assert parse_scontrol(shown) == [("/fsx/my job/a.out", "ip-1"), ("/fsx/my job/a.out", "")]
+    assert parse_scontrol(shown) == [("/fsx/my job/a.out", "ip-1"), ("/fsx/e", "ip-1"), ("/fsx/my job/a.out", "")]
 
 
 def test_a_row_has_times_in_utc_and_spans_as_squeue_writes_them() -> None:
     assert row(record(ElapsedRaw="90061"), said=[]).elapsed == "1-01:01:01"
     assert row(record(), said=[]).ended == "2026-11-22T18:25:15Z"
+
+
+def test_a_job_that_wanted_sudo_is_told_where_it_can_have_it() -> None:
+    failed = record(State="FAILED", ExitCode="1:0")
+    refused = 'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.'
+    assert "holdfast submit --user root" in row(failed, said=["begin", refused]).hint
+    assert row(failed, said=["begin", "sudo: a password is required"]).hint == ""

@@ -18,6 +18,8 @@ from holdfast.localcloud import LocalCloud
         ([], None, (), ()),
         (["--nodes=2", "-N", "4", "-J", "a name", "-H"], None, ("--nodes=2", "-N", "4", "-J", "a name", "-H"), ()),
         (["-N2"], ["--lr", "3e-4"], ("-N2",), ("--lr", "3e-4")),
+        (["--nodes", "2", "--exclusive", "-HJ", "x y"], None, ("--nodes", "2", "--exclusive", "-HJ", "x y"), ()),
+        (["--job-name", "-x", "-N2"], None, ("--job-name", "-x", "-N2"), ()),
         ([], ["-x", "--", "y z"], (), ("-x", "--", "y z")),
         (["data", "--lr", "3"], None, (), ("data", "--lr", "3")),
     ],
@@ -28,13 +30,21 @@ def test_words_before_the_dashes_are_sbatchs_and_those_after_them_the_job_files(
     assert Words.parse(words, arguments=arguments) == Words(options=options, arguments=passed)
 
 
-@pytest.mark.parametrize("words", [["--exclusive", "train.py"], ["-H", "x"], ["--nodes", "2"], ["-N", "2", "other"]])
+@pytest.mark.parametrize(
+    "words", [["--exclusive", "train.py"], ["-H", "x"], ["-k", "x"], ["--nod", "2"], ["-N", "2", "other"], ["-N2", "x"]]
+)
 def test_a_word_that_sbatch_might_take_for_the_job_file_is_refused(words: list[str]) -> None:
-    with pytest.raises(CommandError, match="among the options of sbatch; allowed: --name=value"):
+    with pytest.raises(CommandError, match="among the options of sbatch; allowed: options with their values"):
         Words.parse(words, arguments=None)
 
 
-@pytest.mark.parametrize("word", ["--wrap=reboot", "--parsable", "--help", "-V", "--wait"])
+@pytest.mark.parametrize("words", [["--nodes"], ["-N2", "-J"]])
+def test_an_option_without_its_value_does_not_swallow_the_job_file(words: list[str]) -> None:
+    with pytest.raises(CommandError, match="without its value"):
+        Words.parse(words, arguments=[])
+
+
+@pytest.mark.parametrize("word", ["--wrap=reboot", "--wr=reboot", "--parsable", "--help", "-V", "--wait", "-HW"])
 def test_what_would_make_sbatch_run_or_print_something_else_is_refused(word: str) -> None:
     with pytest.raises(CommandError, match="no meaning"):
         Words.parse([word], arguments=None)
@@ -47,8 +57,8 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     file.write_text("#!/bin/sh\n")
     seen: list[object] = []
 
-    def submit_job(_context: object, *, file: Path, user: str, words: Words) -> str:
-        seen.append((file, user, words))
+    def submit_job(_context: object, *, file: Path, user: str, words: Words, submission: str | None) -> str:
+        seen.append((file, user, words, submission))
         return "7"
 
     session = Session(
@@ -63,4 +73,4 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
 
     assert done.exit_code == 0, done.output
     assert done.stdout == '{\n  "job_id": "7"\n}\n'
-    assert seen == [(file, "trainer", Words(options=("-N2", "--qos=high"), arguments=("--json", "--user")))]
+    assert seen == [(file, "trainer", Words(options=("-N2", "--qos=high"), arguments=("--json", "--user")), None)]

@@ -335,3 +335,14 @@ Outputs:
     found = [each for each in wrong(check(tmp_path / "a.yaml", text)) if each.code == "HF242"]
 
     assert [each.path.rpartition("#")[2].split(".")[1] for each in found] == ["Idle"]
+
+
+@pytest.mark.parametrize(("folder", "refused"), [("/ns/../..", True), ("/ns", False), ("${Folder}/..", False)])
+def test_a_link_of_a_template_without_a_cluster_leads_nowhere_else(folder: str, refused: bool, tmp_path: Path) -> None:
+    place: object = {"Fn::Sub": folder} if "$" in folder else folder
+    link = {"FileSystemId": "fs-1", "FileSystemPath": place, "DataRepositoryPath": "s3://bucket/data"}
+    body = {
+        "Parameters": {"Folder": {"Type": "String"}},
+        "Resources": {"Link": {"Type": "AWS::FSx::DataRepositoryAssociation", "Properties": link}},
+    }
+    assert ("HF652" in codes(check(tmp_path / "a.yaml", body))) is refused

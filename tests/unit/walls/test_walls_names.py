@@ -37,7 +37,8 @@ class Machine:
         self.jobs, self.folder, tools = place / "js o;b", place / "folder [red] x", place / "bin"
         for directory in (self.jobs, self.folder, tools):
             directory.mkdir()
-        (tools / "sbatch").write_text('#!/bin/sh\nprintf "%s\\0" "$PWD" "$HOLDFAST_TOKEN" "$@" > "$SEEN"\necho 17\n')
+        noted = '"$PWD" "$HOLDFAST_TOKEN" "${HOLDFAST_SUBMISSION-none}" "$@"'
+        (tools / "sbatch").write_text(f'#!/bin/sh\nprintf "%s\\0" {noted} > "$SEEN"\necho 17\n')
         (tools / "sbatch").chmod(0o755)
         self.seen = place / "seen"
         self.users: list[str | None] = []
@@ -71,9 +72,9 @@ class Machine:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(Body)
 
-    def submit(self, name: str) -> str:
+    def submit(self, name: str, *, submission: str | None = None) -> str:
         context: Any = SimpleNamespace(client=lambda _: self)
-        return _submit.submit_job(context, file=self.folder / name, user="ubuntu")
+        return _submit.submit_job(context, file=self.folder / name, user="ubuntu", submission=submission)
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_job_file_of_any_name_is_submitted_and_never_run_as_a_command(machine:
 
     assert machine.submit(name) == "17"
 
-    where, token, *given = machine.seen.read_text().split("\0")[:-1]
+    where, token, _, *given = machine.seen.read_text().split("\0")[:-1]
     assert given == ["--parsable", f"./{name}"]
     assert len(token) == 64
     assert Path(where).parent == machine.jobs
@@ -99,6 +100,21 @@ def test_a_job_file_of_any_name_is_submitted_and_never_run_as_a_command(machine:
         "data with spaces",
         "sub;dir/$(touch y)",
     }
+
+
+@pytest.mark.parametrize(("given", "handed_on"), [(None, "none"), ("llama-8b", "llama-8b")])
+def test_a_job_belongs_to_the_submission_that_is_named_and_otherwise_to_its_number(
+    machine: Machine, given: str | None, handed_on: str
+) -> None:
+    (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
+    machine.submit("job.sbatch", submission=given)
+    assert machine.seen.read_text().split("\0")[2] == handed_on
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\nb", "x" * 65, "$(id)", "\u0667"])
+def test_a_submission_has_a_name_that_folders_and_messages_can_have(name: str) -> None:
+    with pytest.raises(CommandError, match=r"allowed: up to 64 letters"):
+        _submit.check_submission(name)
 
 
 def test_a_name_that_no_key_can_hold_is_refused_before_anything_is_uploaded(machine: Machine) -> None:
@@ -251,3 +267,15 @@ def test_no_program_of_a_shell_is_made_of_data() -> None:
                 made[str(path.relative_to(REPOSITORY))] = programs
 
     assert made == SHELLS_OF_DATA
+
+
+def test_a_folder_that_is_too_large_is_refused_before_it_is_read(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
+    with (machine.folder / "model.bin").open("wb") as sparse:
+        sparse.truncate(1 << 33)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("something was read"))
+
+    with pytest.raises(CommandError, match="holds more than 64 MiB"):
+        machine.submit("job.sbatch")

@@ -41,6 +41,7 @@ class End:
     claim: int | None = OPEN
     found: list[int] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     messages: list[membership.Message] = field(default_factory=list)
 
@@ -50,6 +51,7 @@ class End:
             claim=lambda: self.claim,
             found=self.found.append,
             lost=self.lost.append,
+            left=lambda: self.left.append(self.found[-1]),
             message=self.messages.append,
             refused=self.refused.append,
         )
@@ -129,6 +131,8 @@ def test_a_launcher_goes_over_to_the_memory_that_a_view_names() -> None:
         second.link.claim_changed()
         await until(lambda: second.found[-1] == first.found[0])
 
+        assert second.left == second.found[:1]
+        assert second.lost == [], "the witness was there all the time"
         await closing(first, second)
 
     run(test)

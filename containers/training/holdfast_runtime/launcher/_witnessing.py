@@ -56,6 +56,7 @@ class Witnessing:
                 claim=self._claim,
                 found=self._found,
                 lost=self._lost,
+                left=self._left,
                 message=asks.message,
                 refused=lambda why: journal.say(f"no witness: {why}"),
             ),
@@ -126,6 +127,11 @@ class Witnessing:
         self._journal.event(kinds.WITNESS_LOST, evidence=why)
         self._asks.lost()
         self.say_what_may_be_lost()
+
+    def _left(self) -> None:
+        """Not a loss: the witness answers, and the next view's vote comes from the memory that it goes over to."""
+        self._journal.say("the view names another memory of the witness than this launcher's; going over to it")
+        self._asks.lost()
 
     def _consider(self) -> None:
         """Whether a view has to be asked for."""

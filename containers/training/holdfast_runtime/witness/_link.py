@@ -48,6 +48,8 @@ class WitnessHandlers:
     """The identity that the view names; OPEN to make a new memory; None to wait until somebody else has."""
     found: Callable[[int], None]
     lost: Callable[[str], None]
+    left: Callable[[], None]
+    """This end goes over to another memory, which the view names."""
     message: Callable[[membership.Message], None]
     refused: Callable[[str], None]
     """Told once for each reason."""
@@ -64,7 +66,7 @@ class WitnessLink:
         self._handlers = handlers
         self._writer: asyncio.StreamWriter | None = None
         self._heard_s = 0.0
-        self._silent = self._closing = False
+        self._silent = self._closing = self._leaving = False
         self._said = ""
         self._forgotten: set[int] = set()
         self._changed = asyncio.Event()
@@ -85,6 +87,7 @@ class WitnessLink:
         """There is another view, or another launcher in reach: another memory may be the right one."""
         self._changed.set()
         if self._writer is not None and self._handlers.claim() not in (self.identity, OPEN, None):
+            self._leaving = True
             self._writer.transport.abort()
 
     def send(self, message: WitnessMessage) -> None:
@@ -175,7 +178,7 @@ class WitnessLink:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = writer.get_extra_info("socket")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._heard_s, self._silent = time.monotonic(), False
+        self._heard_s, self._silent, self._leaving = time.monotonic(), False, False
         beating = asyncio.get_running_loop().create_task(self._beat(writer))
         why = "its connection was closed"
         try:
@@ -192,7 +195,9 @@ class WitnessLink:
         finally:
             beating.cancel()
             self.identity, self._writer = -1, None
-            if not self._closing:
+            if self._leaving and not self._closing:
+                self._handlers.left()
+            elif not self._closing:
                 self._said = UNREACHABLE
                 self._handlers.lost(f"it was silent for {self._deadlines.heartbeat:g} s" if self._silent else why)
 

@@ -63,6 +63,25 @@ def forget(root: Root, name: str) -> None:
             pass
 
 
+def mark_reloaded(root: Root) -> None:
+    """Supervisors read their unit files again before they use them the next time."""
+    os.makedirs(root.state, exist_ok=True)
+    path = f"{root.state}/reloaded"
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8"):
+        pass
+    os.replace(temporary, path)
+
+
+def reloaded(root: Root) -> tuple[int, int]:
+    """Another value after each ``daemon-reload``."""
+    try:
+        found = os.stat(f"{root.state}/reloaded")
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_ino, found.st_mtime_ns)
+
+
 def known(root: Root) -> list[str]:
     """Units that have a record."""
     if not os.path.isdir(root.state):

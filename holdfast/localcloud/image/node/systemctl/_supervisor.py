@@ -31,6 +31,7 @@ class Supervisor:
 
     def __init__(self, root: Root, unit: Unit, *, told: int) -> None:
         self.root, self.unit = root, unit
+        self._read_at = _records.reloaded(root)
         self._told = told
         self._record = dict(_records.NONE, supervised=True)
         self._main = 0
@@ -40,9 +41,8 @@ class Supervisor:
         # Through the folder's descriptor, since the path of a socket is limited to 107 characters.
         control = listening(f"/proc/self/fd/{place}/{unit.name}.sock", socket.SOCK_STREAM, mode=0o600)
         control.listen(16)
-        notify = None
-        if unit.type == "notify":
-            notify = listening(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
+        # Also for a service of another type, which may become one that notifies.
+        notify = listening(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
         adopt_orphans()
         self._watch = Watch(control=control, notify=notify)
 
@@ -57,6 +57,7 @@ class Supervisor:
                 return self._finish()  # RemainAfterExit: active with nothing to watch
             result, status = outcome
             asked = bool(self._watch.asked)
+            self._read_again()
             if asked or not _restart.wanted(self.unit, result=result, status=status):
                 self._settle(result)
                 return self._finish()
@@ -65,10 +66,22 @@ class Supervisor:
             if self._watch.until(self._stopping, timeout=span(self.unit, "RestartSec", 0.1)):
                 self._settle("success")
                 return self._finish()
+            self._read_again()
+            if self.unit.load_state != "loaded":
+                self._settle("resources")
+                return self._finish()
             if not self._may_start():
                 self._settle("start-limit-hit")
                 return self._finish()
             self._record["restarts"] += 1
+
+    def _read_again(self) -> None:
+        """After a ``daemon-reload``; a unit whose files are gone or bad has no settings, and is not restarted."""
+        if (now := _records.reloaded(self.root)) != self._read_at:
+            self._read_at = now
+            found = self.root.load(self.unit.name)
+            usable = found.load_state == "loaded" and found.name == self.unit.name
+            self.unit = found if usable else Unit(self.unit.name)
 
     def _may_start(self) -> bool:
         interval = self.unit.one("Unit", "StartLimitIntervalSec") or self.unit.one("Unit", "StartLimitInterval")
@@ -213,6 +226,7 @@ class Supervisor:
     # --- stopping
 
     def _stop(self) -> Outcome:
+        self._read_again()
         self._write(active="deactivating", sub="stop-sigterm")
         alive = not self._main_ended()
         if alive and commands(self.unit, "ExecStop"):

@@ -70,6 +70,7 @@ class Verbs:
     def _change(self, verb: str) -> int:
         if verb in ("daemon-reload", "daemon-reexec"):
             _fstab.generate(self.root)
+            _records.mark_reloaded(self.root)
             return 0
         if verb == "reset-failed":
             return self._reset_failed()
