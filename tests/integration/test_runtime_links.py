@@ -88,6 +88,25 @@ def test_a_launcher_that_is_called_at_the_address_of_one_that_was_lost_learns_th
     run(test())
 
 
+def test_a_launcher_that_ends_takes_no_link_that_a_handshake_still_brings() -> None:
+    """Nobody would answer the other side, whose every recovery would wait for it until the deadline."""
+
+    async def test() -> None:
+        ending, other = End(0), End(1)
+        await ending.open()
+        await other.open(ending)
+        await until(lambda: bool(ending.up and other.up))
+        link, late = next(iter(ending.links._links.values())), asyncio.StreamReader()
+        ending.links._links.clear()
+        ending.links._closing = True
+
+        await asyncio.wait_for(ending.links._serve(link, late), 20.0)
+
+        assert ending.links.up == frozenset()
+
+    run(test())
+
+
 def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> None:
     async def test() -> None:
         low, high = End(0), End(1)

@@ -286,6 +286,8 @@ class Links:
 
     async def _serve(self, link: _Link, reader: asyncio.StreamReader) -> None:
         """From the handshake to the end of a link."""
+        if self._closing:
+            return  # a wait that just ended does not see its cancellation, and nobody would answer the other side
         node = link.peer.node
         self._take(link)
         connection = link.writer.get_extra_info("socket")
