@@ -227,9 +227,10 @@ class Front:
         named = request.headers.get("x-moto-account-id")
         if named:
             return named
-        iam = sys.modules.get("moto.iam.models")  # it takes a while to import, and has no keys before it is
+        # It takes a while to import, has no keys before it is, and is among the modules while it is not whole yet.
+        backends = getattr(sys.modules.get("moto.iam.models"), "iam_backends", None)
         # Not moto's own way, which makes a backend of every partition, each with AWS's policies, to look for one key.
-        for account, partitions in list(iam.iam_backends.items()) if iam is not None else ():
+        for account, partitions in list(backends.items()) if backends is not None else ():
             if any(access_key in backend.access_keys for backend in list(partitions.values())):
                 return str(account)
         return DEFAULT_ACCOUNT
