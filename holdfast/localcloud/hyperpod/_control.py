@@ -272,9 +272,14 @@ class ControlPlane:
         ]
 
     def _refresh(self) -> None:
-        """Ask the service. What is busy is asked first: work that ends meanwhile makes everything stale again."""
-        requests = self._tools.plane.requests()
+        """
+        Ask the service. What is busy is asked first: work that ends meanwhile makes everything stale again.
+
+        Requests come last: an update that begins meanwhile would have its status, and none of what it asks for, and so
+        seem to be over.
+        """
         clusters = self._tools.aws.clusters()
+        requests = self._tools.plane.requests()
         self._tools.file_systems = self._tools.aws.file_systems()
         self._requests, self._clusters, self._refreshed = requests, clusters, time.monotonic()
         self._tools.statuses = {cluster.arn: cluster.status for cluster in clusters}

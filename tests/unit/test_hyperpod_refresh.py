@@ -1,0 +1,46 @@
+"""The control plane asks the service in an order in which an update that begins meanwhile is seen as begun."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from holdfast.localcloud.hyperpod._control import ControlPlane
+from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod._reconcile import Health, Observed, Remove, decide
+
+ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
+
+
+class Service:
+    """One that is asked to take the second worker away while the control plane asks it for all there is."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, str] = {}
+
+    def clusters(self) -> list[Cluster]:
+        workers = Group(name="workers", instance_type="ml.c5.xlarge", on_create="on_create.sh")
+        instances = tuple(
+            Instance(instance_id=f"i-{number}", group="workers", address=f"10.1.0.{10 + number}", status="Running")
+            for number in range(2)
+        )
+        self.asked = {"i-1": "delete"}
+        return [Cluster(arn=ARN, name="dev", status="Updating", groups=(workers,), instances=instances)]
+
+    def tools(self) -> Any:
+        return SimpleNamespace(
+            plane=SimpleNamespace(requests=lambda: dict(self.asked)),
+            aws=SimpleNamespace(clusters=self.clusters, file_systems=list),
+            memory=SimpleNamespace(forget=lambda keep: None),
+        )
+
+
+def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> None:
+    plane: Any = ControlPlane.__new__(ControlPlane)
+    plane._tools, plane._forwarder = Service().tools(), object()
+
+    plane._refresh()
+
+    (cluster,) = plane._clusters
+    health = dict.fromkeys(("i-0", "i-1"), Health.ALIVE)
+    assert decide(Observed(cluster=cluster, health=health, requests=plane._requests)) == [
+        Remove(arn=ARN, instance_id="i-1")
+    ]
