@@ -88,6 +88,80 @@ def test_a_launcher_that_is_called_at_the_address_of_one_that_was_lost_learns_th
     run(test())
 
 
+@pytest.mark.parametrize("settled", [False, True], ids=["in no view", "in a view"])
+def test_two_launchers_that_are_replaced_at_once_and_meet_each_other_first_begin_anew(settled: bool) -> None:
+    """Only one that has a place in a view would lose something by that, and ends."""
+
+    async def test() -> None:
+        low, survivor, high = await End(0).open(), End(1), End(2)
+        await survivor.open(low)
+        await high.open(survivor)
+        await until(lambda: len(survivor.up) == 2)
+        named = {low.links.identity, high.links.identity}
+        crash(low)
+        crash(high)
+        await until(lambda: not survivor.links.up)
+        newcomers = await End(0).open(), End(2)
+        await newcomers[1].open(newcomers[0])
+        await until(lambda: all(end.up for end in newcomers))
+        assert [end.links.incarnation for end in newcomers] == [0, 0]
+        newcomers[0].settled = settled
+        named |= {end.links.identity for end in newcomers}
+
+        for end in newcomers:
+            end.links._dial(("127.0.0.1", survivor.links.port))
+        await until(lambda: bool(newcomers[0].taken) if settled else survivor.links.up == {0, 2})
+
+        if settled:
+            assert newcomers[0].taken == ["another launcher has the place of node 0"]
+            return
+        await until(lambda: newcomers[0].links.up == {1, 2} and newcomers[1].links.up == {0, 1})
+        named |= {end.links.identity for end in newcomers}
+        assert [end.taken for end in (survivor, *newcomers)] == [[], [], []]
+        assert {(0, 1), (2, 1)} <= {*survivor.up}
+        assert len(named) == 6  # what one promised that forgot it counts for no other
+
+    run(test())
+
+
+def test_a_launcher_learns_that_it_replaced_another_from_one_that_has_only_heard_of_that() -> None:
+    async def test() -> None:
+        survivor, first = await End(1).open(), End(2)
+        await first.open(survivor)
+        await until(lambda: bool(survivor.up))
+        crash(first)
+        await until(lambda: not survivor.links.up)
+        other = await End(0).open()
+        survivor.links._dial(("127.0.0.1", other.links.port))
+        await until(lambda: bool(other.up))
+        crash(survivor)
+
+        second = await End(2).open(other)
+        await until(lambda: bool(second.up))
+
+        assert (second.links.incarnation, other.up[-1]) == (1, (2, 1))
+
+    run(test())
+
+
+def test_an_incarnation_that_two_launchers_had_is_used_up_for_both() -> None:
+    async def test() -> None:
+        here, first, second = await End(0).open(), End(1), End(1)
+        for uid, incarnation in (("a", 0), ("a", 0), ("b", 0), ("a", 0)):
+            here.links._note(1, uid, incarnation)
+        assert here.links._met == {1: ("", 0)}
+
+        await first.open(here)
+        await until(lambda: bool(first.up))
+        assert first.links.incarnation == 1
+        crash(first)
+        await second.open(here)
+        await until(lambda: bool(second.up))
+        assert second.links.incarnation == 2
+
+    run(test())
+
+
 def test_a_launcher_that_ends_takes_no_link_that_a_handshake_still_brings() -> None:
     """Nobody would answer the other side, whose every recovery would wait for it until the deadline."""
 

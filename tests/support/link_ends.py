@@ -25,11 +25,14 @@ class End:
         self.messages: list[tuple[int, LinkMessage]] = []
         self.taken: list[str] = []
         self.strangers: list[str] = []
+        self.settled = False
+        """Whether it has a place that it would lose by beginning anew."""
         handlers = Handlers(
             up=self._up,
             down=self._down,
             message=self._message,
             taken=self.taken.append,
+            anew=lambda: not self.settled,
             stranger=self.strangers.append,
         )
         identity = Identity(node=node, run_id=run_id, token=token)

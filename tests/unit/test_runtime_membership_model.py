@@ -32,6 +32,12 @@ class World(NamedTuple):
     witness: m.Witness | None = None
     forgets: int = 0
     """How often the witness may be started again, each time without its memory and as another one."""
+    pairs: int = 0
+    """How often two dead launchers may be replaced at the same moment, by two that meet each other first."""
+    unmet: frozenset[int] = frozenset()
+    """Those of such a pair that have met nobody else, and so know of no predecessor."""
+    named_alike: bool = False
+    """Whether views call one that knows of no predecessor what they call the first launcher of its node."""
 
 
 def after(world: World, me: int, node: m.Node, actions: list[m.Action]) -> World:
@@ -92,6 +98,10 @@ def successors(world: World) -> Iterator[World]:
             yield replacement(world, me)
         if node is not None and world.cuts:
             yield cut(world, me)
+        if me in world.unmet:
+            yield told(world, me)
+    if world.pairs and sum(node is None for node in world.nodes) == 2:
+        yield pair(world)
     if world.witness is not None and world.forgets:
         yield forgetting(world)
 
@@ -164,6 +174,82 @@ def replacement(world: World, me: int) -> World:
     return world
 
 
+def pair(world: World) -> World:
+    """Two launchers are replaced at the same moment. Neither asks for a view before it has met more than the other."""
+    dead = frozenset(me for me, node in enumerate(world.nodes) if node is None)
+    nodes = tuple(
+        node or m.start(me=me, size=len(world.nodes), identity=0 if world.named_alike else 10 + me, up=dead)
+        for me, node in enumerate(world.nodes)
+    )
+    return world._replace(nodes=nodes, unmet=dead, pairs=world.pairs - 1)
+
+
+def has_a_place(node: m.Node) -> bool:
+    """Whether a launcher takes itself for one of the newest view that it knows: then it cannot begin anew."""
+    return node.committed.epoch > 0 and node.votes
+
+
+def told(world: World, me: int) -> World:
+    """One of a pair meets the survivors, learns that it replaced another, and begins anew under another identity."""
+    before, others = world.nodes[me], frozenset(range(len(world.nodes))) - {me}
+    assert before is not None
+    assert not has_a_place(before), "a launcher that has just been started ends without need"
+    up = others if len(world.unmet) == 1 else others - world.unmet
+    other = next(iter(world.unmet - {me}), me)
+    flying = frozenset(envelope for envelope in world.flying if me not in envelope[:2])
+    world = world._replace(flying=flying, unmet=world.unmet - {me})
+    anew = m.start(me=me, size=len(world.nodes), incarnation=1, identity=20 + me, up=up | {other})
+    world = world._replace(nodes=(*world.nodes[:me], anew, *world.nodes[me + 1 :]))
+    for peer in sorted(others):
+        node = world.nodes[peer]
+        assert node is not None
+        world = after(world, peer, *m.found(m.lost(node, me)[0] if peer == other else node, me))
+        if node.committed.epoch:
+            known, actions = m.message(world.nodes[me] or anew, peer, m.Commit(node.committed), decide=decide)
+            world = after(world, me, known, actions)
+    return after(world, me, *m.trouble(world.nodes[me] or anew, "is back"))
+
+
+def two_at_once(*, named_alike: bool = False, dead: bool = False) -> World:
+    """
+    A job of three at epoch 1, where the first asks for the next view, and which may lose two at once.
+
+    Args:
+        dead: The first two are lost right after they have committed that view, which the third does not know.
+    """
+    first = m.View(epoch=1, nodes=(0, 0, 0))
+    everyone = frozenset(range(3))
+    world = beginning(size=3, crashes=2)._replace(
+        nodes=tuple(replace(m.start(me=me, size=3, up=everyone), committed=first) for me in range(3)),
+        flying=frozenset(),
+        views=(first,),
+        pairs=1,
+        named_alike=named_alike,
+    )
+    node = world.nodes[0]
+    assert node is not None
+    world = after(world, 0, *m.trouble(node, "wanted"))
+    if dead:
+        world = after(world._replace(proposals=1), 0, *m.timer(world.nodes[0] or node, m.PROPOSE, decide=decide))
+        world = between(world, 0, 1)
+        assert world.views[-1].epoch == 2
+        world = crash(crash(world._replace(flying=frozenset()), 0), 1)
+    return world
+
+
+def between(world: World, one: int, other: int) -> World:
+    """What two launchers say to each other is heard, and a proposal is concluded once there is nothing left to hear."""
+    while said := [envelope for envelope in world.flying if {*envelope[:2]} == {one, other}]:
+        for sender, receiver, message in said:
+            node, world = world.nodes[receiver], world._replace(flying=world.flying - {(sender, receiver, message)})
+            assert node is not None
+            world = after(world, receiver, *m.message(node, sender, message, decide=decide))
+        node = world.nodes[one]
+        if node is not None and node.ballot is not None and node.proposal is None:
+            world = after(world, one, *m.timer(node, m.GATHER, decide=decide))
+    return world
+
+
 def beginning(*, size: int, crashes: int = 0, proposals: int = 2, replacements: int = 0, cuts: int = 0) -> World:
     everyone = frozenset(range(size))
     world = World(
@@ -233,6 +319,8 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(beginning(size=3), 10_000, 1, id="three"),
         pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
         pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off", marks=pytest.mark.e2e),
+        pytest.param(two_at_once(), 50_000, 3, id="three, two replaced at once", marks=pytest.mark.e2e),
+        pytest.param(two_at_once(dead=True), 90, 2, id="three, two replaced at once after a vote"),
         pytest.param(two_and_a_witness(crashes=1, replacements=1), 50_000, 3, id="two and a witness, one is replaced"),
         pytest.param(two_and_a_witness(forgets=1, cuts=1), 30_000, 3, id="two cut apart and a witness that forgets"),
     ],
@@ -258,6 +346,19 @@ def test_without_a_safeguard_two_views_of_one_epoch_are_found(
 
     with pytest.raises(AssertionError, match="two views of one epoch"):
         explore(first)
+
+
+@pytest.mark.parametrize(
+    ("begins_anew", "found"), [(False, "ends without need"), (True, "two views of one epoch")], ids=["ends", "votes"]
+)
+def test_a_launcher_that_is_called_as_its_predecessor_ends_without_need_or_votes_in_its_place(
+    begins_anew: bool, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if begins_anew:
+        monkeypatch.setitem(globals(), "has_a_place", lambda node: False)
+
+    with pytest.raises(AssertionError, match=found):
+        explore(two_at_once(named_alike=True, dead=True))
 
 
 @pytest.mark.parametrize(

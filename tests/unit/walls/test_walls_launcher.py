@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from holdfast_runtime.control import Progress, Ready
-from holdfast_runtime.launcher._launcher import Launcher
+from holdfast_runtime.launcher._launcher import BEGINNINGS, Launcher
 from holdfast_runtime.launcher._options import parse_options
-from holdfast_runtime.membership import RankStatus, Slot, View
+from holdfast_runtime.membership import Commit, RankStatus, Slot, View
 
 
 @pytest.fixture
@@ -51,15 +51,49 @@ def test_the_step_at_which_a_rank_has_left_is_remembered_too(with_launcher: With
     with_launcher(act)
 
 
-@pytest.mark.parametrize(("incarnation", "rank"), [(0, 0), (1, -1)])
-def test_a_launcher_that_took_anothers_place_has_none_of_its_ranks(
-    with_launcher: With, incarnation: int, rank: int
-) -> None:
-    view = View(epoch=3, nodes=(0, 0), ranks=tuple(RankStatus(slot=Slot(node, 0), rank=node) for node in (0, 1)))
+@pytest.mark.parametrize(("named", "rank"), [("it", 0), ("another", -1)])
+def test_a_launcher_that_took_anothers_place_has_none_of_its_ranks(with_launcher: With, named: str, rank: int) -> None:
+    ranks = tuple(RankStatus(slot=Slot(node, 0), rank=node) for node in (0, 1))
 
     def act(launcher: Launcher) -> None:
-        launcher.links.incarnation = incarnation
-        launcher._install(view)
+        identity = launcher.links.identity + (named == "another")
+        launcher._install(View(epoch=3, nodes=(identity, identity), ranks=ranks))
         assert launcher.slots[0].rank == rank
+
+    with_launcher(act)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, named: bool) -> None:
+    """Its ranks would go on beside those of the launcher that has its place."""
+
+    def act(launcher: Launcher) -> None:
+        identity = launcher.links.identity if named else launcher.links.identity + 1
+        launcher.agreement.message(1, Commit(View(epoch=3, nodes=(identity, 0))))
+        assert launcher.view.epoch == 3
+
+        assert launcher._begin_anew() is not named
+
+        assert launcher.view.epoch == (3 if named else 0)
+
+    with_launcher(act)
+
+
+def test_two_launchers_of_one_place_do_not_take_it_from_each_other_for_ever(with_launcher: With) -> None:
+    def act(launcher: Launcher) -> None:
+        assert [launcher._begin_anew() for _ in range(BEGINNINGS + 1)] == [True] * BEGINNINGS + [False]
+
+    with_launcher(act)
+
+
+def test_the_first_launchers_vote_under_names_of_their_own_and_those_that_replaced_others_do_not(
+    with_launcher: With,
+) -> None:
+    def act(launcher: Launcher) -> None:
+        first = launcher.agreement._node
+        assert (first.votes, first.incarnation) == (True, launcher.links.identity)
+        assert launcher._begin_anew()
+        launcher.links.incarnation = 1
+        assert not launcher.agreement._node.votes
 
     with_launcher(act)

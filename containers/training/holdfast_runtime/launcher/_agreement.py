@@ -26,8 +26,17 @@ class Effects:
 class Agreement:
     """One launcher's part in it."""
 
-    def __init__(self, *, me: int, size: int, incarnation: int, deadlines: Deadlines, effects: Effects) -> None:
-        self._node = membership.start(me=me, size=size, incarnation=incarnation)
+    def __init__(
+        self,
+        *,
+        me: int,
+        size: int,
+        incarnation: int,
+        identity: int | None = None,
+        deadlines: Deadlines,
+        effects: Effects,
+    ) -> None:
+        self._node = membership.start(me=me, size=size, incarnation=incarnation, identity=identity)
         self._deadlines = deadlines
         self._effects = effects
         self._loop = asyncio.get_running_loop()

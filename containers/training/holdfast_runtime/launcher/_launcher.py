@@ -40,6 +40,8 @@ REFILL_AFTER_S = 0.5
 """A spare's place is filled again when the recovery that took it is over."""
 VOTE_AFTER_S = 0.3
 """Time for a launcher that is back to meet all the others."""
+BEGINNINGS = 10
+"""How often a launcher may begin anew; two that live in one place would else take it from each other for ever."""
 GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
@@ -61,6 +63,7 @@ class Launcher:
             down=self._peer_down,
             message=self._peer_says,
             taken=lambda reason: self._ending.give_up(reason),
+            anew=self._begin_anew,
             stranger=self.journal.say,
         )
         self.links = Links(identity, host=options.peers.host, deadlines=options.deadlines, handlers=handlers)
@@ -109,6 +112,7 @@ class Launcher:
             trouble=self._trouble,
         )
         self._agreement: Agreement | None = None
+        self._beginnings = BEGINNINGS
         self._prepared = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._troubled_s = 0.0
@@ -151,6 +155,7 @@ class Launcher:
                 me=self.options.node_rank,
                 size=self.options.nodes,
                 incarnation=self.links.incarnation,
+                identity=self.links.identity,
                 deadlines=self.options.deadlines,
                 effects=Effects(
                     send=self._send,
@@ -205,6 +210,21 @@ class Launcher:
         if not self.view.epoch:
             self.agreement.trouble("the job begins")
             self._left()
+
+    def _begin_anew(self) -> bool:
+        """There was a launcher in this place before. One that no view names has nothing to lose by being another."""
+        if self._ending.begun or (self.view.epoch and self._belongs_to(self.view)) or not self._beginnings:
+            return False
+        self._beginnings -= 1
+        if self._agreement is not None:
+            self._agreement.close()
+            self._agreement = None
+        self._loop.call_later(self.options.deadlines.start, self._expect_company)
+        return True
+
+    def _expect_company(self) -> None:
+        if not self.links.up and not self._ending.begun:
+            self._ending.give_up(f"no launcher let this one in again within {self.options.deadlines.start:g} s")
 
     def _peer_up(self, peer: PeerHello) -> None:
         self._ending.forget(peer.node)
@@ -445,7 +465,7 @@ class Launcher:
         met = self._prepared.is_set() or self.view.epoch
         if met and self.wanted and not self._ending.begun and self.slots.all_left(first=self._first):
             host = self.options.peers.host
-            self.agreement.ready(self.slots.status(incarnation=self.links.incarnation, host=host))
+            self.agreement.ready(self.slots.status(incarnation=self.links.identity, host=host))
 
     def _install(self, view: View) -> None:
         """Give the view to the local processes."""
@@ -481,12 +501,14 @@ class Launcher:
                 self._loop.call_later(REFILL_AFTER_S, self._fill, slot)
 
     def _belongs_to(self, view: View) -> bool:
-        return view.nodes[self.slots.node] == self.links.incarnation
+        if not view.epoch:
+            return self.links.incarnation == 0
+        return view.nodes[self.slots.node] == self.links.identity
 
     def _give(self, view: control.View, place: Slot) -> None:
         """Tell a rank its place; one that died meanwhile is the reason for the next view."""
         rank, slot = view.rank, self.slots[place.index]
-        if not slot.alive or self.slots.place_of(slot, launcher=self.links.incarnation) != place:
+        if not slot.alive or self.slots.place_of(slot, launcher=self.links.identity) != place:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self.slots.node} died while it was chosen")
             self._fill(slot)
             return

@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher._peers import Address
@@ -49,6 +49,10 @@ class _Link:
         self.writer.write(self.sealed.seal(line))
 
 
+def _new_uid() -> str:
+    return secrets.token_hex(6)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Identity:
     """This launcher, as others know it."""
@@ -56,7 +60,7 @@ class Identity:
     node: int
     run_id: str
     token: str = field(repr=False)
-    uid: str = field(default_factory=lambda: secrets.token_hex(8))
+    uid: str = field(default_factory=_new_uid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,9 @@ class Handlers:
     message: Callable[[int, LinkMessage], None]
     taken: Callable[[str], None]
     """Another launcher has this one's place."""
+    anew: Callable[[], bool]
+    """There was another launcher in this one's place: forget all that was agreed on, if nothing is lost by that, and
+    say whether it was so."""
     stranger: Callable[[str], None]
     """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
 
@@ -86,13 +93,19 @@ class Links:
         self._handlers = handlers
         self._links: dict[int, _Link] = {}
         self._book: dict[int, Address] = {}
-        self._met: dict[int, Hello] = {}
+        self._met: dict[int, tuple[str, int]] = {}
+        """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
         self._own: set[Address] = set()
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
+
+    @property
+    def identity(self) -> int:
+        """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
+        return int(self._me.uid, 16)
 
     @property
     def port(self) -> int:
@@ -183,7 +196,7 @@ class Links:
                 self._stranger(_at_the_other_end(answer, address))
             elif isinstance(answer, Refused):
                 self._refused(answer, address)
-            elif answer.run_id == self._me.run_id and self._objection(answer) is None:
+            elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
                 sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
                 await self._serve(_Link(peer=answer, writer=writer, sealed=sealed), reader)
         finally:
@@ -241,10 +254,16 @@ class Links:
         if caller.node == self._me.node:
             itself = caller.uid == self._me.uid
             return Refused("this is you" if itself else f"node {caller.node} is here", -1 if itself else 0)
-        met = self._met.get(caller.node)
-        if met is not None and met.uid != caller.uid and caller.incarnation <= met.incarnation:
-            return Refused(f"node {caller.node} was replaced", met.incarnation + 1)
+        uid, incarnation = self._met.get(caller.node, (caller.uid, -1))
+        if uid != caller.uid and caller.incarnation <= incarnation:
+            return Refused(f"node {caller.node} was replaced", incarnation + 1)
         return None
+
+    def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
+        """Whether the link counts. One that began anew meanwhile is another launcher than the one that called."""
+        self._learn(answer)
+        current = (called_as.uid, called_as.incarnation) == (self._me.uid, self.incarnation)
+        return current and self._objection(answer) is None
 
     def _refused(self, answer: Refused, address: Address) -> None:
         if answer.reason == "this is you":
@@ -252,18 +271,32 @@ class Links:
         else:
             self._replace(answer.incarnation)
 
-    def _learn(self, caller: Hello) -> None:
-        """The caller may have met another launcher of this node: its votes must not be taken for this one's."""
-        for node, uid, incarnation in caller.met:
-            if node == self._me.node and uid != self._me.uid:
+    def _learn(self, other: Hello) -> None:
+        """Whom the other has met: it may be another launcher of this node, or one that nobody else tells of."""
+        for node, uid, incarnation in other.met:
+            if node != self._me.node:
+                self._note(node, uid, incarnation)
+            elif uid != self._me.uid:
                 self._replace(incarnation + 1)
 
+    def _note(self, node: int, uid: str, incarnation: int) -> None:
+        """An incarnation that two launchers had is used up for both."""
+        known, newest = self._met.get(node, (uid, -1))
+        if incarnation >= newest:
+            self._met[node] = (uid if incarnation > newest or uid == known else "", incarnation)
+
     def _replace(self, incarnation: int) -> None:
-        if incarnation > self.incarnation:
-            if self._links:
-                self._handlers.taken(f"another launcher has the place of node {self._me.node}")
-            else:
-                self.incarnation = incarnation
+        if incarnation <= self.incarnation or self._closing:
+            return
+        if not self._handlers.anew():
+            self._handlers.taken(f"another launcher has the place of node {self._me.node}")
+            return
+        self.incarnation = incarnation
+        self._me = replace(self._me, uid=_new_uid())  # it forgets what it promised, so views must not call it the same
+        links, self._links = [*self._links.values()], {}
+        for link in links:
+            link.writer.transport.abort()
+            self._dial((link.peer.host, link.peer.port))
 
     def _hello(self) -> Hello:
         return Hello(
@@ -274,7 +307,7 @@ class Links:
             host=self._host,
             port=self._port,
             known=tuple((node, *address) for node, address in self._book.items()),
-            met=tuple((node, peer.uid, peer.incarnation) for node, peer in self._met.items()),
+            met=tuple((node, *last) for node, last in self._met.items()),
             nonce=secrets.token_hex(16),
         )
 
@@ -328,7 +361,7 @@ class Links:
         self._links[peer.node] = link
         if before is not None and before.peer.uid == peer.uid:
             return
-        self._met[peer.node] = peer
+        self._note(peer.node, peer.uid, peer.incarnation)
         self._book[peer.node] = (peer.host, peer.port)
         for node, host, port in peer.known:
             if node != self._me.node and node not in self._book:

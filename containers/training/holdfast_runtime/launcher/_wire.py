@@ -28,7 +28,8 @@ class Hello:
     known: tuple[tuple[int, str, int], ...]
     """Node, host and port of others."""
     met: tuple[tuple[int, str, int], ...]
-    """Node, uid and incarnation of others that this launcher has had a link with."""
+    """Node, uid and newest incarnation of others that this launcher, or one that told it, has had a link with. The uid
+    is empty where two had the same incarnation."""
     nonce: str
     proof: str = ""
     """That it knows the run's token."""

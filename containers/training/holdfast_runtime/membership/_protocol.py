@@ -73,6 +73,7 @@ class Node:
     size: int
     """Launchers that the job expects."""
     incarnation: int
+    """What views call it."""
     committed: View
     up: frozenset[int]
     """Launchers in reach, without this one."""
@@ -114,10 +115,20 @@ class Node:
         return launchers + (0 <= self.witness == self.committed.witness)
 
 
-def start(*, me: int, size: int, incarnation: int = 0, up: frozenset[int] = frozenset()) -> Node:
-    """A launcher at its start. The first launchers of a job vote on its first view."""
-    genesis = View(epoch=0, nodes=(0,) * size)
-    return Node(me=me, size=size, incarnation=incarnation, committed=genesis, up=up - {me})
+def start(
+    *, me: int, size: int, incarnation: int = 0, identity: int | None = None, up: frozenset[int] = frozenset()
+) -> Node:
+    """
+    A launcher at its start. The first launchers of a job vote on its first view.
+
+    Args:
+        incarnation: 0 for one that knows of no predecessor.
+        identity: what views call it. No two launchers of a node may ever have the same, because one without its
+            predecessor's memory would vote as that. The incarnation where it is left out.
+    """
+    named = incarnation if identity is None else identity
+    nodes = tuple(named if node == me and incarnation == 0 else 0 for node in range(size))
+    return Node(me=me, size=size, incarnation=named, committed=View(epoch=0, nodes=nodes), up=up - {me})
 
 
 def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:

@@ -56,7 +56,7 @@ class Status:
 
     node: int
     incarnation: int
-    """How often the launcher of this node was replaced."""
+    """What views call the launcher of this node: another number for each that was in this place."""
     ranks: tuple[RankStatus, ...] = ()
     checkpoint_step: int = -1
     """The newest complete checkpoint in storage; -1 without one."""
@@ -70,7 +70,7 @@ class View:
 
     epoch: int
     nodes: tuple[int, ...]
-    """Incarnation of every expected launcher, -1 for one that is not in the view. Those in it vote on the next."""
+    """Identity of every expected launcher, -1 for one that is not in the view. Those in it vote on the next."""
     ranks: tuple[RankStatus, ...] = ()
     """By rank."""
     spares: tuple[Slot, ...] = ()

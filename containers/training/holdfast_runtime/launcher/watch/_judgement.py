@@ -53,7 +53,7 @@ class Judgement:
 
     def raised(self, slot: LocalSlot, message: Raised) -> None:
         """The program raised an exception in a local process."""
-        place = self._slots.place_of(slot, launcher=self._links.incarnation)
+        place = self._slots.place_of(slot, launcher=self._links.identity)
         error = Error(
             step=message.step,
             epoch=message.epoch,
