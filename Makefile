@@ -68,7 +68,7 @@ integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 	@$(PYTHON) -m pytest -q tests/integration
 
 e2e: setup ## the whole product, several times over; takes minutes
-	@$(PYTHON) -m pytest -q --e2e tests/e2e
+	@$(PYTHON) -m pytest -q --e2e -m e2e
 
 bench: setup ## side-by-side measurements
 	@$(PYTHON) benchmarks/boot.py
