@@ -8,7 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from holdfast.cli.jobs._records import DELIMITER, WAITING, JobRecord
+from holdfast.cli.jobs._records import DELIMITER, WAITING, JobRecord, untorn
 
 FIELDS = (
     "JobArrayID", "State", "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
@@ -25,17 +25,9 @@ _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII
 
 
 def parse_squeue(text: str) -> list[JobRecord]:
-    """The records of squeue's text; a name with a line break in it does not tear a record apart."""
-    found: list[JobRecord] = []
-    pending = ""
-    for line in text.split("\n"):
-        if not pending and line.count(DELIMITER) < _BEFORE_FREE_TEXT:
-            continue  # the rest of a name
-        pending = f"{pending}\n{line}" if pending else line
-        if pending.count(DELIMITER) >= len(FIELDS):
-            found.append(_record(pending.split(DELIMITER)[: len(FIELDS)]))
-            pending = ""
-    return found
+    """The records of squeue's text, in which the delimiter ends each field, the last one, too."""
+    count = len(FIELDS)
+    return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
 
 
 def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:

@@ -2,7 +2,7 @@
 
 import re
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 FIELDS = (
@@ -84,17 +84,27 @@ class JobRecord:
 
 
 def parse_sacct(text: str) -> list[JobRecord]:
-    """The records of sacct's text; a name with a line break in it does not tear a record apart."""
-    found: list[JobRecord] = []
+    """The records of sacct's text."""
+    last = len(FIELDS) - 1
+    return [_record(one.split(DELIMITER, last)) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)]
+
+
+def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
+    """
+    The records of a text of lines: one in which a name has a line break is put together again.
+
+    Args:
+        least: Delimiters before the first field in which a line break may be.
+        whole: Delimiters of a record.
+    """
     pending = ""
     for line in text.split("\n"):
-        if not pending and line.count(DELIMITER) < _BEFORE_FREE_TEXT:
+        if not pending and line.count(DELIMITER) < least:
             continue  # the rest of a name
         pending = f"{pending}\n{line}" if pending else line
-        if pending.count(DELIMITER) >= len(FIELDS) - 1:
-            found.append(_record(pending.split(DELIMITER, len(FIELDS) - 1)))
+        if pending.count(DELIMITER) >= whole:
+            yield pending
             pending = ""
-    return found
 
 
 def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
