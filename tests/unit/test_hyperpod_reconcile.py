@@ -133,8 +133,8 @@ def test_a_failed_creation_names_one_instance_and_says_that_there_may_be_more() 
 def test_a_failure_waits_a_little_for_others_to_be_named_with_it() -> None:
     half = cluster("Creating", "Failure", "Pending")
     busy = frozenset({"i-1"})
-    assert decide(Observed(cluster=half, busy=busy, failing_for_s=GATHER_S / 2)) == []
-    (action,) = decide(Observed(cluster=half, busy=busy, failing_for_s=GATHER_S))
+    assert decide(Observed(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S / 2})) == []
+    (action,) = decide(Observed(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S}))
     assert isinstance(action, SetStatus)
     assert action.status == "Failed"
 

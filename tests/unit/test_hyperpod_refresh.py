@@ -35,7 +35,7 @@ class Service:
 
 def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> None:
     plane: Any = ControlPlane.__new__(ControlPlane)
-    plane._tools, plane._forwarder = Service().tools(), object()
+    plane._tools, plane._forwarder, plane._failed_at = Service().tools(), object(), {}
 
     plane._refresh()
 

@@ -1,7 +1,6 @@
 """``python -m holdfast.localcloud.aws``: the embedded AWS as a process of its own, until SIGTERM or SIGINT."""
 
 import argparse
-import gc
 import logging
 import os
 import signal
@@ -11,15 +10,14 @@ from pathlib import Path
 
 from holdfast.localcloud import LocalCloudError
 from holdfast.localcloud.aws import PortBusyError, serve
+from holdfast.localcloud.supervision import spare_collector
 
 CANNOT_START = 2
-YOUNG_OBJECTS = 50_000
-"""A request makes thousands of objects that die with it; Python's 700 had the collector take a tenth of the time."""
 
 
 def main() -> int:
     """Serve until asked to stop; the exit status."""
-    gc.set_threshold(YOUNG_OBJECTS)
+    spare_collector()
     arguments = _arguments()
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True

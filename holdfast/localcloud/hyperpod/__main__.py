@@ -1,7 +1,6 @@
 """The control plane as a process: ``python -m holdfast.localcloud.hyperpod --home DIR --endpoint URL``."""
 
 import argparse
-import gc
 import logging
 import os
 import signal
@@ -11,9 +10,7 @@ from pathlib import Path
 from holdfast.localcloud.hyperpod._aws import DEFAULT_REGION
 from holdfast.localcloud.hyperpod._control import ControlPlane
 from holdfast.localcloud.nodes import Fleet
-
-YOUNG_OBJECTS = 50_000
-"""An answer of AWS makes thousands of objects that die at once; with Python's 700 the collector looks through each."""
+from holdfast.localcloud.supervision import spare_collector
 
 
 def main() -> int:
@@ -29,8 +26,7 @@ def main() -> int:
         sys.stderr.write("this machine cannot run nodes: " + "; ".join(problems) + "\n")
         return 1
     home = options.home.absolute()
-    gc.set_threshold(YOUNG_OBJECTS)
-    gc.freeze()  # what was imported stays
+    spare_collector()
     plane = ControlPlane(home=home, endpoint=options.endpoint, region=options.region)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: plane.stop())

@@ -104,9 +104,8 @@ class ControlPlane:
         self._busy_lock = threading.Lock()
         self._busy: dict[str, str] = {}
         """Instance id -> ARN of its cluster."""
-        self._failing_since: dict[str, float] = {}
-        self._failed_at: dict[str, dict[str, float]] = {}
-        """By cluster: when each instance was seen to have failed."""
+        self._failed_at: dict[str, float] = {}
+        """Instance id -> when it was seen to have failed."""
         self._stale = True
         self._refreshed = 0.0
         self._clusters: list[Cluster] = []
@@ -162,7 +161,7 @@ class ControlPlane:
         try:
             while not self._stopping.is_set():
                 began = time.monotonic()
-                self._guarded("all clusters", self._step)
+                self._complaints.guard("all clusters", self._step)
                 self._looped_at = time.monotonic()
                 # A storm of changes is looked at now and then, and leaves the machine to those who cause it.
                 self._stopping.wait(time.monotonic() - began)
@@ -229,7 +228,8 @@ class ControlPlane:
         self._watch.follow(nodes.values())
         self._reach.follow(node for node in nodes.values() if node.alive())
         for cluster in self._clusters:
-            self._guarded(f"cluster {cluster.name}", partial(self._attend, cluster, nodes=nodes, busy=busy))
+            attend = partial(self._attend, cluster, nodes=nodes, busy=busy)
+            self._complaints.guard(f"cluster {cluster.name}", attend)
         self._remove_strangers(nodes)
 
     def _attend(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> None:
@@ -238,15 +238,6 @@ class ControlPlane:
         settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
         for action in _reconcile.decide(replace(observed, slurm_settled=settled)):
             self._execute(cluster, action)
-
-    def _guarded(self, about: str, work: Callable[[], None]) -> None:
-        """What is wrong with one cluster is reported, keeps no other waiting, and ends nothing."""
-
-        def done() -> bool:
-            work()
-            return True
-
-        self._complaints.attempt(about, done, failures=(Exception,))
 
     def _told(self) -> list[Pass]:
         """How each thread does."""
@@ -281,7 +272,10 @@ class ControlPlane:
         clusters = self._tools.aws.clusters()
         requests = self._tools.plane.requests()
         self._tools.file_systems = self._tools.aws.file_systems()
-        self._requests, self._clusters, self._refreshed = requests, clusters, time.monotonic()
+        now = time.monotonic()
+        self._requests, self._clusters, self._refreshed = requests, clusters, now
+        failed = [one.instance_id for cluster in clusters for one in cluster.instances if one.status == FAILURE]
+        self._failed_at = {name: self._failed_at.get(name, now) for name in failed}
         self._tools.statuses = {cluster.arn: cluster.status for cluster in clusters}
         self._tools.memory.forget(keep=frozenset(cluster.arn for cluster in clusters))
         if clusters and self._forwarder is None:
@@ -339,7 +333,7 @@ class ControlPlane:
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
         with self._busy_lock:
             busy = busy | self._busy.keys()
-        health = {}
+        health, now = {}, time.monotonic()
         for one in cluster.instances:
             node = nodes.get(one.instance_id)
             if node is not None:
@@ -364,23 +358,10 @@ class ControlPlane:
                 settled=frozenset(memory.settled),
                 attempts=dict(memory.attempts),
                 failures=dict(memory.failures),
-                failed_for_s=self._failed_for(cluster),
+                failed_for_s={name: now - at for name, at in self._failed_at.items()},
                 scripts_failed=frozenset(memory.scripts_failed),
-                failing_for_s=self._failing_for(cluster, settled=memory.settled),
                 rollback_message=memory.rollback_message,
             )
-
-    def _failed_for(self, cluster: Cluster) -> dict[str, float]:
-        now, before = time.monotonic(), self._failed_at.get(cluster.arn, {})
-        names = [one.instance_id for one in cluster.instances if one.status == FAILURE]
-        self._failed_at[cluster.arn] = {name: before.get(name, now) for name in names}
-        return {name: now - at for name, at in self._failed_at[cluster.arn].items()}
-
-    def _failing_for(self, cluster: Cluster, *, settled: list[str]) -> float | None:
-        if not any(one.status == FAILURE and one.instance_id not in settled for one in cluster.instances):
-            self._failing_since.pop(cluster.arn, None)
-            return None
-        return time.monotonic() - self._failing_since.setdefault(cluster.arn, time.monotonic())
 
     def _announce(self, cluster: Cluster) -> None:
         """An event for each status that a caller of the API brought about."""

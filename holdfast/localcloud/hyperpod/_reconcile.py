@@ -131,8 +131,6 @@ class Observed:
     """Instance id -> seconds since it was seen to have failed."""
     scripts_failed: frozenset[str] = frozenset()
     """Those among them whose lifecycle script failed."""
-    failing_for_s: float | None = None
-    """Seconds since the first failure of the creation or update under way. None: nothing failed."""
     rollback_message: str = ""
     slurm_settled: bool = True
     """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
@@ -246,7 +244,8 @@ def _for_cluster(observed: Observed) -> list[Action]:
         return []
     failed = [one for one in instances if one.status == FAILURE and one.instance_id not in observed.settled]
     working = bool(observed.busy) or any(one.status == PENDING for one in instances)
-    if failed and (not working or (observed.failing_for_s or 0.0) >= GATHER_S):
+    failing_for_s = max((observed.failed_for_s.get(one.instance_id, 0.0) for one in failed), default=0.0)
+    if failed and (not working or failing_for_s >= GATHER_S):
         message = failure_message(observed, failed=failed)
         return [
             SetStatus(arn=cluster.arn, status=FAILED if cluster.status == CREATING else ROLLING_BACK, message=message)

@@ -53,22 +53,13 @@ class Storage:
         passes = 0
         while not self._stopping.is_set():
             if passes % LOOK_EVERY == 0:
-                self._try(LOOK, self._look)
+                self._complaints.guard(LOOK, self._look)
             for name, linked in list(self._linked.items()):
-                self._try(_about(name), partial(self._pass, linked))
+                self._complaints.guard(_about(name), partial(self._pass, linked))
                 self.worker.passed()
             passes += 1
             self.worker.passed()
             self._stopping.wait(PASS_S)
-
-    def _try(self, about: str, work: Callable[[], None]) -> None:
-        """Whatever fails here is reported once and tried again; it keeps no other association waiting."""
-
-        def done() -> bool:
-            work()
-            return True
-
-        self._complaints.attempt(about, done, failures=(Exception,))
 
     def _problem(self) -> str:
         summaries = [self._complaints.summary, *(one.complaints.summary for one in list(self._linked.values()))]

@@ -76,6 +76,15 @@ class Complaints:
             self.settled(about)
         return done
 
+    def guard(self, about: str, work: Callable[[], None]) -> None:
+        """Do ``work``; whatever it raises is told, is tried again later, and stops nothing else."""
+
+        def done() -> bool:
+            work()
+            return True
+
+        self.attempt(about, done, failures=(Exception,))
+
     @property
     def count(self) -> int:
         """Things that fail now."""
