@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from known_settings import known_to_aws
 
 from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
@@ -260,25 +261,6 @@ def associations(environment: Environment) -> tuple[dict[str, Any], ...]:
         }
         for dataset in (lustre.datasets if lustre is not None else ())
     )
-
-
-def known_to_aws(environment: Environment) -> dict[str, Any]:
-    unknown = {"allow_replacement", "goodput", "images", "observability", "suppress"}
-    document = environment.model_dump(mode="json", exclude=unknown)
-    document["lifecycle"].pop("mode")
-    groups = environment.cluster.instance_groups
-    for group, settings in zip(document["cluster"]["instance_groups"], groups, strict=True):
-        group["instance_count"] += group.pop("spare_count")
-        group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
-    if document["eks"] and document["eks"]["task_governance"]:
-        document["eks"]["task_governance"]["teams"].sort(
-            key=lambda team: team["name"]
-        )  # AWS tells the order of creation
-    document["storage"].pop("on_delete")
-    document["lifecycle"].pop("scripts")
-    if document["network"]["existing"] is not None:
-        document["network"]["existing"].pop("control_plane_subnet_ids")  # Slurm's are those of its database alone
-    return document
 
 
 def read_back(imported: Imported) -> Environment:
