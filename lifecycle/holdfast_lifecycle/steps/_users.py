@@ -50,7 +50,7 @@ def apply(context: Context) -> None:
     for user in context.users:
         number, has_group = str(user.uid), user.name in accounts.gids
         if user.name not in accounts.uids:
-            # A group of its own gets the number of the user, which nobody else has.
+            # A group of its own gets the number of the user, if nobody has it (shadow-utils, find_new_gid).
             group = ["--gid", number] if has_group else ["--user-group"]
             run_program("useradd", *prefix, "--uid", number, *group, "--no-create-home", *_PLACE, user.name)
         elif not has_group:
