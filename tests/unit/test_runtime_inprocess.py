@@ -390,7 +390,7 @@ def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_deci
     with pytest.raises(StoppedError):
         program.train(3, inside=fail)
     assert program.begun == [0, 1, 1]
-    told = [message for message in launcher.said if isinstance(message, Raised)]
+    told = [launcher.wait(Raised), launcher.wait(Raised, count=2)]
     assert [(item.step, item.epoch, item.where) for item in told] == [(1, 1, "step"), (1, 2, "step")]
     assert told[0].what.startswith("ValueError: a mistake (test_runtime_inprocess.py:")
     assert 'raise ValueError("a mistake")' in told[0].traceback
