@@ -3,10 +3,15 @@
 import gc
 import os
 import shutil
+import signal
+from contextlib import nullcontext
 from pathlib import Path
+from types import FrameType
 
 import pytest
+import sweeping
 from hypothesis import settings
+from xdist.workermanage import NodeManager
 
 # A busy machine is no mistake of what is tested.
 settings.register_profile("by-work", deadline=None)
@@ -17,6 +22,20 @@ settings.load_profile("by-work")
 gc.set_threshold(20_000, 20, 10)
 
 SLURM_PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged")
+
+
+# A worker hears of the end after 5 s and has 10 s more for what its fixtures clear away; killed sooner, it leaves that.
+NodeManager.EXIT_TIMEOUT = 20
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """SIGTERM ends tests as Ctrl-C does: their fixtures clear away what they made."""
+    if _is_worker(config):
+        # xdist ends its workers by SIGINT, which a shell's background job ignores, and which may come a second time.
+        signal.signal(signal.SIGINT, _interrupted_once)
+        signal.signal(signal.SIGTERM, _interrupted_once)
+    else:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +56,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def swept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests started does not outlive this process, also when it is killed or interrupted in a fixture."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():  # what is removed is told to the user
+        sweeping.watch(tmp_path_factory.getbasetemp(), controlled=_is_worker(request.config))
+
+
 @pytest.fixture(autouse=True)
 def no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test may reach an account: credentials are false and the machine's AWS configuration is out of sight."""
@@ -53,6 +80,16 @@ def no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def repository() -> Path:
     """The checkout's root folder."""
     return Path(__file__).parents[1]
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def _interrupted_once(number: int, frame: FrameType | None) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)
+    signal.default_int_handler(number, frame)
 
 
 def _missing_slurm() -> str | None:
