@@ -92,6 +92,8 @@ def successors(world: World) -> Iterator[World]:
             yield after(rest, me, *m.timer(node, m.PROPOSE, decide=decide))
         if node is not None and node.ballot is not None and node.proposal is None:
             yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
+        if node is not None and node.gone and not node.wanted:
+            yield after(world, me, *m.timer(node, m.MEET, decide=decide))
         if node is not None and world.crashes:
             yield crash(world, me)
         if node is None and world.replacements:

@@ -113,3 +113,33 @@ def test_a_view_that_names_a_launcher_whose_place_a_newcomer_has_is_followed_by_
     node, _ = m.message(node, 0, m.Commit(replace(FIRST, epoch=2)), decide=decide)
 
     assert node.wanted == wanted
+
+
+def test_a_newcomer_of_the_view_that_others_met_first_is_given_time_to_come_into_reach() -> None:
+    view = replace(FIRST, epoch=2, nodes=(10, 11, 12, NEWCOMER, 14))
+    node, _ = m.lost(launcher(1), 3)
+
+    node, actions = m.message(node, 0, m.Commit(view), decide=decide)
+
+    assert (node.wanted, timers(actions)) == ("", {m.MEET: 0})
+    assert m.timer(node, m.MEET, decide=decide)[0].wanted == "node 3 is lost"
+    met, _ = m.found(node, 3, NEWCOMER)
+    assert m.timer(met, m.MEET, decide=decide) == (met, [])
+
+
+def test_a_launcher_of_the_view_that_was_lost_before_it_was_committed_is_lost_at_once() -> None:
+    node, _ = m.lost(launcher(1), 3)
+
+    node, _ = m.message(node, 0, m.Commit(replace(FIRST, epoch=2)), decide=decide)
+
+    assert node.wanted == "node 3 is lost"
+
+
+def test_a_newcomer_gives_those_time_that_it_has_not_met_yet() -> None:
+    node, _ = m.found(m.start(me=3, size=SIZE, incarnation=1, identity=NEWCOMER), 0, 10)
+
+    node, actions = m.message(
+        node, 0, m.Commit(replace(FIRST, epoch=2, nodes=(10, 11, 12, NEWCOMER, 14))), decide=decide
+    )
+
+    assert (node.wanted, timers(actions)) == ("", {m.MEET: 0})

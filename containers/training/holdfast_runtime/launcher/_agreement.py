@@ -132,6 +132,8 @@ class Agreement:
     def _delay_s(self, action: membership.SetTimer) -> float:
         if action.name == membership.GIVE_UP:
             return self._deadlines.minority
+        if action.name == membership.MEET:
+            return self._deadlines.heartbeat
         if action.name == membership.GATHER:
             return self._deadlines.ready * action.turn
         return self._deadlines.ready * RETRY * action.turn

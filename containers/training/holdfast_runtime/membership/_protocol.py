@@ -44,7 +44,7 @@ class SetTimer:
     """
     Call ``timer`` with this name later, instead of an earlier call of that name that is still to come.
 
-    ``turn`` 0 is as soon as possible, each further one a delay longer; GIVE_UP has a deadline of its own.
+    ``turn`` 0 is as soon as possible, each further one a delay longer; GIVE_UP and MEET have deadlines of their own.
     """
 
     name: str
@@ -62,7 +62,7 @@ Action = Send | Leave | Install | SetTimer | Stop
 Decide = Callable[[View, tuple[Status, ...]], View | str]
 """The next view for a committed one and what the launchers in reach say; a text says why there is none (yet)."""
 
-PROPOSE, GATHER, GIVE_UP = "propose", "gather", "give up"
+PROPOSE, GATHER, GIVE_UP, MEET = "propose", "gather", "give up", "meet"
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,12 @@ class Node:
         """Whether a launcher is in reach that is the committed view's, and not a newcomer in its place."""
         name = self.committed.nodes[peer]
         return peer in self.up and name >= 0 and (not self.committed.epoch or self.called[peer] in (name, -1))
+
+    @property
+    def gone(self) -> list[int]:
+        """Those of the committed view that are not in reach; nobody for one that is not in it."""
+        others = [peer for peer, name in enumerate(self.committed.nodes) if name >= 0 and peer != self.me]
+        return [peer for peer in others if not self.is_named(peer)] if self.committed.epoch and self.votes else []
 
     @property
     def turn(self) -> int:
@@ -201,6 +207,8 @@ def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
 
 def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]:
     """A timer that was asked for has run out."""
+    if name == MEET:
+        return trouble(node, f"node {node.gone[0]} is lost") if node.gone else (node, [])
     if not node.wanted:
         return node, []
     if name == GIVE_UP:
@@ -345,9 +353,11 @@ def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
         witness=node.witness,
     )
     actions: list[Action] = [Install(view)]
-    gone = [peer for peer, name in enumerate(view.nodes) if name >= 0 and peer != node.me and not node.is_named(peer)]
-    # A launcher that is not in the view may just not have met the others yet.
-    if gone and node.votes:
-        node, more = trouble(node, f"node {gone[0]} is lost")
+    # One that this launcher has never met may be about to come into reach; if it is lost, those that met it see that.
+    lost_ones = [peer for peer in node.gone if peer in node.up or node.called[peer] == view.nodes[peer]]
+    if lost_ones:
+        node, more = trouble(node, f"node {lost_ones[0]} is lost")
         actions += more
+    elif node.gone:
+        actions.append(SetTimer(MEET, 0))
     return node, actions
