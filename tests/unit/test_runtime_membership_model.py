@@ -92,6 +92,8 @@ def successors(world: World) -> Iterator[World]:
             yield after(rest, me, *m.timer(node, m.PROPOSE, decide=decide))
         if node is not None and node.ballot is not None and node.proposal is None:
             yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
+        if node is not None and node.gone and not node.wanted:
+            yield after(world, me, *m.timer(node, m.MEET, decide=decide))
         if node is not None and world.crashes:
             yield crash(world, me)
         if node is None and world.replacements:
@@ -170,7 +172,7 @@ def replacement(world: World, me: int) -> World:
     for other in up:
         node = world.nodes[other]
         if node is not None:
-            world = after(world, other, *m.found(node, me))
+            world = after(world, other, *m.found(node, me, newcomer.incarnation))
     return world
 
 
@@ -203,7 +205,7 @@ def told(world: World, me: int) -> World:
     for peer in sorted(others):
         node = world.nodes[peer]
         assert node is not None
-        world = after(world, peer, *m.found(m.lost(node, me)[0] if peer == other else node, me))
+        world = after(world, peer, *m.found(m.lost(node, me)[0] if peer == other else node, me, anew.incarnation))
         if node.committed.epoch:
             known, actions = m.message(world.nodes[me] or anew, peer, m.Commit(node.committed), decide=decide)
             world = after(world, me, known, actions)
@@ -319,6 +321,9 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(beginning(size=3), 10_000, 1, id="three"),
         pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
         pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off", marks=pytest.mark.e2e),
+        pytest.param(
+            beginning(size=3, crashes=1, replacements=1), 300_000, 2, id="three, one is replaced", marks=pytest.mark.e2e
+        ),
         pytest.param(two_at_once(), 50_000, 3, id="three, two replaced at once", marks=pytest.mark.e2e),
         pytest.param(two_at_once(dead=True), 90, 2, id="three, two replaced at once after a vote"),
         pytest.param(two_and_a_witness(crashes=1, replacements=1), 50_000, 3, id="two and a witness, one is replaced"),

@@ -1,4 +1,4 @@
-"""A second loss while the recovery from a first is at work, or has just ended, costs no deadline: many ranks."""
+"""What happens while the recovery from a loss is at work, or has just ended, costs no deadline."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ PATIENT = (
     "stop=5"
 )
 """``leave`` is the default: it is what a rank that misses the order to leave would cost."""
+READY_S = 40
 MOMENTS = ("ready", "view", "connect", "confirm", "vote", "update")
 """When the second is lost: in the recovery from the first, then in the step that is done again after it."""
 SPACING = 4
@@ -64,16 +65,42 @@ def test_two_losses_right_after_each_other_cost_no_deadline(
     assert "has not taken its place" not in outcome.text
 
 
+def test_launchers_that_are_back_before_all_others_have_left_cost_no_deadline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others come out of a computation of ``pause_s``; meanwhile the two are replaced, which takes less."""
+    pause_s, lost = 1.5, (0, 2)
+    faults = [{"kind": "SIGKILL", "phase": "data", "rank": rank, "step": 3, "victims": ["launcher"]} for rank in lost]
+
+    outcome = run_job(
+        tmp_path,
+        Job(steps=6, nodes=5, ranks=1, spares=1, pause_s=pause_s, faults=tuple(faults), deadlines=PATIENT),
+    )
+
+    took_s = ends(tmp_path)[5] - max(path.stat().st_mtime for path in (tmp_path / "fired").iterdir())
+    with capsys.disabled():
+        print(f"\nlaunchers that are replaced: {took_s:.2f} s from their loss to the end of the third step after it")
+    assert outcome.finished, outcome.text[-3000:]
+    assert set(outcome.fired) == {0, 1}
+    assert took_s < READY_S, outcome.text[-3000:]
+
+
 def seconds(folder: Path) -> list[float]:
     """How long each pair held up the job."""
-    ends: dict[int, float] = {}
+    fired = {int(path.stem): path.stat().st_mtime for path in (folder / "fired").iterdir()}
+    done = ends(folder)
+    return [
+        round(done.get(FIRST + SPACING * number, float("inf")) - fired.get(2 * number, 0.0), 2)
+        for number in range(len(MOMENTS))
+    ]
+
+
+def ends(folder: Path) -> dict[int, float]:
+    """When the last rank had done each step."""
+    done: dict[int, float] = {}
     for path in folder.glob("rank*.jsonl"):
         for line in path.read_text().splitlines():
             if line.endswith("}"):
                 value = json.loads(line)
-                ends[value["step"]] = max(ends.get(value["step"], 0.0), value["time_s"])
-    fired = {int(path.stem): path.stat().st_mtime for path in (folder / "fired").iterdir()}
-    return [
-        round(ends.get(FIRST + SPACING * number, float("inf")) - fired.get(2 * number, 0.0), 2)
-        for number in range(len(MOMENTS))
-    ]
+                done[value["step"]] = max(done.get(value["step"], 0.0), value["time_s"])
+    return done

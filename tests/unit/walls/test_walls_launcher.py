@@ -8,6 +8,7 @@ import pytest
 from holdfast_runtime.control import Progress, Ready
 from holdfast_runtime.launcher._launcher import BEGINNINGS, Launcher
 from holdfast_runtime.launcher._options import parse_options
+from holdfast_runtime.launcher._wire import Hello
 from holdfast_runtime.membership import Commit, RankStatus, Slot, View
 
 
@@ -75,6 +76,18 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
         assert launcher._begin_anew() is not named
 
         assert launcher.view.epoch == (3 if named else 0)
+
+    with_launcher(act)
+
+
+def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launcher: With) -> None:
+    met = Hello(node=1, incarnation=1, uid="c0ffee", run_id="", host="h", port=1, known=(), met=(), nonce="n")
+
+    def act(launcher: Launcher) -> None:
+        for name in (met.identity, met.identity + 1):
+            launcher.agreement.message(1, Commit(View(epoch=launcher.view.epoch + 1, nodes=(0, name))))
+            launcher._peer_up(met)
+            assert launcher.agreement._node.is_named(1) is (name == met.identity)
 
     with_launcher(act)
 

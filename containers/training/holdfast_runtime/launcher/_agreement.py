@@ -60,9 +60,9 @@ class Agreement:
             self._wanted_s = self._loop.time()
             self._take(membership.trouble(self._node, reason))
 
-    def found(self, peer: int) -> None:
-        """A launcher is in reach."""
-        self._take(membership.found(self._node, peer))
+    def found(self, peer: int, identity: int) -> None:
+        """A launcher is in reach, and this is what views call it."""
+        self._take(membership.found(self._node, peer, identity))
         if self.committed.epoch:
             self._effects.send(peer, membership.Commit(self.committed))
 
@@ -71,7 +71,7 @@ class Agreement:
         if not self._node.wanted:
             self._wanted_s = self._loop.time()
         self._take(membership.lost(self._node, peer))
-        if self._node.wanted and all(other > self._node.me for other in self._node.up):
+        if self._node.wanted and not self._node.turn:
             self._set(membership.PROPOSE, 0.0)
 
     def witness_found(self, identity: int) -> None:
@@ -132,6 +132,8 @@ class Agreement:
     def _delay_s(self, action: membership.SetTimer) -> float:
         if action.name == membership.GIVE_UP:
             return self._deadlines.minority
+        if action.name == membership.MEET:
+            return self._deadlines.heartbeat
         if action.name == membership.GATHER:
             return self._deadlines.ready * action.turn
         return self._deadlines.ready * RETRY * action.turn

@@ -231,7 +231,7 @@ class Launcher:
         self.witness.link.claim_changed()
         if self.slots.in_process:
             self.links.send(peer.node, Warm())
-        self.agreement.found(peer.node)
+        self.agreement.found(peer.node, peer.identity)
 
     def _send(self, to: int, message: Message) -> None:
         """To a launcher, or to the witness, which has the seat after the last of them."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher._peers import Address
-from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, Hello, LinkMessage, Refused
+from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Beat, Challenge, Hello, LinkMessage, Refused, identity_of
 from holdfast_runtime.launcher.trust import Proofs, SealedLine
 
 HANDSHAKE_BYTES = 1 << 20
@@ -105,7 +105,7 @@ class Links:
     @property
     def identity(self) -> int:
         """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
-        return int(self._me.uid, 16)
+        return identity_of(self._me.uid)
 
     @property
     def port(self) -> int:

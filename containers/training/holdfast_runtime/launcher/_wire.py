@@ -14,6 +14,11 @@ class Challenge:
     nonce: str
 
 
+def identity_of(uid: str) -> int:
+    """What views call a launcher."""
+    return int(uid, 16)
+
+
 @dataclass(frozen=True)
 class Hello:
     """Who calls or answers, and the launchers that it knows."""
@@ -33,6 +38,10 @@ class Hello:
     nonce: str
     proof: str = ""
     """That it knows the run's token."""
+
+    @property
+    def identity(self) -> int:
+        return identity_of(self.uid)
 
 
 @dataclass(frozen=True)

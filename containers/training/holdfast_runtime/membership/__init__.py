@@ -17,6 +17,7 @@ from holdfast_runtime.membership._plan import Hopeless, Policy, next_view
 from holdfast_runtime.membership._protocol import (
     GATHER,
     GIVE_UP,
+    MEET,
     PROPOSE,
     Action,
     Decide,
@@ -42,6 +43,7 @@ from holdfast_runtime.membership._witness import Witness, answer
 __all__ = [
     "GATHER",
     "GIVE_UP",
+    "MEET",
     "PROPOSE",
     "Accept",
     "Accepted",

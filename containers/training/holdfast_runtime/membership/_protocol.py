@@ -44,7 +44,7 @@ class SetTimer:
     """
     Call ``timer`` with this name later, instead of an earlier call of that name that is still to come.
 
-    ``turn`` 0 is as soon as possible, each further one a delay longer; GIVE_UP has a deadline of its own.
+    ``turn`` 0 is as soon as possible, each further one a delay longer; GIVE_UP and MEET have deadlines of their own.
     """
 
     name: str
@@ -62,7 +62,7 @@ Action = Send | Leave | Install | SetTimer | Stop
 Decide = Callable[[View, tuple[Status, ...]], View | str]
 """The next view for a committed one and what the launchers in reach say; a text says why there is none (yet)."""
 
-PROPOSE, GATHER, GIVE_UP = "propose", "gather", "give up"
+PROPOSE, GATHER, GIVE_UP, MEET = "propose", "gather", "give up", "meet"
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Node:
     committed: View
     up: frozenset[int]
     """Launchers in reach, without this one."""
+    called: tuple[int, ...]
+    """By node, what views call the launcher that was found there last; -1 for one that was there from the start."""
     status: Status | None = None
     """The local processes, once all of them have left their collectives."""
     wanted: str = ""
@@ -108,6 +110,22 @@ class Node:
         """Whether this launcher may vote on the next view."""
         return self.committed.nodes[self.me] == self.incarnation
 
+    def is_named(self, peer: int) -> bool:
+        """Whether a launcher is in reach that is the committed view's, and not a newcomer in its place."""
+        name = self.committed.nodes[peer]
+        return peer in self.up and name >= 0 and (not self.committed.epoch or self.called[peer] in (name, -1))
+
+    @property
+    def gone(self) -> list[int]:
+        """Those of the committed view that are not in reach; nobody for one that is not in it."""
+        others = [peer for peer, name in enumerate(self.committed.nodes) if name >= 0 and peer != self.me]
+        return [peer for peer in others if not self.is_named(peer)] if self.committed.epoch and self.votes else []
+
+    @property
+    def turn(self) -> int:
+        """How many propose before this launcher. Newcomers do not count: they may not know that somebody is lost."""
+        return sum(self.is_named(other) for other in self.up if other < self.me)
+
     @property
     def voters(self) -> int:
         """How many that may vote on the next view could be in reach."""
@@ -128,17 +146,17 @@ def start(
     """
     named = incarnation if identity is None else identity
     nodes = tuple(named if node == me and incarnation == 0 else 0 for node in range(size))
-    return Node(me=me, size=size, incarnation=named, committed=View(epoch=0, nodes=nodes), up=up - {me})
+    first = View(epoch=0, nodes=nodes)
+    return Node(me=me, size=size, incarnation=named, committed=first, up=up - {me}, called=(-1,) * size)
 
 
 def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:
     """A local process died, a rank reports a broken collective, or the job begins: another view is wanted."""
     if node.wanted:
         return node, []
-    turn = sum(1 for other in node.up if other < node.me)
     node = replace(node, wanted=reason)
     actions: list[Action] = [] if node.status is not None else [Leave(node.epoch, reason)]
-    return node, [*actions, SetTimer(PROPOSE, turn), SetTimer(GIVE_UP, 0)]
+    return node, [*actions, SetTimer(PROPOSE, node.turn), SetTimer(GIVE_UP, 0)]
 
 
 def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
@@ -148,15 +166,22 @@ def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
         node, actions = trouble(node, f"node {peer} is lost")
     else:
         actions = []
-    if node.ballot is not None and node.proposal is None:
+    if node.ballot is not None and node.proposal is None and _all_heard(node):
         return node, [*actions, SetTimer(GATHER, 0)]
     return node, actions
 
 
-def found(node: Node, peer: int) -> tuple[Node, list[Action]]:
+def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
     """A link to another launcher is up. Where a proposal waits for processes, the newcomer may have them."""
-    node = replace(node, up=node.up | {peer})
-    return (node, [SetTimer(PROPOSE, 1)]) if node.wanted else (node, [])
+    called = (*node.called[:peer], identity, *node.called[peer + 1 :])
+    node = replace(node, up=node.up | {peer}, called=called)
+    if not node.wanted:
+        return node, []
+    if node.ballot is not None:
+        # The proposal waits for all in reach.
+        asked = [Send(peer, Prepare(node.epoch, node.ballot, node.committed))] if node.proposal is None else []
+        return node, [*asked, SetTimer(PROPOSE, 1)]
+    return node, [SetTimer(PROPOSE, min(node.turn, 1))]
 
 
 def witness_found(node: Node, identity: int) -> tuple[Node, list[Action]]:
@@ -182,6 +207,8 @@ def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
 
 def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]:
     """A timer that was asked for has run out."""
+    if name == MEET:
+        return trouble(node, f"node {node.gone[0]} is lost") if node.gone else (node, [])
     if not node.wanted:
         return node, []
     if name == GIVE_UP:
@@ -263,8 +290,12 @@ def _promised(node: Node, promise: Promise, *, decide: Decide) -> tuple[Node, li
     if node.proposal is not None or any(known.status.node == promise.status.node for known in node.promises):
         return node, []
     node = replace(node, promises=(*node.promises, promise))
-    heard = {known.status.node for known in node.promises}
-    return _conclude(node, decide=decide) if heard >= node.up | {node.me} else (node, [])
+    return _conclude(node, decide=decide) if _all_heard(node) else (node, [])
+
+
+def _all_heard(node: Node) -> bool:
+    """Whether nobody in reach is still to answer the proposal."""
+    return {known.status.node for known in node.promises} >= node.up | {node.me}
 
 
 def _conclude(node: Node, *, decide: Decide) -> tuple[Node, list[Action]]:
@@ -313,12 +344,20 @@ def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
     if view.epoch <= node.committed.epoch:
         return node, []
     node = Node(
-        me=node.me, size=node.size, incarnation=node.incarnation, committed=view, up=node.up, witness=node.witness
+        me=node.me,
+        size=node.size,
+        incarnation=node.incarnation,
+        committed=view,
+        up=node.up,
+        called=node.called,
+        witness=node.witness,
     )
     actions: list[Action] = [Install(view)]
-    gone = [peer for peer, incarnation in enumerate(view.nodes) if incarnation >= 0 and peer not in node.up | {node.me}]
-    # A launcher that is not in the view may just not have met the others yet.
-    if gone and node.votes:
-        node, more = trouble(node, f"node {gone[0]} is lost")
+    # One that this launcher has never met may be about to come into reach; if it is lost, those that met it see that.
+    lost_ones = [peer for peer in node.gone if peer in node.up or node.called[peer] == view.nodes[peer]]
+    if lost_ones:
+        node, more = trouble(node, f"node {lost_ones[0]} is lost")
         actions += more
+    elif node.gone:
+        actions.append(SetTimer(MEET, 0))
     return node, actions
