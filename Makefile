@@ -81,7 +81,7 @@ lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follow from models, rules and policies
 	@$(PYTHON) -m holdfast.config
 	@$(PYTHON) -m holdfast.validation
-	@$(PYTHON) -m holdfast.validation.updates
+	@$(PYTHON) -m holdfast.updates
 
 clean: ## remove what setup and the tools made here
 	@rm -rf $(VENV) node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache

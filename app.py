@@ -25,8 +25,8 @@ with ThreadPoolExecutor(max_workers=1) as node:
     # Only one at a time may talk to Node: what is loaded here asks it nothing.
     validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
     from holdfast.config import EnvironmentFileError, load
-    from holdfast.validation.environment import check
-    from stacks import HyperPodStack, check_changes
+    from holdfast.validation.from_environment import check
+    from holdfast_stacks import HyperPodStack, check_changes
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 

@@ -24,11 +24,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.localcloud.hyperpod._daemons import start_compute
-from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod._node_files import hosts, task_prolog
-from holdfast.localcloud.hyperpod._slurm import Slurm
-from holdfast.localcloud.hyperpod._slurm_conf import TASK_PROLOG, Machine, slurm_conf
+from holdfast.localcloud.hyperpod.lifecycle import hosts, task_prolog
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod.slurm import TASK_PROLOG, Machine, Slurm, slurm_conf, start_compute
 from holdfast.localcloud.nodes import FileSpec, Fleet, NodeSpec
 
 LIMITS_S = {6: 3.0, 64: 8.0}

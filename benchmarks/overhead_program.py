@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 
 import workload
-from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._reducer import BUCKET_BYTES, layout
+from holdfast_runtime import inprocess
+from holdfast_runtime.inprocess import BUCKET_BYTES, layout
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
             buckets = layout(list(model.parameters()), bucket_bytes=BUCKET_BYTES)
             for bucket in buckets:
                 # A ring adds up in an order that follows from a buffer's length, and ours ends with the vote.
-                reduce(bucket, tail=_vote.LENGTH if bucket is buckets[-1] else 0)
+                reduce(bucket, tail=inprocess.LENGTH if bucket is buckets[-1] else 0)
         optimizer.step()
         facts = (f"{time.time():.6f}", rank, step, 0, loss.item().hex(), time.process_time())
         os.write(log, (" ".join(map(str, facts)) + "\n").encode())

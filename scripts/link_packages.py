@@ -12,7 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = {"holdfast": "holdfast.cli", "holdfast-run": "holdfast_runtime.launcher.__main__"}
 """As in pyproject.toml: the module whose ``main`` it is."""
-ROOTS = (ROOT, *(ROOT / folder for folder in ("constructs", "containers/common", "containers/training", "lifecycle")))
+ROOTS = (
+    ROOT,
+    *(ROOT / folder for folder in ("constructs", "stacks", "containers/common", "containers/training", "lifecycle")),
+)
 
 
 def main() -> None:

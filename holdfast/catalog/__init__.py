@@ -1,29 +1,42 @@
 """Knowledge as data: what AWS offers, each figure with its source. Judging it is left to others."""
 
-from holdfast.catalog._addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
-from holdfast.catalog._charts import Chart, charts
-from holdfast.catalog._instance_types import InstanceType, Orchestrator, instance_types
-from holdfast.catalog._kubernetes import (
+from holdfast.catalog.__main__ import botocore_instance_types
+from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
+from holdfast.catalog.helm import Chart, charts
+from holdfast.catalog.instances import InstanceType, Orchestrator, instance_types
+from holdfast.catalog.kubernetes import (
     Addon,
     eks_addons,
     eks_image_account,
     health_monitoring_agent_regions,
     kubernetes_versions,
+    nvidia_device_plugin_mirror,
 )
+from holdfast.catalog.quotas import DATA, limits
+from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
 __all__ = [
+    "DATA",
     "LARGEST_SUBNET",
+    "PAGE",
     "SMALLEST_SUBNET",
     "Addon",
     "Chart",
     "InstanceType",
     "Orchestrator",
     "addresses_needed",
+    "botocore_instance_types",
     "charts",
     "eks_addons",
     "eks_image_account",
     "health_monitoring_agent_regions",
     "instance_types",
     "kubernetes_versions",
+    "limits",
+    "nvidia_device_plugin_mirror",
+    "page_text",
+    "policies_text",
     "prefix_length_for",
+    "regions_text",
+    "versions_text",
 ]

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from holdfast.catalog._instance_types import DATA, Facts
+from holdfast.catalog.instances import DATA, Facts
 
 NOT_IN_EC2_COPY: dict[str, Facts] = {
     # hyperpod-cli, training/constants.py of 2026-06. Its 0 EFA interfaces look wrong, and no better source was found.

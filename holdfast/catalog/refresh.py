@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog.facts import _pages, _policies, _regions, _versions, page_facts
+from holdfast.catalog import facts
+from holdfast.catalog.facts import DATA, _data, facts_date, page_facts, sources
 
 PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
@@ -50,10 +51,10 @@ _PAGES = """
 
 def main() -> None:
     """Write the data and the page."""
-    _regions.DATA.write_text(regions_text())
-    _versions.DATA.write_text(versions_text())
-    _policies.DATA.write_text(policies_text())
-    for each in (_regions._data, _versions._data, _pages.page_facts, _policies.managed_policies):
+    DATA.write_text(regions_text())
+    DATA.write_text(versions_text())
+    facts.DATA.write_text(policies_text())
+    for each in (_data, _data, facts.page_facts, facts.managed_policies):
         each.cache_clear()
     PAGE.write_text(page_text())
 
@@ -157,14 +158,14 @@ def _allowed(document: Mapping[str, Any]) -> str:
         if each["Effect"] == "Allow":
             patterns += [actions] if isinstance(actions, str) else actions
     return _bits(
-        any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns) for action in _policies.ASKED
+        any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns) for action in facts.ASKED
     )
 
 
 def page_text() -> str:
     """``docs/facts.md``."""
-    day = _versions.facts_date().isoformat()
-    parts = [f"| {what} | {source} | {day} |\n" for what, source in _versions.sources().items()]
+    day = facts_date().isoformat()
+    parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [
         f"| {name.replace('_', ' ')} | {entry['source']} | {entry['date']} |\n" for name, entry in page_facts().items()
     ]

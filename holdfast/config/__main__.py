@@ -1,7 +1,6 @@
 """Write what follows from the models, ``docs/environment.schema.json`` and ``docs/environment.md``: ``make schema``."""
 
-from holdfast.config._reference import REFERENCE, reference_text
-from holdfast.config._schema import SCHEMA, schema_text
+from holdfast.config.pages import REFERENCE, SCHEMA, reference_text, schema_text
 
 if __name__ == "__main__":
     SCHEMA.write_text(schema_text())

@@ -1,7 +1,6 @@
 """Rehearse: the embedded AWS (``aws``), the HyperPod control plane (``hyperpod``) and its instances (``nodes``)."""
 
-from holdfast.localcloud._errors import LocalCloudError
-from holdfast.localcloud._localcloud import LocalCloud, from_environment
-from holdfast.localcloud._process import ProcessError
+from holdfast.localcloud.home import LocalCloudError
+from holdfast.localcloud.processes import LocalCloud, ProcessError, from_environment
 
 __all__ = ["LocalCloud", "LocalCloudError", "ProcessError", "from_environment"]

@@ -5,40 +5,78 @@ Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models
 renewal, simulation; docs/planner.md has the formulas and what each assumes.
 """
 
-from holdfast.planner._advice import (
-    IntervalAdvice,
-    SparesAdvice,
-    advise_interval,
-    advise_spares,
-    best_interval_s,
-    daly_interval_s,
-    young_interval_s,
-)
-from holdfast.planner._calibration import (
+from holdfast.planner.actual import (
+    ACCOUNTS,
     Calibration,
     Comparison,
     Known,
+    Ledger,
     PlanAgainstActual,
+    Stretch,
     calibrate,
     compare,
+    example_run,
     known,
     ledger_total,
+    ledgers,
 )
-from holdfast.planner._errors import PlanError
-from holdfast.planner._example_run import example_run
-from holdfast.planner._first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h
-from holdfast.planner._ledger import ACCOUNTS, Ledger, Stretch, ledgers
-from holdfast.planner._plan import CURVE_SIZES, Curve, Outlook, Plan, make_plan
-from holdfast.planner._published import PublishedFigure, PublishedTable, published_tables
-from holdfast.planner._renewal import Shares, goodput, shares
-from holdfast.planner._scenario import ASSUMED_WRITE_S, Checkpoints, Failures, Scenario, Strategy
-from holdfast.planner._sensitivity import Elasticity, elasticities
-from holdfast.planner._shortfalls import Shortfall, shortfalls
-from holdfast.planner._simulation import Estimate, Simulation, simulate_wall, simulate_work
-from holdfast.planner._spares_cost import SparesCost, cheapest_spares, spares_costs
-from holdfast.planner._statistics import RateEstimate, TimeEstimate, estimate_rate, estimate_time
-from holdfast.planner._strategies import AssumedRate, assumed_rate, strategy_at
-from holdfast.planner._ways import Way, WaysAdvice, advise_ways, best_of, way
+from holdfast.planner.advice import (
+    Elasticity,
+    IntervalAdvice,
+    Shortfall,
+    SparesAdvice,
+    SparesCost,
+    Way,
+    WaysAdvice,
+    advise_interval,
+    advise_spares,
+    advise_ways,
+    best_interval_s,
+    best_of,
+    cheapest_spares,
+    daly_interval_s,
+    elasticities,
+    shortfalls,
+    spares_costs,
+    way,
+    young_interval_s,
+)
+from holdfast.planner.model import (
+    ASSUMED_WRITE_S,
+    AssumedRate,
+    Checkpoints,
+    Estimate,
+    Failures,
+    PlanError,
+    RateEstimate,
+    Scenario,
+    Shares,
+    Simulation,
+    Strategy,
+    TimeEstimate,
+    assumed_rate,
+    cost_per_failure_h,
+    estimate_rate,
+    estimate_time,
+    first_order_goodput,
+    goodput,
+    mtbf_h,
+    shares,
+    simulate_wall,
+    simulate_work,
+    strategy_at,
+    wall_h,
+)
+from holdfast.planner.plans import (
+    CURVE_SIZES,
+    Curve,
+    Outlook,
+    Plan,
+    PublishedFigure,
+    PublishedTable,
+    make_plan,
+    published_tables,
+)
 
 __all__ = [
     "ACCOUNTS",

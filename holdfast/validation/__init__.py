@@ -1,83 +1,57 @@
 """
 Rules over a HyperPod cluster and what it stands on, whatever described it.
 
-``judge`` gives every finding of every rule in a ``Deployment``. It needs no account, no file and no CDK; the module
-``environment`` judges an environment file with it.
+``judge`` gives every finding of every rule in a ``Deployment``. It needs no account, no file and no CDK;
+``from_environment`` judges an environment file with it, ``from_template`` templates.
 """
 
-from holdfast.validation import (  # noqa: F401 - each registers its rules
-    _account_rules,
-    _addresses,
-    _capacity,
-    _efa,
-    _eks,
-    _eks_addons,
-    _files,
-    _goodput,
-    _images,
-    _kubernetes,
-    _lifecycle,
-    _lifecycle_config,
-    _links,
-    _lustre,
-    _names,
-    _network,
-    _roles,
-    _rolling,
-    _slurm,
-    _slurm_legacy,
-    _storage,
-    _volumes,
-    imports,
-    judges,
-)
-from holdfast.validation._deployment import (
+from holdfast.validation import rules  # noqa: F401 - registers every rule
+from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.engine import Rule, all_rules, judge
+from holdfast.validation.model import (
+    SEVERITIES,
+    AccessEntry,
     AccountingDatabase,
-    Cluster,
-    Deployment,
-    Eks,
-    EnvironmentFile,
-    PriorityClass,
-    Slurm,
-    User,
-)
-from holdfast.validation._finding import SEVERITIES, Finding, Severity, worst_first
-from holdfast.validation._groups import (
+    Addon,
     AutoPatch,
     BatchSize,
-    InstanceGroup,
-    Mount,
-    RestrictedGroup,
-    RestrictedLustre,
-    RollingUpdate,
-    ScheduledUpdate,
-    Taint,
-    Volume,
-)
-from holdfast.validation._item import UNRESOLVED, Item, UnresolvedError
-from holdfast.validation._rule import Rule, judge, rules
-from holdfast.validation._surroundings import (
-    AccessEntry,
-    Addon,
+    Cluster,
     DataRepository,
+    Deployment,
+    Eks,
     EksControlPlane,
+    EnvironmentFile,
+    Finding,
     HelmRelease,
     Image,
+    InstanceGroup,
+    Item,
     Lifecycle,
     LogGroup,
     LustreFileSystem,
+    Mount,
     Network,
     OpenZfsFileSystem,
+    PriorityClass,
+    RestrictedGroup,
+    RestrictedLustre,
     Role,
+    RollingUpdate,
+    ScheduledUpdate,
     Script,
     SecurityGroup,
+    Severity,
+    Slurm,
     Statement,
     Subnet,
+    Taint,
     Traffic,
+    UnresolvedError,
+    User,
+    Volume,
     VpcConfig,
+    worst_first,
 )
-from holdfast.validation.existing import _account_rules as _existing_account_rules  # noqa: F401 - registers its rules
-from holdfast.validation.existing import _rules as _existing_rules  # noqa: F401 - registers its rules
 
 __all__ = [
     "SEVERITIES",
@@ -123,7 +97,7 @@ __all__ = [
     "User",
     "Volume",
     "VpcConfig",
+    "all_rules",
     "judge",
-    "rules",
     "worst_first",
 ]

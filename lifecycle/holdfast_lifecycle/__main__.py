@@ -2,7 +2,7 @@
 
 import sys
 
-from holdfast_lifecycle._main import main
+from holdfast_lifecycle.command import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

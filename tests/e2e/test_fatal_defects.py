@@ -27,8 +27,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
 def test_scripts_of_the_extension_under_oncreate_fail_the_creation(product: Any, checkout: Checkout) -> None:
     # With OnCreate HyperPod starts and mounts nothing, and these scripts only wait for Slurm and for /fsx.
     checkout.patch("lifecycle/on_create.sh", ("--hook OnCreate", "--hook OnInitComplete"))
-    checkout.patch("lifecycle/holdfast_lifecycle/steps/_slurm.py", ("_WAIT_S = 110.0", "_WAIT_S = 5.0"))
-    checkout.patch("lifecycle/holdfast_lifecycle/steps/_fsx.py", ("_WAIT_S = 60.0", "_WAIT_S = 5.0"))
+    checkout.patch("lifecycle/holdfast_lifecycle/steps/slurm/answers.py", ("_WAIT_S = 110.0", "_WAIT_S = 5.0"))
+    checkout.patch("lifecycle/holdfast_lifecycle/steps/fsx.py", ("_WAIT_S = 60.0", "_WAIT_S = 5.0"))
     path = product.environment(workers=1, spares=0, lifecycle={"mode": "custom", "users": []})
 
     up = product.run("up", str(path), check=False)
@@ -87,4 +87,4 @@ def two_nodes(checkout: Checkout) -> dict[str, Any]:
 
 def put_back(checkout: Checkout) -> None:
     """An annotation that Python evaluates, as the bundle had it."""
-    checkout.patch("lifecycle/holdfast_lifecycle/_context.py", ("class Context(NamedTuple)", FAULT))
+    checkout.patch("lifecycle/holdfast_lifecycle/model/context.py", ("class Context(NamedTuple)", FAULT))

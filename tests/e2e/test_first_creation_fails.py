@@ -17,8 +17,8 @@ from inventory import inventory
 from orders import forget_logs, reached
 
 from holdfast.localcloud.aws import serve
-from holdfast.localcloud.aws._mishaps import Mishaps
-from holdfast.localcloud.aws.cloudformation._template import dependencies
+from holdfast.localcloud.aws.cloudformation.template import dependencies
+from holdfast.localcloud.aws.common import Mishaps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

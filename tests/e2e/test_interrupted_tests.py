@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S, eventually
 
-from holdfast.localcloud.nodes import _proc as proc
+from holdfast.localcloud.nodes.kernel import proc
 
 pytestmark = [pytest.mark.root, pytest.mark.e2e]
 

@@ -7,7 +7,7 @@ from judging import NAMES, ROOT, Judgement, judged, table, written
 
 from holdfast.catalog.facts import hyperpod_regions, hyperpod_types
 from holdfast.config import load
-from holdfast.validation.environment import check
+from holdfast.validation.from_environment import check
 
 pytestmark = pytest.mark.e2e
 ELSEWHERE = {"HF032", "HF033", "HF034"}

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import holdfast_runtime as holdfast
-from holdfast_runtime.inprocess._digest import digest_of
+from holdfast_runtime.inprocess import digest_of
 
 
 class Seen:

@@ -10,14 +10,13 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws import EmbeddedAws, serve
-from holdfast.localcloud.aws.room import _room
 
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """What the disk has; tests change it."""
     found = {"bytes": 10 << 30}
-    monkeypatch.setattr(_room, "free_bytes", lambda _: found["bytes"])
+    monkeypatch.setattr("holdfast.localcloud.aws.state.disk_space.free_bytes", lambda _: found["bytes"])
     return found
 
 

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from holdfast.localcloud.aws import serve
-from holdfast_constructs._images import ContainerImage
+from holdfast_constructs import ContainerImage
 
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-west-2"
 IMAGES = "cdk-hnb659fds-container-assets-123456789012-us-west-2"

@@ -14,11 +14,11 @@ from deployments import NAMES, ROOT, Cloud, document, synthesise
 from known_settings import known_to_aws
 from typer.testing import CliRunner
 
-from holdfast.cli._diff import diff
+from holdfast.cli.commands.environment import diff
 from holdfast.config import Environment, Slurm, load
 from holdfast.importing import deployed_environment, from_observed, read_cluster, render
 from holdfast.localcloud.aws import serve
-from holdfast.validation.updates import compare
+from holdfast.updates import compare
 
 IMPORTED = ("local", "slurm-p5", "eks-p5", "full", "full-slurm")
 BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-00000000000000000", "CidrBlock": "10.1.0.0/24"}}
@@ -167,7 +167,7 @@ def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
     path = tmp_path / "changed.yaml"
     path.write_text(yaml.safe_dump(document))
     app = typer.Typer()
-    app.command()(diff)
+    app.command()(diff.diff)
 
     answer = CliRunner().invoke(app, [str(path), "--json"])
 

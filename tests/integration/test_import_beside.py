@@ -14,8 +14,8 @@ from holdfast.config import Environment
 from holdfast.importing import Imported, deployed_environment, from_observed, from_samples, read_cluster, render
 from holdfast.importing.files import cluster_of
 from holdfast.localcloud.aws import serve
+from holdfast.updates import compare
 from holdfast.validation.imports import request_of
-from holdfast.validation.updates import compare
 
 REGION = "us-west-2"
 EXTENSION = {"SourceS3Uri": f"s3://{BUCKET}/base", "OnInitComplete": "extend.sh"}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud import _process
-from holdfast.localcloud.keeper import process_state
-from holdfast.localcloud.keeper._keeper import Keeper
+from holdfast.localcloud import processes
+from holdfast.localcloud.keeper import Keeper
+from holdfast.localcloud.processes import process_state
 from holdfast.localcloud.supervision import Pass, Passes, passes_path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -36,7 +36,7 @@ class Cloud:
     def _start(self, name: str) -> bool:
         if self.broken:
             raise OSError("no space left")
-        _process.start(name=name, argv=SLEEP, home=self.home, ready=lambda: True)
+        processes.start(name=name, argv=SLEEP, home=self.home, ready=lambda: True)
         self.started.append(name)
         return True
 
@@ -49,7 +49,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     made.started.clear()
     yield made
     for name in ("aws", "hyperpod"):
-        _process.stop(name=name, home=tmp_path)
+        processes.stop(name=name, home=tmp_path)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def keeper(cloud: Cloud) -> Keeper:
 
 
 def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
-    process = _process.find(name=name, home=cloud.home)
+    process = processes.find(name=name, home=cloud.home)
     assert process is not None
     os.kill(process.pid, sign)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
@@ -72,13 +72,13 @@ def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: Keeper
     old = kill(cloud, name)
     keeper.look()
     assert cloud.started == [name]
-    found = _process.find(name=name, home=cloud.home)
+    found = processes.find(name=name, home=cloud.home)
     assert found is not None
     assert found.pid != old
 
 
 def test_a_process_that_was_ended_stays_down(cloud: Cloud, keeper: Keeper) -> None:
-    _process.stop(name="aws", home=cloud.home)
+    processes.stop(name="aws", home=cloud.home)
     keeper.look()
     assert cloud.started == []
 
@@ -107,14 +107,14 @@ def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud:
 
 
 def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = _process.find(name="aws", home=cloud.home)
+    process = processes.find(name="aws", home=cloud.home)
     assert process is not None
     path = passes_path(cloud.home, "aws")
     Passes(path=path, told=lambda: [Pass(name="snapshots", at=0.0, late_after_s=1e9)]).write()
     content = path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {process.pid}')
     path.write_text(content)
     assert process_state("aws", home=cloud.home).problems == ()
-    monkeypatch.setattr("holdfast.localcloud.keeper._state.SILENT_AFTER_S", -1.0)
+    monkeypatch.setattr("holdfast.localcloud.processes.state.SILENT_AFTER_S", -1.0)
     assert "has said nothing for 0 s; see its log" in process_state("aws", home=cloud.home).problems[0]
 
 

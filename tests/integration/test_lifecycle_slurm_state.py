@@ -15,9 +15,10 @@ from waiting import eventually
 
 from holdfast_common import parse_events
 from holdfast_lifecycle import Context, Result, Runner, plan
-from holdfast_lifecycle._moving import adopt
-from holdfast_lifecycle._shared_state import ACCOUNTING, SharedState
-from holdfast_lifecycle.steps import STEPS, _slurm_state
+from holdfast_lifecycle.controller import adopt
+from holdfast_lifecycle.node import ACCOUNTING, SharedState
+from holdfast_lifecycle.steps import STEPS
+from holdfast_lifecycle.steps.slurm import state
 
 NEEDED = ("mariadbd", "mariadb", "mariadb-install-db", "slurmdbd", "slurmctld", "sacctmgr")
 SEARCH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -268,7 +269,7 @@ def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the
     os.kill(frozen, signal.SIGSTOP)
     second.use(monkeypatch)
     second.start("mariadb")
-    monkeypatch.setattr(_slurm_state, "_HYPERPOD_S", 0.1)
+    monkeypatch.setattr(state, "_HYPERPOD_S", 0.1)
     results = second.lifecycle()
 
     assert [result.outcome for result in results.values()] == ["done", "done", "done"], results
@@ -299,8 +300,8 @@ def test_a_controller_that_is_frozen_keeps_its_database_until_it_is_gone(
     for pid in first.pids():
         os.kill(pid, signal.SIGSTOP)
     second.use(monkeypatch)
-    monkeypatch.setattr(_slurm_state, "_HYPERPOD_S", 0.1)
-    monkeypatch.setattr(_slurm_state, "_RELEASE_S", 0.5)
+    monkeypatch.setattr(state, "_HYPERPOD_S", 0.1)
+    monkeypatch.setattr(state, "_RELEASE_S", 0.5)
 
     refused = second.lifecycle()["slurm_state"]
 

@@ -18,7 +18,7 @@ from deployments import NAMES, ROOT, Cloud, document, synthesise
 from orders import Pair, Template, deployed, pairs, without
 
 from holdfast.localcloud.aws import serve
-from holdfast.localcloud.aws._mishaps import Mishaps
+from holdfast.localcloud.aws.common import Mishaps
 
 pytestmark = pytest.mark.timeout(600)  # the first makes the templates of all environments
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.nodes import Fleet, Node, NodeError, NodeSpec, forward
-from holdfast.localcloud.nodes import _proc as proc
+from holdfast.localcloud.nodes.kernel import proc
 
 pytestmark = pytest.mark.root
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, python_mounts
-from holdfast.localcloud.nodes import _proc as proc
+from holdfast.localcloud.nodes.kernel import proc
 
 pytestmark = pytest.mark.root
 

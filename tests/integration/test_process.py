@@ -8,39 +8,39 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud import ProcessError, _process
+from holdfast.localcloud import ProcessError, processes
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
-def start_sleeper(home: Path) -> _process.Process:
-    return _process.start(name="sleeper", argv=SLEEP, home=home, ready=lambda: True)
+def start_sleeper(home: Path) -> processes.Process:
+    return processes.start(name="sleeper", argv=SLEEP, home=home, ready=lambda: True)
 
 
 def test_a_started_process_is_found_by_name_and_ends_on_stop(tmp_path: Path) -> None:
     started = start_sleeper(tmp_path)
 
-    assert _process.find(name="sleeper", home=tmp_path) == started
-    assert _process.stop(name="sleeper", home=tmp_path)
+    assert processes.find(name="sleeper", home=tmp_path) == started
+    assert processes.stop(name="sleeper", home=tmp_path)
     assert not started.alive()
-    assert _process.find(name="sleeper", home=tmp_path) is None
+    assert processes.find(name="sleeper", home=tmp_path) is None
 
 
 def test_a_process_that_ends_while_starting_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match="ended with exit code 3 while starting:\nno such bucket"):
-        _process.start(
+        processes.start(
             name="broken",
             argv=[sys.executable, "-c", "import sys; print('no such bucket'); sys.exit(3)"],
             home=tmp_path,
             ready=lambda: False,
         )
-    assert _process.find(name="broken", home=tmp_path) is None
+    assert processes.find(name="broken", home=tmp_path) is None
 
 
 def test_a_process_that_is_never_ready_is_ended(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match=r"slow was not ready after \d+ s and did nothing for the last \d+ s"):
-        _process.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, stall_s=1.0)
-    assert _process.find(name="slow", home=tmp_path) is None
+        processes.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, stall_s=1.0)
+    assert processes.find(name="slow", home=tmp_path) is None
 
 
 def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path
         f"pathlib.Path({str(ready)!r}).touch()\n"
         "time.sleep(60)"
     )
-    started = _process.start(
+    started = processes.start(
         name="busy", argv=[sys.executable, "-c", busy], home=tmp_path, ready=ready.exists, stall_s=1.0
     )
     started.stop()
@@ -68,7 +68,7 @@ def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path
     ],
 )
 def test_waiting_is_no_progress(before: tuple[float, int], after: tuple[float, int], progress: bool) -> None:
-    first, second = (_process.Work(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
+    first, second = (processes.Work(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
     assert second.is_beyond(first, stall_s=30.0) == progress
 
 
@@ -82,7 +82,7 @@ def test_a_stopped_process_is_told_from_one_that_runs(tmp_path: Path) -> None:
     started.go_on()
     os.waitid(os.P_PID, started.pid, os.WCONTINUED | os.WNOWAIT)
     assert not started.stands_still()
-    assert _process.stop(name="sleeper", home=tmp_path)
+    assert processes.stop(name="sleeper", home=tmp_path)
 
 
 def test_a_killed_process_is_not_taken_for_alive(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_killed_process_is_not_taken_for_alive(tmp_path: Path) -> None:
     os.kill(started.pid, signal.SIGKILL)
     os.waitpid(started.pid, 0)
 
-    assert _process.find(name="sleeper", home=tmp_path) is None
+    assert processes.find(name="sleeper", home=tmp_path) is None
 
 
 def test_a_recycled_pid_is_never_signalled(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_a_recycled_pid_is_never_signalled(tmp_path: Path) -> None:
     record.parent.mkdir()
     record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": 1, "endpoint": ""}))
 
-    assert _process.find(name="sleeper", home=tmp_path) is None
-    assert not _process.stop(name="sleeper", home=tmp_path)
+    assert processes.find(name="sleeper", home=tmp_path) is None
+    assert not processes.stop(name="sleeper", home=tmp_path)
 
 
 def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         "import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); "
         f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
     )
-    started = _process.start(name="stubborn", argv=[sys.executable, "-c", stubborn], home=tmp_path, ready=ready.exists)
+    started = processes.start(name="stubborn", argv=[sys.executable, "-c", stubborn], home=tmp_path, ready=ready.exists)
 
     started.stop(timeout_s=0.3)
 
@@ -121,4 +121,4 @@ def test_an_unreadable_record_is_no_process(tmp_path: Path) -> None:
     record.parent.mkdir()
     record.write_text("{")
 
-    assert _process.find(name="sleeper", home=tmp_path) is None
+    assert processes.find(name="sleeper", home=tmp_path) is None

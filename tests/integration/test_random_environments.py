@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nagging import accepted_by, nagged
 
 from holdfast.config import load
-from holdfast.validation.environment import check
-from stacks import HyperPodStack
+from holdfast.validation.from_environment import check
+from holdfast_stacks import HyperPodStack
 
 LINT_ACCEPTED = {
     "W3005": "the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway",

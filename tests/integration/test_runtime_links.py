@@ -11,7 +11,7 @@ from killing import PYTHONPATH, free_ports
 from link_ends import End, run, until
 
 from holdfast_runtime.control import listen
-from holdfast_runtime.launcher._wire import Trouble, Warm
+from holdfast_runtime.launcher.links import Trouble, Warm
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])

@@ -12,9 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
 from holdfast.config import load
-from holdfast.validation.updates import environment_of, guard
-from holdfast_constructs._metric_filters import OWN_EVENTS
-from stacks import HyperPodStack
+from holdfast.updates import environment_of, guard
+from holdfast_constructs.observability import OWN_EVENTS
+from holdfast_stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = sorted(path.stem for path in (ROOT / "environments").glob("*.yaml"))

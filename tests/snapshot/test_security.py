@@ -11,7 +11,7 @@ from judging import schema_errors
 from nagging import accepted, accepted_by, nagged
 
 from holdfast.config import load
-from stacks import HyperPodStack
+from holdfast_stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "environments").glob("*.yaml"))

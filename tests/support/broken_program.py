@@ -16,10 +16,8 @@ from typing import Any
 
 import torch
 
-from holdfast_runtime.inprocess._member import Member
-from holdfast_runtime.inprocess._run import Run
-from holdfast_runtime.inprocess._state import TrainingState
-from holdfast_runtime.transfer import _receive, _serve
+from holdfast_runtime import transfer
+from holdfast_runtime.inprocess import Member, Run, TrainingState
 
 STEP = 5
 PROGRAM = Path(__file__).parents[1] / "integration" / "runtime_program.py"
@@ -50,10 +48,10 @@ def ahead() -> None:
 
 def stranger() -> None:
     """As who listens at the port of a donor that has died, with right checksums over a state of his own."""
-    send = _serve.Server._send
+    send = transfer.Server._send
     mark = Path(sys.argv[1]) / "fired" / "1.stranger"
 
-    def send_another(server: _serve.Server, line: Any, offer: _serve.Offer, *, challenge: str) -> None:
+    def send_another(server: transfer.Server, line: Any, offer: transfer.Offer, *, challenge: str) -> None:
         try:
             mark.open("x").close()
         except FileExistsError:
@@ -65,7 +63,7 @@ def stranger() -> None:
         send(server, line, other, challenge=challenge)
         server._token = token
 
-    _serve.Server._send = send_another  # type: ignore[method-assign]
+    transfer.Server._send = send_another  # type: ignore[method-assign]
 
 
 def _changed(tensor: torch.Tensor) -> torch.Tensor:
@@ -73,7 +71,7 @@ def _changed(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def no_proof() -> None:
-    _receive.hmac = SimpleNamespace(compare_digest=lambda *_: True)  # type: ignore[assignment]
+    hmac = SimpleNamespace(compare_digest=lambda *_: True)  # type: ignore[assignment]
 
 
 def no_digest() -> None:
@@ -88,7 +86,7 @@ def no_checksum() -> None:
     def accept(*_: Any) -> None:
         pass
 
-    _receive._check = accept
+    _check = accept
 
 
 def main() -> None:

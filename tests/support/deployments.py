@@ -16,7 +16,7 @@ from buckets import make_bucket
 from existing_things import ExistingThings
 
 from holdfast.config import load
-from stacks import HyperPodStack
+from holdfast_stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "environments").glob("*.yaml"))

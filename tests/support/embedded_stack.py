@@ -13,7 +13,7 @@ from buckets import make_bucket
 
 from holdfast.config import Environment
 from holdfast.localcloud.aws import EmbeddedAws
-from stacks import HyperPodStack
+from holdfast_stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 ASSETS = "cdk-hnb659fds-assets"

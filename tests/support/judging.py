@@ -19,7 +19,7 @@ from registry_schemas import region_types, schema
 
 from holdfast.catalog.facts import has_type, hyperpod_regions, hyperpod_types
 from holdfast.config import load
-from stacks import HyperPodStack
+from holdfast_stacks import HyperPodStack
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "environments").glob("*.yaml"))

@@ -5,8 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher._links import Handlers, Identity, Links
-from holdfast_runtime.launcher._wire import Hello, LinkMessage
+from holdfast_runtime.launcher.links import Handlers, Hello, Identity, LinkMessage, Links
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
 

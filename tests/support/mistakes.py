@@ -19,8 +19,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
-from holdfast.cli._check import check
-from holdfast.cli._errors import CommandError
+from holdfast.cli.commands.environment import check
+from holdfast.cli.terminal import CommandError
 
 CASES = Path(__file__).parents[1] / "cases" / "mistakes"
 CLEAN = CASES / "clean"
@@ -194,7 +194,7 @@ def found(mistake: Mistake, *, in_json: bool = False) -> bool:
 
 
 _APP = typer.Typer()
-_APP.command()(check)
+_APP.command()(check.check)
 
 
 def _nameless(text: str, *, path: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from deployments import Cloud
 
-from holdfast.localcloud.aws.cloudformation._template import dependencies
+from holdfast.localcloud.aws.cloudformation.template import dependencies
 
 STACK = "without"
 Template = dict[str, Any]

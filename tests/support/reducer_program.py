@@ -13,9 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._digest import digest_of
-from holdfast_runtime.inprocess._reducer import Reducer, layout
+from holdfast_runtime import inprocess
+from holdfast_runtime.inprocess import Reducer, digest_of, layout
 
 BUCKET_BYTES = 6000
 TAIL = 4
@@ -113,10 +112,10 @@ def half(rank: int, world_size: int) -> dict[str, object]:
 
 
 def vote(rank: int, world_size: int, *, digest: int) -> list[object]:
-    tail = torch.zeros(_vote.LENGTH)
-    _vote.cast(tail, step=70_001, digest=digest, loss=float(rank))
+    tail = torch.zeros(inprocess.LENGTH)
+    inprocess.cast(tail, step=70_001, digest=digest, loss=float(rank))
     dist.all_reduce(tail)
-    outcome = _vote.count(tail, world_size=world_size)
+    outcome = inprocess.count(tail, world_size=world_size)
     return [outcome.ready, outcome.mean_loss, outcome.same_step, outcome.same_digest]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from embedded_stack import Cloud
 
-from holdfast.catalog.facts._policies import EKS_ACTIONS, VPC_ACTIONS
+from holdfast.catalog.facts import EKS_ACTIONS, VPC_ACTIONS
 
 ROLES = ("HyperPodNodes", "HyperPodHead", "HyperPodClusterRole")
 BUCKET = "sagemaker-team-scripts"

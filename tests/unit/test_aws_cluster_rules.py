@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws._errors import ServiceError
-from holdfast.localcloud.aws._sagemaker_checks import References
-from holdfast.localcloud.aws._sagemaker_lifecycle import check_lifecycle
-from holdfast.localcloud.aws._sagemaker_rules import check_settings
-from holdfast.localcloud.aws._sagemaker_words import RESTRICTED
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.sagemaker import RESTRICTED, References, check_lifecycle, check_settings
 
 URI = "s3://sagemaker-lab/scripts"
 CUSTOM = {"SourceS3Uri": URI, "OnCreate": "on_create.sh"}

@@ -4,19 +4,18 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.localcloud.aws import _records
-from holdfast.localcloud.aws._records import Shelf
+from holdfast.localcloud.aws.common import TRANSITION, Shelf, now
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Moves the time; returns the function that does."""
     passed = [timedelta()]
-    start = _records.now()
-    monkeypatch.setattr(_records, "now", lambda: start + passed[0])
+    start = now()
+    monkeypatch.setattr("holdfast.localcloud.aws.common.records.now", lambda: start + passed[0])
 
     def wait():
-        passed[0] += _records.TRANSITION
+        passed[0] += TRANSITION
 
     return wait
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.aws.room import Room, is_change
-from holdfast.localcloud.aws.room._room import RESERVE_BYTES
+from holdfast.localcloud.aws.state import RESERVE_BYTES, Room, is_change
 
 
 def test_a_change_needs_its_own_bytes_beside_the_reserve() -> None:

@@ -5,7 +5,7 @@ from moto.core.utils import get_service_model
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
-from holdfast.localcloud.aws._routes import Routes
+from holdfast.localcloud.aws.host import Routes
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 from moto.core.utils import get_service_model
 
-from holdfast.localcloud.aws._validate import violations
+from holdfast.localcloud.aws.host import violations
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
 

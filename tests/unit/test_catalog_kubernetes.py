@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.catalog._charts import charts
-from holdfast.catalog._kubernetes import (
+from holdfast.catalog import (
     DATA,
     Addon,
+    charts,
     eks_addons,
     eks_image_account,
     health_monitoring_agent_regions,

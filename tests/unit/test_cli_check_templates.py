@@ -10,13 +10,13 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from holdfast.cli._check import check
-from holdfast.cli._errors import CommandError
+from holdfast.cli.commands.environment import check
+from holdfast.cli.terminal import CommandError
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
 
 app = typer.Typer()
-app.command()(check)
+app.command()(check.check)
 
 RESULT = {
     "type": "object",

@@ -9,21 +9,21 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast import importing
-from holdfast.cli._diff import diff
-from holdfast.cli._errors import CommandError
+from holdfast.cli.commands.environment import diff
+from holdfast.cli.terminal import CommandError
 from holdfast.config import load
 from holdfast.importing import Deployed, deployed_environment
-from holdfast.validation.updates import environment_metadata, environment_of
-from stacks._guard import check_changes
+from holdfast.updates import environment_metadata, environment_of
+from holdfast_stacks import check_changes
 
 SLURM = Path(__file__).parents[2] / "environments" / "slurm-p5.yaml"
 APP = typer.Typer()
-APP.command()(diff)
+APP.command()(diff.diff)
 
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.cli._diff.console._width", 1000)
+    monkeypatch.setattr("holdfast.cli.commands.environment.diff.console._width", 1000)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_without_credentials_nothing_is_checked() -> None:
 def test_the_guard_at_synthesis_refuses_the_same_changes(
     deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stacks._guard.deployed_environment", lambda **_: deployed)
+    monkeypatch.setattr("holdfast_stacks.guard.deployed_environment", lambda **_: deployed)
     smaller = load(Path(changed(tmp_path, "capacity_gib: 19200", "capacity_gib: 9600")))
 
     report = check_changes(smaller, endpoint=None)
@@ -143,7 +143,7 @@ def test_the_guard_at_synthesis_refuses_the_same_changes(
 
 def test_the_guard_says_what_it_did_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
     unasked = Deployed(state="not checked", why="AWS did not answer")
-    monkeypatch.setattr("stacks._guard.deployed_environment", lambda **_: unasked)
+    monkeypatch.setattr("holdfast_stacks.guard.deployed_environment", lambda **_: unasked)
     local = load(SLURM.with_name("local.yaml"))
 
     assert check_changes(load(SLURM), endpoint=None).notes == ("changes are not checked: AWS did not answer",)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli._errors import CommandError
-from holdfast.cli._submit import check_job_file
-from holdfast.cli._up import environment_file
+from holdfast.cli.commands.deployment import up
+from holdfast.cli.submission import check_job_file
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, LocalCloudError, from_environment
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_session_is_refused_without_a_traceback(tmp_path: Path) -> Non
 
 def test_an_unknown_environment_lists_the_known_ones() -> None:
     with pytest.raises(CommandError, match=r"there is no environment 'lcoal'; allowed: a path .*local"):
-        environment_file("lcoal")
+        up.environment_file("lcoal")
 
 
 def test_a_job_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:

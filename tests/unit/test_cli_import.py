@@ -9,10 +9,10 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from holdfast.cli._errors import CommandError
-from holdfast.cli._import import import_cluster
+from holdfast.cli.commands.environment import import_
+from holdfast.cli.terminal import CommandError
 from holdfast.config import load
-from holdfast.validation.environment import check
+from holdfast.validation.from_environment import check
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
 SAMPLES = (
@@ -28,7 +28,7 @@ COMMAND = (
     "ExecutionRole=arn:aws:iam::111122223333:role/nodes,SlurmConfig={NodeType=Controller} --output json --no-cli-pager"
 )
 APP = typer.Typer()
-APP.command()(import_cluster)
+APP.command()(import_.import_cluster)
 
 
 def run(*arguments: str) -> Any:
@@ -46,7 +46,7 @@ def test_a_new_file_is_written_that_can_be_loaded(tmp_path: Path) -> None:
 
 
 def test_the_file_is_printed_and_what_is_missing_is_told_apart_from_it(capsys: pytest.CaptureFixture[str]) -> None:
-    import_cluster(
+    import_.import_cluster(
         config=[CASES / "cluster-config.json"], provisioning=CASES / "provisioning_parameters.json", cloud="aws"
     )
     printed = capsys.readouterr()

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws.cloudformation._intrinsics import Scope, failed_rules
-from holdfast.localcloud.aws.cloudformation._template import TemplateError
+from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError, failed_rules
 
 ATTRIBUTES = {("Bucket", "Arn"): "arn:aws:s3:::b", ("Bucket", "Site.Url"): "http://b"}
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws.cloudformation import _plan
-from holdfast.localcloud.aws.cloudformation._store import Resource
-from holdfast.localcloud.aws.cloudformation.resources import _schema
+from holdfast.localcloud.aws.cloudformation import deployment, registry
+from holdfast.localcloud.aws.cloudformation.deployment import Resource
 from holdfast.localcloud.aws.cloudformation.timing import Cancelled, run
 
 SUBNET = "AWS::EC2::Subnet"
@@ -32,26 +31,26 @@ def resource(**changed: Any) -> Resource:
 @pytest.mark.parametrize(
     ("current", "changed", "expected"),
     [
-        (None, {}, _plan.Step.CREATE),
-        (resource(), {}, _plan.Step.NOTHING),
-        (resource(), {"MapPublicIpOnLaunch": True}, _plan.Step.UPDATE),
-        (resource(), {"CidrBlock": "10.0.1.0/24"}, _plan.Step.REPLACE),
-        (resource(status="UPDATE_FAILED"), {}, _plan.Step.UPDATE),
-        (resource(status="CREATE_FAILED"), {}, _plan.Step.REPLACE),
-        (resource(type="AWS::S3::Bucket"), {}, _plan.Step.REPLACE),
-        (resource(physical_id=""), {}, _plan.Step.CREATE),
+        (None, {}, deployment.Step.CREATE),
+        (resource(), {}, deployment.Step.NOTHING),
+        (resource(), {"MapPublicIpOnLaunch": True}, deployment.Step.UPDATE),
+        (resource(), {"CidrBlock": "10.0.1.0/24"}, deployment.Step.REPLACE),
+        (resource(status="UPDATE_FAILED"), {}, deployment.Step.UPDATE),
+        (resource(status="CREATE_FAILED"), {}, deployment.Step.REPLACE),
+        (resource(type="AWS::S3::Bucket"), {}, deployment.Step.REPLACE),
+        (resource(physical_id=""), {}, deployment.Step.CREATE),
     ],
 )
 def test_a_step_follows_from_what_differs(current: Resource | None, changed: dict[str, Any], expected: Any) -> None:
     properties = {**PROPERTIES, **changed}
 
-    assert _plan.step(current, SUBNET, properties, properties) is expected
+    assert deployment.step(current, SUBNET, properties, properties) is expected
 
 
 def test_a_change_set_shows_replacement_and_its_cause() -> None:
     properties = {**PROPERTIES, "CidrBlock": "10.0.1.0/24"}
 
-    entry = _plan.change(resource(), {"Type": SUBNET}, "A", properties, properties)
+    entry = deployment.change(resource(), {"Type": SUBNET}, "A", properties, properties)
 
     assert entry is not None
     change = entry["ResourceChange"]
@@ -61,15 +60,17 @@ def test_a_change_set_shows_replacement_and_its_cause() -> None:
 
 
 def test_an_unchanged_resource_is_not_in_the_change_set() -> None:
-    assert _plan.change(resource(), resource().definition, "A", PROPERTIES, PROPERTIES) is None
+    assert deployment.change(resource(), resource().definition, "A", PROPERTIES, PROPERTIES) is None
 
 
 def test_tags_of_stack_and_cloudformation_are_added_where_the_type_takes_them() -> None:
-    tagged = _plan.with_tags(SUBNET, {"Tags": [{"Key": "a", "Value": "own"}]}, {"a": "stack", "b": "1"}, {"aws:x": "y"})
+    tagged = deployment.with_tags(
+        SUBNET, {"Tags": [{"Key": "a", "Value": "own"}]}, {"a": "stack", "b": "1"}, {"aws:x": "y"}
+    )
 
     assert tagged["Tags"] == [{"Key": "a", "Value": "own"}, {"Key": "b", "Value": "1"}, {"Key": "aws:x", "Value": "y"}]
-    assert _plan.with_tags("AWS::EC2::Route", {"RouteTableId": "r"}, {"b": "1"}, {}) == {"RouteTableId": "r"}
-    assert _plan.with_tags("AWS::SSM::Parameter", {}, {"b": "1"}, {})["Tags"] == {"b": "1"}
+    assert deployment.with_tags("AWS::EC2::Route", {"RouteTableId": "r"}, {"b": "1"}, {}) == {"RouteTableId": "r"}
+    assert deployment.with_tags("AWS::SSM::Parameter", {}, {"b": "1"}, {})["Tags"] == {"b": "1"}
 
 
 @pytest.mark.parametrize(
@@ -88,11 +89,11 @@ def test_deletion_policy_decides_what_outlives_the_stack(
 ) -> None:
     entry = resource(definition={"Type": SUBNET, "DeletionPolicy": policy})
 
-    assert _plan.retained(entry, "DeletionPolicy", creating=creating, except_on_create=except_on_create) is kept
+    assert deployment.retained(entry, "DeletionPolicy", creating=creating, except_on_create=except_on_create) is kept
 
 
 def test_text_becomes_what_the_schema_says() -> None:
-    prepared = _schema.prepared(SUBNET, {"VpcId": "v", "MapPublicIpOnLaunch": "true", "Ipv4NetmaskLength": "24"})
+    prepared = registry.prepared(SUBNET, {"VpcId": "v", "MapPublicIpOnLaunch": "true", "Ipv4NetmaskLength": "24"})
 
     assert prepared == {"VpcId": "v", "MapPublicIpOnLaunch": True, "Ipv4NetmaskLength": 24}
 

@@ -3,9 +3,8 @@
 import botocore.session
 import pytest
 
-from holdfast.localcloud.aws.cloudformation.resources import _schema, _table
-from holdfast.localcloud.aws.cloudformation.resources._generic import Generic
-from holdfast.localcloud.aws.cloudformation.resources._shapes import Lost, to_shape
+from holdfast.localcloud.aws.cloudformation import registry, resources
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Generic, Lost, to_shape
 
 REFUSED = {
     "AWS::EC2::EIP": {"InstanceId", "TransferAddress"},
@@ -46,13 +45,13 @@ REFUSED = {
 }
 """What the embedded AWS refuses to set when it creates a resource; docs/local-cloud.md lists the same."""
 
-GENERIC = [handler for handler in _table._HANDLERS if isinstance(handler, Generic)]
+GENERIC = [handler for handler in resources.HANDLERS if isinstance(handler, Generic)]
 
 
 @pytest.mark.parametrize("handler", GENERIC, ids=lambda handler: handler.type)
 def test_a_type_refuses_what_it_cannot_set_and_nothing_else(handler):
-    read_only = set(_schema.paths(handler.type, "readOnlyProperties"))
-    settable = [name for name in _schema.schema(handler.type)["properties"] if name not in read_only]
+    read_only = set(registry.paths(handler.type, "readOnlyProperties"))
+    settable = [name for name in registry.schema(handler.type)["properties"] if name not in read_only]
 
     refused = handler.unsettable("create", dict.fromkeys(settable), dict.fromkeys(settable, "other"))
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from holdfast.localcloud.aws.cloudformation import registry
-from holdfast.localcloud.aws.cloudformation._intrinsics import KNOWN_AFTER_APPLY
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY
 
 REGION = "us-west-2"
 GROUP = {

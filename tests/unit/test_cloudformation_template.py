@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws.cloudformation._parameters import chosen, described, typed
-from holdfast.localcloud.aws.cloudformation._template import (
+from holdfast.localcloud.aws.cloudformation.template import (
     TemplateError,
     capabilities,
     check,
+    chosen,
     dependencies,
+    described,
     parse,
+    typed,
 )
 
 YAML = """

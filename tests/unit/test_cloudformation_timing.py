@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.aws import _clock
 from holdfast.localcloud.aws.cloudformation.timing import Course, run_in_time
+from holdfast.localcloud.aws.common import now, reset_clock
 
 USER, PROVIDER = Course(seconds=100, user=True), Course(seconds=10)
 
@@ -64,7 +64,7 @@ def test_a_failure_ends_the_run_and_what_waits_is_not_begun():
 
 
 def test_a_wait_that_is_skipped_passes_on_the_clock():
-    before = _clock.now()
+    before = now()
 
     run_in_time(
         {"a": set()},
@@ -74,8 +74,8 @@ def test_a_wait_that_is_skipped_passes_on_the_clock():
         skip=True,
     )
 
-    passed = _clock.now() - before
-    _clock.reset()
+    passed = now() - before
+    reset_clock()
     assert passed.total_seconds() >= 3600
 
 

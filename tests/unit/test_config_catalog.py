@@ -4,9 +4,14 @@ import json
 
 import pytest
 
-from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
-from holdfast.catalog.__main__ import botocore_instance_types
-from holdfast.catalog._instance_types import DATA, Orchestrator
+from holdfast.catalog import (
+    DATA,
+    Orchestrator,
+    addresses_needed,
+    botocore_instance_types,
+    instance_types,
+    prefix_length_for,
+)
 
 
 def test_the_catalog_has_exactly_the_types_of_the_api() -> None:

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from holdfast.config import Environment, LifecycleMode, load, mode_of
-from holdfast.config._explain import bare
+from holdfast.config.reading import bare
 
 ELSEWHERE = {
     "slurm.config_strategy",  # not sent with Continuous provisioning, which accounting needs: slurm-p5.yaml

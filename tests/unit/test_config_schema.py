@@ -11,10 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from holdfast.config._explain import allowed_at
-from holdfast.config._models import Environment
-from holdfast.config._reference import REFERENCE, reference_text
-from holdfast.config._schema import SCHEMA, schema_text
+from holdfast.config import Environment
+from holdfast.config.pages import REFERENCE, SCHEMA, reference_text, schema_text
+from holdfast.config.reading import allowed_at
 
 
 def test_the_committed_schema_is_up_to_date() -> None:

@@ -110,7 +110,7 @@ def children(process):
 for process in (starter, *children(starter)):
     os.kill(process, signal.SIGKILL)
 
-import holdfast.validation.environment, stacks
+import holdfast.validation.from_environment.report, stacks
 try:
     aws_cdk.Duration.minutes(1)
 except BaseException:

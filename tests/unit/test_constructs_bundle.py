@@ -8,8 +8,8 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_kms as kms
 
-from holdfast_constructs._bundle_files import collect, content_hash
-from holdfast_constructs._lifecycle_bundle import LifecycleBundle
+from holdfast_constructs import LifecycleBundle
+from holdfast_constructs.lifecycle import collect, content_hash
 
 
 @pytest.fixture

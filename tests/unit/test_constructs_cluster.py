@@ -11,20 +11,27 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_secretsmanager as secretsmanager
 
-from holdfast_constructs._cluster import AutoScaling, HyperPodCluster
-from holdfast_constructs._cluster import _check as check
-from holdfast_constructs._cluster_reference import IHyperPodCluster
-from holdfast_constructs._data_bucket import DataBucket
-from holdfast_constructs._eks_access import EksBase
-from holdfast_constructs._event_log_group import EventLogGroup
-from holdfast_constructs._group_options import EbsVolume, Taint
-from holdfast_constructs._instance_group import InstanceGroup
-from holdfast_constructs._l1 import orchestrator_property
-from holdfast_constructs._lifecycle_bundle import LifecycleBundle
-from holdfast_constructs._lustre import DataRepository, LustreFileSystem
-from holdfast_constructs._mounts import LustreMount
-from holdfast_constructs._network import HyperPodNetwork
-from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs import (
+    AccountingDatabase,
+    AutoScaling,
+    DataBucket,
+    DataRepository,
+    EbsVolume,
+    EksOrchestrator,
+    EventLogGroup,
+    HyperPodCluster,
+    HyperPodNetwork,
+    IHyperPodCluster,
+    InstanceGroup,
+    LifecycleBundle,
+    LustreFileSystem,
+    LustreMount,
+    SlurmOrchestrator,
+    Taint,
+)
+from holdfast_constructs.cluster import check_groups as check
+from holdfast_constructs.cluster import orchestrator_property
+from holdfast_constructs.eks import EksBase
 
 GROUPS = [
     InstanceGroup(name="controller", instance_type="ml.m5.xlarge", instance_count=1, node_type="Controller"),

@@ -14,11 +14,19 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from holdfast.catalog._charts import charts
-from holdfast_constructs._eks import HyperPodEks
-from holdfast_constructs._eks_observability import ContainerInsights, ObservabilityAddon
-from holdfast_constructs._eks_operators import InstanceQuota, PriorityClass, TaskGovernance, Team, TrainingOperator
-from holdfast_constructs._eks_storage import FsxCsiDriver, LustreVolume
+from holdfast.catalog import charts
+from holdfast_constructs import (
+    ContainerInsights,
+    FsxCsiDriver,
+    HyperPodEks,
+    InstanceQuota,
+    LustreVolume,
+    ObservabilityAddon,
+    PriorityClass,
+    TaskGovernance,
+    Team,
+    TrainingOperator,
+)
 
 Resources = dict[str, dict[str, Any]]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast_constructs._eks_charts import chart_values
+from holdfast_constructs.eks import chart_values
 
 P5, TRN = "ml.p5.48xlarge", "ml.trn1.32xlarge"
 

@@ -16,25 +16,33 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_sagemaker import CfnCluster
 
-from holdfast_constructs._cluster import AutoScaling, HyperPodCluster, TieredStorage
-from holdfast_constructs._eks_access import EksBase
-from holdfast_constructs._group_options import (
+from holdfast_constructs import (
+    AccountingDatabase,
     AutoPatch,
+    AutoScaling,
     BatchSize,
     Deployment,
     EbsVolume,
+    EksOrchestrator,
+    HyperPodCluster,
+    HyperPodNetwork,
+    IHyperPodNetwork,
+    InstanceGroup,
+    LifecycleBundle,
+    LustreFileSystem,
+    LustreMount,
+    OpenZfsFileSystem,
+    OpenZfsMount,
     OverrideVpc,
+    RestrictedEnvironment,
+    RestrictedInstanceGroup,
+    RestrictedLustre,
     ScheduledUpdate,
+    SlurmOrchestrator,
     Taint,
+    TieredStorage,
 )
-from holdfast_constructs._instance_group import InstanceGroup
-from holdfast_constructs._lifecycle_bundle import LifecycleBundle
-from holdfast_constructs._lustre import LustreFileSystem
-from holdfast_constructs._mounts import LustreMount, OpenZfsMount
-from holdfast_constructs._network import HyperPodNetwork, IHyperPodNetwork
-from holdfast_constructs._open_zfs import OpenZfsFileSystem
-from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
-from holdfast_constructs._restricted_group import RestrictedEnvironment, RestrictedInstanceGroup, RestrictedLustre
+from holdfast_constructs.eks import EksBase
 
 OUR_OWN_FSX = "HyperPod makes the file systems of restricted groups itself"
 NOT_REACHABLE = {

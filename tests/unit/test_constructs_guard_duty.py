@@ -12,8 +12,7 @@ import pytest
 from aws_cdk import assertions
 from moto import mock_aws
 
-from holdfast_constructs import HyperPodEks, HyperPodNetwork
-from holdfast_constructs.guard_duty import function
+from holdfast_constructs import HyperPodEks, HyperPodNetwork, guard_duty
 
 MANAGED = [{"Key": "GuardDutyManaged", "Value": "true"}]
 
@@ -70,7 +69,7 @@ def test_deleting_takes_away_what_guardduty_has_made_in_this_vpc(ec2: Any, answe
     vpc, group, endpoint = made(ec2, managed=True)
     _, other_group, _ = made(ec2, managed=True)
 
-    function.handler(event("Delete", vpc), context())
+    guard_duty.handler(event("Delete", vpc), context())
 
     left = [found for found in ec2.describe_vpc_endpoints()["VpcEndpoints"] if found["State"] != "deleted"]
     assert endpoint not in {found["VpcEndpointId"] for found in left}
@@ -83,7 +82,7 @@ def test_deleting_takes_away_what_guardduty_has_made_in_this_vpc(ec2: Any, answe
 def test_nothing_else_is_touched(request_type: str, managed: bool, ec2: Any, answers: list[dict[str, Any]]) -> None:
     vpc, group, endpoint = made(ec2, managed=managed)
 
-    function.handler(event(request_type, vpc), context())
+    guard_duty.handler(event(request_type, vpc), context())
 
     assert group in groups(ec2)
     assert endpoint in {found["VpcEndpointId"] for found in ec2.describe_vpc_endpoints()["VpcEndpoints"]}
@@ -95,7 +94,7 @@ def test_an_endpoint_that_does_not_go_in_time_is_said(answers: list[dict[str, An
     client = SimpleNamespace(get_paginator=lambda _: SimpleNamespace(paginate=lambda **_: pages))
 
     with pytest.raises(TimeoutError, match="vpce-1 is not deleted yet; try again"):
-        function.clear(client, {}, lambda: 5.0)
+        guard_duty.clear(client, {}, lambda: 5.0)
     assert answers == []
 
 

@@ -13,7 +13,7 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
-from holdfast_constructs._images import ContainerImage, ImageRepository
+from holdfast_constructs import ContainerImage, ImageRepository
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -12,7 +12,7 @@ from aws_cdk import assertions
 
 from holdfast.config import load
 from holdfast_constructs import key_by_name
-from stacks import HyperPodStack
+from holdfast_stacks import HyperPodStack
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 ID = "1234abcd-12ab-34cd-56ef-1234567890ab"

@@ -10,15 +10,21 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_secretsmanager as secretsmanager
 
-from holdfast_constructs._cluster import HyperPodCluster
-from holdfast_constructs._eks_access import EksBase
-from holdfast_constructs._instance_group import InstanceGroup, LifecycleMode
-from holdfast_constructs._lifecycle_bundle import LifecycleBundle
-from holdfast_constructs._lustre import LustreFileSystem
-from holdfast_constructs._mounts import LustreMount, OpenZfsMount
-from holdfast_constructs._network import HyperPodNetwork
-from holdfast_constructs._open_zfs import OpenZfsFileSystem
-from holdfast_constructs._orchestrator import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs import (
+    AccountingDatabase,
+    EksOrchestrator,
+    HyperPodCluster,
+    HyperPodNetwork,
+    InstanceGroup,
+    LifecycleBundle,
+    LustreFileSystem,
+    LustreMount,
+    OpenZfsFileSystem,
+    OpenZfsMount,
+    SlurmOrchestrator,
+)
+from holdfast_constructs.eks import EksBase
+from holdfast_constructs.groups import LifecycleMode
 
 
 class Lab:

@@ -9,10 +9,9 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 
-from holdfast.catalog._instance_types import Orchestrator
-from holdfast_constructs._endpoints import SERVICES
-from holdfast_constructs._instance_group import InstanceGroup
-from holdfast_constructs._network import HyperPodNetwork
+from holdfast.catalog import Orchestrator
+from holdfast_constructs import HyperPodNetwork, InstanceGroup
+from holdfast_constructs.network import SERVICES
 
 
 def workers(count: int = 5, **types: Any) -> list[InstanceGroup]:

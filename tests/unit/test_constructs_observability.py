@@ -12,13 +12,16 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 
 from holdfast_common import Event, events_log_group, kinds
-from holdfast_constructs._alarms import AlarmThresholds, WatchedFileSystem
-from holdfast_constructs._event_rules import ClusterEventRules
-from holdfast_constructs._metric_filters import HYPERPOD_EVENTS, OWN_EVENTS
-from holdfast_constructs._observability import HyperPodObservability
-from holdfast_constructs._observability_logs import NodeLogGroup
-from holdfast_constructs._observability_topic import AlertTopic
-from holdfast_constructs._prometheus import PrometheusWorkspace
+from holdfast_constructs import (
+    AlarmThresholds,
+    AlertTopic,
+    ClusterEventRules,
+    HyperPodObservability,
+    NodeLogGroup,
+    PrometheusWorkspace,
+    WatchedFileSystem,
+)
+from holdfast_constructs.observability import HYPERPOD_EVENTS, OWN_EVENTS
 
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdef012345"
 LUSTRE = WatchedFileSystem(file_system_id="fs-0123456789abcdef0", storage_capacity_gib=1200)

@@ -14,12 +14,15 @@ from aws_cdk import assertions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
-from holdfast_constructs._data_bucket import DataBucket
-from holdfast_constructs._grafana import GrafanaWorkspace
-from holdfast_constructs._mlflow import MlflowApp
-from holdfast_constructs._observability_topic import AlertTopic
-from holdfast_constructs._prometheus import RULES, PrometheusWorkspace
-from holdfast_constructs._tensorboard import TensorBoardLogs
+from holdfast_constructs import (
+    AlertTopic,
+    DataBucket,
+    GrafanaWorkspace,
+    MlflowApp,
+    PrometheusWorkspace,
+    TensorBoardLogs,
+)
+from holdfast_constructs.observability import RULES
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,14 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import cloudformation_include as include
 from constructs import Construct, RootConstruct
 
-from holdfast_constructs import HyperPodCluster, HyperPodNetwork, InstanceGroup, LifecycleBundle, SlurmOrchestrator
-from holdfast_constructs._rules_plugin import register_rules
+from holdfast_constructs import (
+    HyperPodCluster,
+    HyperPodNetwork,
+    InstanceGroup,
+    LifecycleBundle,
+    SlurmOrchestrator,
+    register_rules,
+)
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}

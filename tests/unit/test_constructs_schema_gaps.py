@@ -10,9 +10,9 @@ import pytest
 from aws_cdk import aws_sagemaker as sagemaker
 from registry_schemas import region_types, schema
 
-from holdfast_constructs._eks_operators import COMPUTE_QUOTA
-from holdfast_constructs._instance_group import InstanceGroup
-from holdfast_constructs._schema_gaps import _GAPS, QUOTA_GAP
+from holdfast_constructs import InstanceGroup
+from holdfast_constructs.eks_addons import COMPUTE_QUOTA
+from holdfast_constructs.synthesis import GAPS, QUOTA_GAP
 
 USES: dict[str, dict[str, Any]] = {
     "F3002": {"image_release_version": "1.2.3"},
@@ -52,8 +52,8 @@ def objections(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 def test_every_gap_has_its_example() -> None:
-    assert {gap.rule for gap in _GAPS} == set(USES)
-    for gap in _GAPS:
+    assert {gap.rule for gap in GAPS} == set(USES)
+    for gap in GAPS:
         assert gap.is_used(InstanceGroup(name="x", instance_count=1, instance_type="ml.m5.xlarge", **USES[gap.rule]))
         assert not gap.is_used(InstanceGroup(name="x", instance_count=1, instance_type="ml.m5.xlarge"))
 

@@ -11,13 +11,17 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 
-from holdfast_constructs._data_bucket import DataBucket
-from holdfast_constructs._encryption_key import EncryptionKey
-from holdfast_constructs._event_log_group import EventLogGroup
-from holdfast_constructs._lustre import DataRepository, LustreFileSystem
-from holdfast_constructs._network import HyperPodNetwork, IHyperPodNetwork
-from holdfast_constructs._open_zfs import OpenZfsFileSystem
-from holdfast_constructs._slurm_accounting import SlurmAccountingDatabase
+from holdfast_constructs import (
+    DataBucket,
+    DataRepository,
+    EncryptionKey,
+    EventLogGroup,
+    HyperPodNetwork,
+    IHyperPodNetwork,
+    LustreFileSystem,
+    OpenZfsFileSystem,
+    SlurmAccountingDatabase,
+)
 
 DESTROY = cdk.RemovalPolicy.DESTROY
 KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE

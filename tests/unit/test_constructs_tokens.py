@@ -5,7 +5,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from holdfast_constructs._tokens import has_token, json_text
+from holdfast_constructs.cdk import has_token, json_text
 
 REFERENCE = {"Ref": "Made"}
 TOKENS = {

@@ -8,18 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud import containers
-from holdfast.localcloud.containers.start._errors import RefusedError
-from holdfast.localcloud.containers.start._mounts import Mount
-from holdfast.localcloud.containers.start._mounts import parse as parse_mounts
-from holdfast.localcloud.containers.start._reference import canonical, file_name
-from holdfast.localcloud.containers.start._request import MAX_BYTES, parse
-from holdfast.localcloud.containers.start._spec import (
-    DEFAULT_PATH,
-    environment,
-    runc_config,
-    with_account,
-    working_directory,
-)
+from holdfast.localcloud.containers.start import errors, mounts, reference, spec
+from holdfast.localcloud.containers.start import request as request_command
 
 
 @pytest.mark.parametrize(
@@ -36,43 +26,45 @@ from holdfast.localcloud.containers.start._spec import (
     ],
 )
 def test_a_name_in_any_form_of_pyxis_means_one_image(given: str, name: str) -> None:
-    assert canonical(given) == name
-    assert canonical(name) == name
+    assert reference.canonical(given) == name
+    assert reference.canonical(name) == name
 
 
 @pytest.mark.parametrize("given", ["./image.sqsh", "/fsx/image.sqsh", "../image"])
 def test_a_squashfs_file_is_refused_with_what_to_do(given: str) -> None:
-    with pytest.raises(RefusedError, match=r"a squashfs image cannot be used .* 'holdfast images list'"):
-        canonical(given)
+    with pytest.raises(errors.RefusedError, match=r"a squashfs image cannot be used .* 'holdfast images list'"):
+        reference.canonical(given)
 
 
 @pytest.mark.parametrize(
     "given", ["", "a/../b", "a//b", "a b", "a:", "a:b:c", "a/.hidden", "-a", "a\0b", "a" * 600, "ä", "name:tag/x", "#a"]
 )
 def test_what_is_not_an_images_name_is_refused(given: str) -> None:
-    with pytest.raises(RefusedError, match=r"is not an image's name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"):
-        canonical(given)
+    with pytest.raises(
+        errors.RefusedError, match=r"is not an image's name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"
+    ):
+        reference.canonical(given)
 
 
 def test_a_name_is_one_file_of_the_store() -> None:
-    assert file_name("nvcr.io/nvidia/pytorch:21.12-py3") == "nvcr.io%2Fnvidia%2Fpytorch%3A21.12-py3"
+    assert reference.file_name("nvcr.io/nvidia/pytorch:21.12-py3") == "nvcr.io%2Fnvidia%2Fpytorch%3A21.12-py3"
 
 
 def test_mounts_mean_what_they_mean_to_pyxis() -> None:
-    assert parse_mounts("/fsx:/data:ro+rprivate,/a,./b:/c:,tmpfs:/scratch:noexec", folder="/fsx/me") == (
-        Mount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
-        Mount(source="/a", target="/a"),
-        Mount(source="/fsx/me/./b", target="/c"),
-        Mount(source="", target="/scratch", attributes=frozenset({"noexec"})),
+    assert mounts.parse("/fsx:/data:ro+rprivate,/a,./b:/c:,tmpfs:/scratch:noexec", folder="/fsx/me") == (
+        mounts.Mount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
+        mounts.Mount(source="/a", target="/a"),
+        mounts.Mount(source="/fsx/me/./b", target="/c"),
+        mounts.Mount(source="", target="/scratch", attributes=frozenset({"noexec"})),
     )
-    assert parse_mounts("") == ()
+    assert mounts.parse("") == ()
 
 
 def test_a_target_never_leaves_the_container() -> None:
-    assert parse_mounts("/a:/x/../../y,/b:../z,/c://d") == (
-        Mount(source="/a", target="/y"),
-        Mount(source="/b", target="/z"),
-        Mount(source="/c", target="/d"),
+    assert mounts.parse("/a:/x/../../y,/b:../z,/c://d") == (
+        mounts.Mount(source="/a", target="/y"),
+        mounts.Mount(source="/b", target="/z"),
+        mounts.Mount(source="/c", target="/d"),
     )
 
 
@@ -92,8 +84,8 @@ def test_a_target_never_leaves_the_container() -> None:
     ],
 )
 def test_a_mount_that_cannot_be_is_refused(option: str, said: str) -> None:
-    with pytest.raises(RefusedError) as refused:
-        parse_mounts(option)
+    with pytest.raises(errors.RefusedError) as refused:
+        mounts.parse(option)
     assert said in str(refused.value)
 
 
@@ -108,36 +100,36 @@ def test_a_request_is_read_as_the_plugin_writes_it() -> None:
         "home=",
         "system=/x,/y",
     ]
-    request = parse("".join(f"{word}\0" for word in words).encode())
+    request = request_command.parse("".join(f"{word}\0" for word in words).encode())
     assert (request.user.uid, request.user.gid, request.user.groups, request.user.home) == (1000, 1001, (1001, 27), "/")
     assert (request.image, request.mounts, request.system, request.read_only) == ("a=b", "/a:/b", ("/x", "/y"), False)
 
 
 def test_a_request_beyond_the_limit_is_refused() -> None:
-    with pytest.raises(RefusedError, match=f"at most {MAX_BYTES} are allowed"):
-        parse(b"x" * (MAX_BYTES + 1))
+    with pytest.raises(errors.RefusedError, match=f"at most {request_command.MAX_BYTES} are allowed"):
+        request_command.parse(b"x" * (request_command.MAX_BYTES + 1))
 
 
 def test_the_images_environment_always_says_where_programs_are() -> None:
-    assert environment({}) == (f"PATH={DEFAULT_PATH}",)
-    assert environment({"config": None}) == (f"PATH={DEFAULT_PATH}",)
-    assert environment({"config": {"Env": ["A=1", "PATH=/bin", "broken", "=x"]}}) == ("A=1", "PATH=/bin")
+    assert spec.environment({}) == (f"PATH={spec.DEFAULT_PATH}",)
+    assert spec.environment({"config": None}) == (f"PATH={spec.DEFAULT_PATH}",)
+    assert spec.environment({"config": {"Env": ["A=1", "PATH=/bin", "broken", "=x"]}}) == ("A=1", "PATH=/bin")
 
 
 def test_the_working_directory_is_absolute() -> None:
-    assert working_directory({"config": {"WorkingDir": "work/"}}) == "/work"
-    assert working_directory({"config": {"WorkingDir": ""}}) == "/"
+    assert spec.working_directory({"config": {"WorkingDir": "work/"}}) == "/work"
+    assert spec.working_directory({"config": {"WorkingDir": ""}}) == "/"
 
 
 def test_the_users_account_comes_first_and_is_the_only_one_of_its_number() -> None:
     image = "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\nubuntu:x:5:5::/:/bin/sh\n"
-    made = with_account(image, entry="ubuntu:x:1000:1000::/home/ubuntu:/bin/sh")
+    made = spec.with_account(image, entry="ubuntu:x:1000:1000::/home/ubuntu:/bin/sh")
     assert made == "ubuntu:x:1000:1000::/home/ubuntu:/bin/sh\nroot:x:0:0::/root:/bin/sh\n"
-    assert with_account("", entry="a:x:7:") == "a:x:7:\n"
+    assert spec.with_account("", entry="a:x:7:") == "a:x:7:\n"
 
 
 def test_runc_is_given_no_privilege_and_no_namespace_of_processes_or_network_to_make() -> None:
-    config = runc_config(root="/r", process_files="/p", files={"/etc/hosts": "/h"}, uid=1000, gid=1001)
+    config = spec.runc_config(root="/r", process_files="/p", files={"/etc/hosts": "/h"}, uid=1000, gid=1001)
     assert config["process"]["noNewPrivileges"] is True
     assert "capabilities" not in config["process"]
     assert config["process"]["user"] == {"uid": 1000, "gid": 1001}

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli import _images
-from holdfast.cli._errors import CommandError
+from holdfast.cli.commands.deployment import images as images_module
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud.containers import ImageError, Parts, Store, missing, plugstack_line, prepare
-from holdfast.localcloud.spank import _compiling
 
 FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
@@ -90,9 +89,11 @@ def test_the_plugin_is_required_since_slurm_ignores_an_optional_ones_refusal() -
 
 def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
-    assert "no images; holdfast images build" in CliRunner().invoke(_images.app, ["list"]).stdout.replace("\n", " ")
+    assert "no images; holdfast images build" in CliRunner().invoke(images_module.app, ["list"]).stdout.replace(
+        "\n", " "
+    )
     store_with(tmp_path, ("a", FIRST))
-    assert json.loads(CliRunner().invoke(_images.app, ["list", "--json"]).stdout) == [
+    assert json.loads(CliRunner().invoke(images_module.app, ["list", "--json"]).stdout) == [
         {"name": "a:latest", "digest": FIRST}
     ]
 
@@ -101,13 +102,13 @@ def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(CommandError, match="need root; run it with sudo"):
-        CliRunner().invoke(_images.app, ["remove", "a"], catch_exceptions=False)
+        CliRunner().invoke(images_module.app, ["remove", "a"], catch_exceptions=False)
 
 
 def test_a_machine_without_slurms_headers_gets_nodes_without_containers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_compiling, "_VERSION", tmp_path / "absent.h")
+    monkeypatch.setattr("holdfast.localcloud.spank.compiling._VERSION", tmp_path / "absent.h")
     assert any("install Debian's package libslurm-dev" in problem for problem in missing())
     assert prepare(home=tmp_path) == Parts()
     assert list(tmp_path.iterdir()) == []
@@ -118,7 +119,7 @@ def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop
 ) -> None:
     header = tmp_path / "slurm_version.h"
     header.write_text("#define SLURM_VERSION_NUMBER 0x180503\n")
-    monkeypatch.setattr(_compiling, "_VERSION", header)
+    monkeypatch.setattr("holdfast.localcloud.spank.compiling._VERSION", header)
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
-    monkeypatch.setattr(_compiling, "_slurm_version", lambda: "22.5.8")
+    monkeypatch.setattr("holdfast.localcloud.spank.compiling._slurm_version", lambda: "22.5.8")
     assert missing() == ["Slurm is 22.5.8 and its header files are of 24.5.3; install those of one version"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from holdfast.cli import _main
+from holdfast import cli
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -24,7 +24,7 @@ def commands(tree: Any, *, name: str = "") -> dict[str, set[str]]:
     }
 
 
-COMMANDS = commands(typer.main.get_command(_main.app))
+COMMANDS = commands(typer.main.get_command(cli.app))
 ROWS = {name: set(re.findall(r"`(--[a-z-]+)`", options)) for name, options in ROW.findall(PAGE)}
 
 

@@ -8,10 +8,10 @@ import kill_matrix as matrix
 import pytest
 import yaml
 
-from holdfast.validation import rules
+from holdfast.validation import all_rules
 
 ROOT = Path(__file__).parents[2]
-RULES = list(rules().values())
+RULES = list(all_rules().values())
 ASKING = sum(each.asks_account for each in RULES)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast_constructs.helm_installer.handler import named_cluster
-from holdfast_lifecycle._bundle import mounts
+from holdfast_lifecycle.model import mounts
 
 
 def mount(group: str, path: str) -> dict[str, str]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws._errors import ServiceError
-from holdfast.localcloud.aws._fsx_network import check_lnet
+from holdfast.localcloud.aws.common import ServiceError
 from holdfast.localcloud.aws.footing import Ways
+from holdfast.localcloud.aws.fsx import check_lnet
 
 SUBNET = {"SubnetId": "subnet-1", "VpcId": "vpc-1", "CidrBlock": "10.1.0.0/24"}
 OWN = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": "sg-1"}]}

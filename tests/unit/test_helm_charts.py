@@ -21,10 +21,9 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.catalog import instance_types
-from holdfast.catalog._charts import charts
-from holdfast_constructs._eks_charts import chart_values
-from holdfast_constructs._eks_storage import volume_values
+from holdfast.catalog import charts, instance_types
+from holdfast_constructs.eks import chart_values
+from holdfast_constructs.eks_addons import volume_values
 from holdfast_constructs.helm_installer._archive import read_chart, verify, write_chart
 
 ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS", "/nonexistent"))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli._errors import CommandError
-from holdfast.cli._main import app
+from holdfast.cli import app
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.home import (
     MARKER,
+    OURS,
     HomeError,
     claim,
     keys_of,
@@ -23,7 +24,6 @@ from holdfast.localcloud.home import (
     remove_tree,
     write_private,
 )
-from holdfast.localcloud.home._claim import OURS
 
 DEPTH = 1500
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of another user")

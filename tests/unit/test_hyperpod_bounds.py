@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud import LocalCloud
-from holdfast.localcloud.hyperpod import _events, _lifecycle
-from holdfast.localcloud.hyperpod._events import Tail
+from holdfast.localcloud.hyperpod import lifecycle
+from holdfast.localcloud.hyperpod.logs import Tail
 
 
 def read_all(tail: Tail) -> list[str]:
@@ -43,7 +43,7 @@ def test_a_log_grows_in_pieces_to_the_same_lines(tmp_path: Path, monkeypatch: py
     path.write_text("0123456\n" * 10)
     at_once = read_all(Tail(path=path, group="g", stream="s", most_bytes=35))
 
-    monkeypatch.setattr(_events, "CHUNK_BYTES", 9)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 9)
 
     assert read_all(Tail(path=path, group="g", stream="s", most_bytes=35)) == at_once
 
@@ -61,7 +61,7 @@ def test_a_log_grows_in_pieces_to_the_same_lines(tmp_path: Path, monkeypatch: py
 def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
     said: list[str], logged: list[str], last: list[str]
 ) -> None:
-    assert _lifecycle._last(said=said, logged=logged) == last
+    assert lifecycle.last_lines(said=said, logged=logged) == last
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
     ],
 )
 def test_how_a_script_ended_is_said_in_words(code: int | None, words: str) -> None:
-    assert _lifecycle._how(code, timeout_s=2.0) == words
+    assert lifecycle.how_it_ended(code, timeout_s=2.0) == words
 
 
 def test_instances_that_failed_for_one_reason_share_a_line(tmp_path: Path) -> None:

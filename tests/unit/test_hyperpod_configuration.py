@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod._node_files import instance_metadata, life_cycle_config, provisioning_parameters
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, accounting_conf, merged, owned_lines, slurm_conf
+from holdfast.localcloud.hyperpod.lifecycle import instance_metadata, life_cycle_config, provisioning_parameters
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod.slurm import Machine, accounting_conf, merged, owned_lines, slurm_conf
 
 MACHINE = Machine(cpus=2, memory_mib=2000)
 

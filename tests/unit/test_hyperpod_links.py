@@ -9,11 +9,10 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from holdfast.localcloud.home import remove_tree_quietly
-from holdfast.localcloud.hyperpod import _lustre
-from holdfast.localcloud.hyperpod._events import stamp
-from holdfast.localcloud.hyperpod._logs import LogShipper
-from holdfast.localcloud.hyperpod._lustre import Linked
-from holdfast.localcloud.hyperpod._model import Association
+from holdfast.localcloud.hyperpod import fsx
+from holdfast.localcloud.hyperpod.fsx import Linked
+from holdfast.localcloud.hyperpod.logs import LogShipper, stamp
+from holdfast.localcloud.hyperpod.model import Association
 
 ALL = frozenset({"NEW", "CHANGED", "DELETED"})
 LATER_NS = 10**19
@@ -68,7 +67,7 @@ def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool =
     return Linked(association=association, root=tmp_path, books=tmp_path / "books", s3=s3)
 
 
-def run(link: Linked) -> _lustre.Copied:
+def run(link: Linked) -> fsx.Copied:
     return link.run_once(now_ns=lambda: LATER_NS)
 
 
@@ -124,7 +123,7 @@ def test_a_folder_that_cannot_be_read_deletes_no_objects(tmp_path: Path, monkeyp
             raise OSError(24, "Too many open files")
         return real(descriptor)
 
-    monkeypatch.setattr("holdfast.localcloud.hyperpod._lustre.os.scandir", forgetful)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod.fsx.lustre.os.scandir", forgetful)
     run(link)
     assert s3.objects == {"sub/kept": b"1"}
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from holdfast.localcloud.hyperpod import _metadata
-from holdfast.localcloud.hyperpod._metadata import LONGEST_TTL_S, Metadata, listing
+from holdfast.localcloud.hyperpod.network import LONGEST_TTL_S, Metadata, listing
 
 ITEMS = {"instance-id": "i-1", "placement/region": "us-west-2", "placement/availability-zone": "us-west-2a"}
 TTL, TOKEN = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
@@ -97,7 +96,9 @@ def test_a_token_lasts_between_a_second_and_six_hours(caller: Caller, ttl: str) 
 
 def test_a_token_ends_with_its_time(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(_metadata, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(
+        "holdfast.localcloud.hyperpod.network.metadata.time", SimpleNamespace(monotonic=lambda: clock.now)
+    )
     token = caller.token(ttl="60")
     clock.now = 159.9
     assert caller.get("/latest/meta-data/instance-id", token=token)[0] == 200
@@ -115,7 +116,7 @@ def test_a_caller_that_is_no_instance_finds_nothing(caller: Caller) -> None:
 
 
 def test_a_flood_of_tokens_is_bounded_and_the_newest_holds(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_metadata, "_MOST_TOKENS", 3)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod.network.metadata._MOST_TOKENS", 3)
     first, *_, last = [caller.token() for _ in range(5)]
     assert caller.get("/latest/meta-data/instance-id", token=first)[0] == 401
     assert caller.get("/latest/meta-data/instance-id", token=last)[0] == 200

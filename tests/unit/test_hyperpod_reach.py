@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from holdfast.localcloud.hyperpod._reach import echo_request
+from holdfast.localcloud.hyperpod.network import echo_request
 
 
 @pytest.mark.parametrize("sequence", [0, 1, 0xB7B9, 0xFFFF])

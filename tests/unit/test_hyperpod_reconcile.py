@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod._reconcile import (
+from holdfast.localcloud.hyperpod.control import (
     GATHER_S,
     MAX_ATTEMPTS,
     Health,
@@ -18,6 +17,7 @@ from holdfast.localcloud.hyperpod._reconcile import (
     SetStatus,
     decide,
 )
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc"
 ALIVE = {"i-0": Health.ALIVE, "i-1": Health.ALIVE}

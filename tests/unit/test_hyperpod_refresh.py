@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
-from holdfast.localcloud.hyperpod._control import ControlPlane
-from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod._reconcile import Health, Observed, Remove, decide
+from holdfast.localcloud.hyperpod import ControlPlane
+from holdfast.localcloud.hyperpod.control import Health, Observed, Remove, decide
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.hyperpod._model import Cluster, Group, Instance, parse_association, parse_cluster
-from holdfast.localcloud.hyperpod._node_files import hosts, resource_config, task_prolog
-from holdfast.localcloud.hyperpod._slurm import parse_nodes
-from holdfast.localcloud.hyperpod._slurm_conf import Machine, gres_conf, node_names, slurm_conf
+from holdfast.localcloud.hyperpod.lifecycle import hosts, resource_config, task_prolog
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance, parse_association, parse_cluster
+from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, node_names, parse_nodes, slurm_conf
 
 MACHINE = Machine(cpus=2, memory_mib=2000)
 DESCRIBED = {

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.hyperpod._sync import Entry, FileStat, ObjectStat, Plan, plan, safe_path
+from holdfast.localcloud.confined import safe_path
+from holdfast.localcloud.hyperpod.fsx import Entry, FileStat, ObjectStat, Plan, plan
 
 ALL = frozenset({"NEW", "CHANGED", "DELETED"})
 NONE: frozenset[str] = frozenset()

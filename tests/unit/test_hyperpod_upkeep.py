@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.localcloud.hyperpod.upkeep import Daemon, Decision, decide
-from holdfast.localcloud.hyperpod.upkeep._decide import Condition, condition
+from holdfast.localcloud.hyperpod.upkeep import Condition, Daemon, Decision, condition, decide
 
 
 @pytest.mark.parametrize(

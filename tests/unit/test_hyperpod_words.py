@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.hyperpod import _events, _lifecycle
-from holdfast.localcloud.hyperpod._events import Tail
-from holdfast.localcloud.hyperpod._lifecycle import failed_step, working_folder
-from holdfast.localcloud.hyperpod._messages import (
+from holdfast.localcloud.hyperpod import lifecycle
+from holdfast.localcloud.hyperpod.lifecycle import failed_step, working_folder
+from holdfast.localcloud.hyperpod.logs import Tail
+from holdfast.localcloud.hyperpod.model import (
     LONGEST,
+    Cluster,
+    Instance,
     cluster_failed,
     completed,
     provisioning_failed,
@@ -20,7 +22,6 @@ from holdfast.localcloud.hyperpod._messages import (
     script_failed,
     script_missing,
 )
-from holdfast.localcloud.hyperpod._model import Cluster, Instance
 
 CLUSTER = Cluster(arn="arn:aws:sagemaker:us-west-2:123456789012:cluster/abc", name="lab", status="Creating")
 INSTANCE = Instance(instance_id="i-1", group="workers", address="10.1.0.11")
@@ -84,7 +85,7 @@ def test_scripts_work_in_the_folder_of_their_bucket_and_prefix(uri: str, folder:
     [(3, "exit code 3"), (None, "took more than 600 s"), (-9, "was killed by SIGKILL"), (143, "SIGTERM"), (255, "255")],
 )
 def test_the_end_of_a_script_is_said_in_words(code: int | None, words: str) -> None:
-    assert words in _lifecycle._how(code, timeout_s=600.0)
+    assert words in lifecycle.how_it_ended(code, timeout_s=600.0)
 
 
 def node_with(events: Path) -> Any:
@@ -112,11 +113,11 @@ def test_the_last_step_that_failed_is_named(tmp_path: Path) -> None:
 
 
 def test_only_the_last_lines_of_an_output_are_kept() -> None:
-    tail = _lifecycle._Tail()
+    tail = lifecycle.Tail()
     for number in range(5000):
         tail.add(f"line {number}\n".encode())
     assert tail.lines()[-6:] == [f"line {number}" for number in range(4994, 5000)]
-    assert len("\n".join(tail.lines())) <= _lifecycle.TAIL_BYTES
+    assert len("\n".join(tail.lines())) <= lifecycle.TAIL_BYTES
     tail.add(b"\xff\xfe")
     assert tail.lines()[-1] == "\ufffd\ufffd"
 
@@ -132,7 +133,7 @@ def test_only_the_last_lines_of_an_output_are_kept() -> None:
     ],
 )
 def test_the_last_words_are_shared_by_what_a_script_said_and_what_it_logged(said: str, logged: str, kept: str) -> None:
-    assert _lifecycle._last(said=list(said), logged=list(logged)) == list(kept)
+    assert lifecycle.last_lines(said=list(said), logged=list(logged)) == list(kept)
 
 
 # --- files of nodes
@@ -154,7 +155,7 @@ def test_a_file_is_read_line_by_line_as_it_grows(tail: Tail) -> None:
 
 
 def test_a_large_file_is_read_in_chunks_and_no_line_is_lost(tail: Tail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_events, "CHUNK_BYTES", 16)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 16)
     lines = [f"line {number}" for number in range(20)]
     tail.path.write_text("\n".join(lines) + "\n")
     chunks = []
@@ -165,7 +166,7 @@ def test_a_large_file_is_read_in_chunks_and_no_line_is_lost(tail: Tail, monkeypa
 
 
 def test_a_line_that_never_ends_is_passed_on_in_parts(tail: Tail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_events, "CHUNK_BYTES", 16)
+    monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 16)
     tail.path.write_bytes(b"x" * 40)
     parts = [part for _ in range(4) for part in tail.read()]
     assert parts == ["x" * 32]

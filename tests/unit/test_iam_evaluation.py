@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.aws.iam import Policy, Request, decide
-from holdfast.localcloud.aws.iam._conditions import hold, matches
+from holdfast.localcloud.aws.iam import Policy, Request, decide, hold, matches
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/nodes/i-1"
 OBJECT = "arn:aws:s3:::sagemaker-lab/on_create.sh"

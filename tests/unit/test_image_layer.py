@@ -5,19 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.image import _interpreter as interpreter
-from holdfast.localcloud.image import _layer as layer
-from holdfast.localcloud.image import build, stand_ins
-from holdfast.localcloud.image._interpreter import Interpreter
+from holdfast.localcloud import image
+from holdfast.localcloud.image import Entry, Interpreter, build, layer, stand_ins
+from holdfast.localcloud.image import __file__ as layers___file__
 
 PYTHON_39 = Interpreter(version=(3, 9), executable=Path("/opt/p/bin/python3.9"), prefix=Path("/opt/p"), note="a test's")
 
 
-def rendered(orchestrator: str = "slurm") -> dict[str, layer.Entry]:
-    return layer.layer(orchestrator=orchestrator, interpreter=PYTHON_39, programs_python="/usr/bin/python3.11")
+def rendered(orchestrator: str = "slurm") -> dict[str, Entry]:
+    return layer(orchestrator=orchestrator, interpreter=PYTHON_39, programs_python="/usr/bin/python3.11")
 
 
-def text(entries: dict[str, layer.Entry], path: str) -> str:
+def text(entries: dict[str, Entry], path: str) -> str:
     return (entries[path].content or b"").decode()
 
 
@@ -53,14 +52,14 @@ def test_every_listed_stand_in_is_a_program_of_the_layer_and_can_be_called():
     for one in stand_ins():
         assert entries[one.path].mode == 0o755, one.path
         module, _, function = one.call.partition(":")
-        source = (Path(layer.__file__).parent / "node/standins" / f"{module}.py").read_text()
+        source = (Path(layers___file__).parent / "node/standins" / f"{module}.py").read_text()
         assert f"def {function}(" in source, one.call
         assert one.answers
         assert one.why
 
 
 def test_every_stand_in_module_is_listed():
-    source = Path(layer.__file__).parent / "node/standins"
+    source = Path(layers___file__).parent / "node/standins"
     modules = {path.stem for path in source.glob("*.py")} - {"__init__", "_common"}
     assert {one.call.partition(":")[0] for one in stand_ins()} == modules
 
@@ -75,14 +74,14 @@ def test_the_page_about_the_image_lists_every_stand_in():
 @pytest.mark.documented("HP-94")
 def test_an_interpreter_of_the_path_is_taken_if_it_runs_and_has_the_amis_version(tmp_path: Path):
     program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")
-    found = interpreter.find("eks", environ={"PATH": str(tmp_path)})
+    found = image.find("eks", environ={"PATH": str(tmp_path)})
     assert (found.version, found.note) == ((3, 9), "python3.9 of PATH")
 
 
 def test_the_setting_goes_over_the_path(tmp_path: Path):
     program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")
     other = program(tmp_path / "b", "mine", """echo '[[3, 9], "/q", "/q/bin/python3.9"]'""")
-    found = interpreter.find("eks", environ={"PATH": str(tmp_path), "HOLDFAST_PYTHON_EKS": str(other)})
+    found = image.find("eks", environ={"PATH": str(tmp_path), "HOLDFAST_PYTHON_EKS": str(other)})
     assert (found.prefix, found.note) == (Path("/q"), "python3.9 of HOLDFAST_PYTHON_EKS")
 
 
@@ -96,14 +95,14 @@ def test_the_setting_goes_over_the_path(tmp_path: Path):
 )
 def test_a_shim_that_fails_or_lies_leaves_the_machines_own_python_and_says_why(tmp_path: Path, body: str, why: str):
     program(tmp_path, "python3.9", body)
-    found = interpreter.find("eks", environ={"PATH": str(tmp_path)})
+    found = image.find("eks", environ={"PATH": str(tmp_path)})
     assert found.note.startswith("the machine's own python 3.")
     with pytest.raises(AssertionError, match=why):
         raise AssertionError(found.note)
 
 
 def test_without_any_the_setting_is_named(tmp_path: Path):
-    found = interpreter.find("slurm", environ={"PATH": str(tmp_path)})
+    found = image.find("slurm", environ={"PATH": str(tmp_path)})
     assert "python3.10 is not on the PATH and HOLDFAST_PYTHON_SLURM is not set" in found.note
 
 

@@ -5,15 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.image.node.systemctl import _command as command
-from holdfast.localcloud.image.node.systemctl import _conditions as conditions
-from holdfast.localcloud.image.node.systemctl import _enable as enable
-from holdfast.localcloud.image.node.systemctl import _fstab as fstab
-from holdfast.localcloud.image.node.systemctl import _manager as manager
-from holdfast.localcloud.image.node.systemctl import _restart as restart
-from holdfast.localcloud.image.node.systemctl import _values as values
-from holdfast.localcloud.image.node.systemctl._files import Root
-from holdfast.localcloud.image.node.systemctl._text import Unit, UnitError, escape_path, parse_into, unescape, words
+from holdfast.localcloud.image.node.systemctl import enable, manager, restart
+from holdfast.localcloud.image.node.systemctl.units import (
+    INFINITY,
+    Root,
+    Unit,
+    UnitError,
+    assignments,
+    commands,
+    environment_file,
+    escape_path,
+    generate,
+    limit,
+    met,
+    parse_into,
+    seconds,
+    unescape,
+    where_of,
+    words,
+)
 
 
 def unit(text: str, name: str = "x.service") -> Unit:
@@ -35,7 +45,7 @@ def test_comments_and_continuations_are_read_as_systemd_does():
 
 def test_an_empty_value_resets_a_list():
     found = unit("[Service]\nExecStart=/bin/a\nExecStart=\nExecStart=/bin/b\n")
-    assert [c.argv for c in command.commands(found, "ExecStart")] == [("/bin/b",)]
+    assert [c.argv for c in commands(found, "ExecStart")] == [("/bin/b",)]
 
 
 def test_the_last_value_counts_for_a_single_setting():
@@ -66,41 +76,39 @@ def test_an_unknown_specifier_is_an_error():
 
 
 def test_a_variable_alone_splits_and_one_in_braces_does_not():
-    found = command.commands(
-        unit("[Service]\nExecStart=/bin/a $OPTIONS x${OPTIONS}y $NONE ${NONE} $$HOME\n"), "ExecStart"
-    )
+    found = commands(unit("[Service]\nExecStart=/bin/a $OPTIONS x${OPTIONS}y $NONE ${NONE} $$HOME\n"), "ExecStart")
     environment = {"OPTIONS": "-a  'b c'"}
     assert found[0].expand(environment) == ["/bin/a", "-a", "b c", "x-a  'b c'y", "", "$HOME"]
 
 
 def test_prefixes_of_a_command():
-    found = command.commands(unit("[Service]\nExecStart=-+/bin/a b ; @/bin/c name d\n"), "ExecStart")
+    found = commands(unit("[Service]\nExecStart=-+/bin/a b ; @/bin/c name d\n"), "ExecStart")
     assert (found[0].ignore_failure, found[0].privileged, found[0].argv) == (True, True, ("/bin/a", "b"))
     assert (found[1].name, found[1].argv) == ("name", ("/bin/c", "d"))
 
 
 def test_environment_and_its_files():
     found = unit('[Service]\nEnvironment="A=1 2" B=3\nEnvironment=C=\n')
-    assert command.assignments(found) == {"A": "1 2", "B": "3", "C": ""}
-    assert command.environment_file("# no\nA='x y'\nB = z\nbroken\n") == {"A": "x y", "B": "z"}
+    assert assignments(found) == {"A": "1 2", "B": "3", "C": ""}
+    assert environment_file("# no\nA='x y'\nB = z\nbroken\n") == {"A": "x y", "B": "z"}
 
 
 @pytest.mark.parametrize(
-    ("text", "means"), [("90", 90), ("1min 20s", 80), ("500ms", 0.5), ("2h", 7200), ("infinity", values.INFINITY)]
+    ("text", "means"), [("90", 90), ("1min 20s", 80), ("500ms", 0.5), ("2h", 7200), ("infinity", INFINITY)]
 )
 def test_time_spans(text: str, means: float):
-    assert values.seconds(text) == means
+    assert seconds(text) == means
 
 
 def test_a_time_span_that_is_none_is_an_error():
     with pytest.raises(UnitError, match="not a time span"):
-        values.seconds("soon")
+        seconds("soon")
 
 
 def test_limits():
-    assert values.limit("1024:524288") == (1024, 524288)
-    assert values.limit("infinity") == (-1, -1)
-    assert values.limit("8M") == (8 << 20, 8 << 20)
+    assert limit("1024:524288") == (1024, 524288)
+    assert limit("infinity") == (-1, -1)
+    assert limit("8M") == (8 << 20, 8 << 20)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +171,7 @@ def test_masks_aliases_templates_and_broken_units_are_told_apart(tmp_path: Path)
     place(tmp_path, "/lib/systemd/system/two.service", "[Service]\nExecStart=/bin/a\nExecStart=/bin/b\n")
     assert enable.enable(root, "ssh.service")[0].startswith("Created symlink /etc/systemd/system/sshd.service")
     assert root.load("sshd").name == "ssh.service"
-    assert command.commands(root.load("t@x"), "ExecStart")[0].argv == ("/bin/a", "x")
+    assert commands(root.load("t@x"), "ExecStart")[0].argv == ("/bin/a", "x")
     assert root.load("none").load_state == root.load("two").load_state == "bad-setting"
     assert root.load("other").load_state == "not-found"
     enable.mask(root, "t@x.service")
@@ -192,7 +200,7 @@ def test_units_start_in_the_order_of_after_and_before():
         "b.service": unit("", name="b.service"),
         "c.service": unit("[Unit]\nBefore=b.service\n", name="c.service"),
     }
-    assert [one.name for one in manager._sorted(units, last="a.service")] == ["c.service", "b.service", "a.service"]
+    assert [one.name for one in manager.in_order(units, last="a.service")] == ["c.service", "b.service", "a.service"]
 
 
 def test_a_circle_of_after_ends(tmp_path: Path):
@@ -200,7 +208,7 @@ def test_a_circle_of_after_ends(tmp_path: Path):
         "a.service": unit("[Unit]\nAfter=b.service\n", name="a.service"),
         "b.service": unit("[Unit]\nAfter=a.service\n", name="b.service"),
     }
-    assert {one.name for one in manager._sorted(units, last="a.service")} == set(units)
+    assert {one.name for one in manager.in_order(units, last="a.service")} == set(units)
 
 
 def test_fstab_becomes_mount_and_automount_units(tmp_path: Path):
@@ -210,9 +218,9 @@ def test_fstab_becomes_mount_and_automount_units(tmp_path: Path):
         "# no\nfs@tcp:/x /fsx lustre noatime,_netdev,x-systemd.automount 0 0\n/dev/x /data ext4\n",
     )
     root = Root(str(tmp_path))
-    fstab.generate(root)
-    fstab.generate(root)
-    assert fstab.where_of(root.load("fsx.automount")) == "/fsx"
+    generate(root)
+    generate(root)
+    assert where_of(root.load("fsx.automount")) == "/fsx"
     assert root.load("fsx.mount").one("Mount", "What") == "fs@tcp:/x"
     assert root.linked("remote-fs.target", "requires") == ["fsx.automount"]
     assert root.linked("local-fs.target", "requires") == ["data.mount"]
@@ -223,8 +231,8 @@ def test_fstab_becomes_mount_and_automount_units(tmp_path: Path):
 def test_conditions_skip_and_assertions_raise(tmp_path: Path):
     root = Root(str(tmp_path))
     place(tmp_path, "/there", "x")
-    assert conditions.met(root, unit("[Unit]\nConditionPathExists=/there\nConditionPathExists=!/not\n"))
-    assert not conditions.met(root, unit("[Unit]\nConditionPathExists=/not\n"))
-    assert conditions.met(root, unit("[Unit]\nConditionPathExists=|/not\nConditionPathExists=|/there\n"))
+    assert met(root, unit("[Unit]\nConditionPathExists=/there\nConditionPathExists=!/not\n"))
+    assert not met(root, unit("[Unit]\nConditionPathExists=/not\n"))
+    assert met(root, unit("[Unit]\nConditionPathExists=|/not\nConditionPathExists=|/there\n"))
     with pytest.raises(UnitError, match="Assertion failed"):
-        conditions.met(root, unit("[Unit]\nAssertPathExists=/not\n"))
+        met(root, unit("[Unit]\nAssertPathExists=/not\n"))

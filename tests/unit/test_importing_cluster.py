@@ -10,8 +10,7 @@ from known_settings import known_to_aws
 
 from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
-from holdfast.importing import Observed, from_observed, render
-from holdfast.importing._imported import Imported
+from holdfast.importing import Imported, Observed, from_observed, render
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 VPC, SUBNET, CONTROL_PLANE = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"

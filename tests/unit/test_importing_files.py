@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.importing import PARTS, Part, from_samples, render
-from holdfast.importing.files import NotUsableError, cluster_of, together
-from holdfast.importing.files._shape import request_shape
+from holdfast.importing.files import NotUsableError, cluster_of, request_shape, together
 
 ROLE = "arn:aws:iam::111122223333:role/nodes"
 GROUP: dict[str, Any] = {"InstanceGroupName": "a", "InstanceCount": 1, "ExecutionRole": ROLE}

@@ -12,7 +12,7 @@ from public_configurations import FOLDER, PublicConfiguration, fetched, public_c
 
 from holdfast.importing import Imported, from_samples, render
 from holdfast.importing.files import NotUsableError, cluster_of
-from holdfast.validation.environment import check
+from holdfast.validation.from_environment import check
 
 ROWS = public_configurations()
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from scratch_node import ScratchNode
 
-from holdfast_lifecycle import LifecycleError, _bundle, _database
-from holdfast_lifecycle._bundle import AccountingDatabase
-from holdfast_lifecycle._slurm_settings import slurm_settings
-from holdfast_lifecycle.steps import _accounting
+from holdfast_lifecycle import LifecycleError
+from holdfast_lifecycle.model import AccountingDatabase, accounting_database
+from holdfast_lifecycle.node import slurm_settings
+from holdfast_lifecycle.steps.slurm import accounting
 
 ARN = "arn:aws:secretsmanager:us-gov-west-1:123456789012:secret:slurm-AbCdEf"
 RDS = AccountingDatabase(endpoint="db.example.rds.amazonaws.com", port=3307, secret_arn=ARN)
@@ -101,13 +101,13 @@ def test_a_server_with_its_data_elsewhere_is_refused(node: ScratchNode) -> None:
 
 
 def test_a_server_that_does_not_answer_is_told(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_database, "_READY_S", 0.05)
+    monkeypatch.setattr("holdfast_lifecycle.controller.database._READY_S", 0.05)
     node.program("mariadb", "#!/bin/sh\nexit 1\n")
     assert node.step("accounting").expected == "MariaDB answers within 0.05 s"
 
 
 def test_a_slurmdbd_that_does_not_answer_is_told(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_accounting, "_ANSWER_S", 0.05)
+    monkeypatch.setattr(accounting, "_ANSWER_S", 0.05)
     node.program("sacctmgr", "#!/bin/sh\nexit 1\n")
     assert "slurmdbd does not answer" in node.step("accounting").seen
 
@@ -156,22 +156,22 @@ def test_an_arn_of_something_else_is_refused(node: ScratchNode) -> None:
 
 
 def test_accounting_json_is_read_with_mysqls_port_as_default(tmp_path: Path) -> None:
-    assert _bundle.accounting_database(tmp_path) is None
+    assert accounting_database(tmp_path) is None
     (tmp_path / "accounting.json").write_text(json.dumps({"endpoint": "db", "secret_arn": ARN}))
-    assert _bundle.accounting_database(tmp_path) == AccountingDatabase(endpoint="db", port=3306, secret_arn=ARN)
+    assert accounting_database(tmp_path) == AccountingDatabase(endpoint="db", port=3306, secret_arn=ARN)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"endpoint": "db", "secret_arn": "a", "port": "x"}', "{"])
 def test_an_accounting_json_that_is_none_ends_the_lifecycle(tmp_path: Path, text: str) -> None:
     (tmp_path / "accounting.json").write_text(text)
     with pytest.raises(LifecycleError, match=r"accounting\.json.*deploy the lifecycle bundle again"):
-        _bundle.accounting_database(tmp_path)
+        accounting_database(tmp_path)
 
 
 def test_slurmdbd_is_told_to_use_tls_where_the_server_takes_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "accounting.json").write_text(json.dumps({"endpoint": "db", "secret_arn": ARN, "tls": True}))
 
-    found = _bundle.accounting_database(tmp_path)
+    found = accounting_database(tmp_path)
 
     assert found == AccountingDatabase(endpoint="db", port=3306, secret_arn=ARN, tls=True)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from scratch_node import ADDRESS, CONTROLLER_ADDRESS, ScratchNode
 
-from holdfast_lifecycle import LifecycleError, _bundle, plan
-from holdfast_lifecycle._bundle import Mount
-from holdfast_lifecycle.steps import STEPS, _mounts, _slurm, _slurm_daemon
+from holdfast_lifecycle import LifecycleError, plan
+from holdfast_lifecycle.model import Mount, mounts
+from holdfast_lifecycle.steps import STEPS, mounts
+from holdfast_lifecycle.steps.slurm import answers, daemon
 
 LUSTRE = Mount(kind="lustre", dns_name="fs-1.fsx.us-west-2.amazonaws.com", mount_name="abcdefgh", path="/fsx")
 ZFS = Mount(kind="openzfs", dns_name="fs-2.fsx.us-west-2.amazonaws.com", mount_name="", path="/shared")
@@ -100,7 +101,7 @@ def test_a_mount_is_tried_again_while_the_network_settles(node: ScratchNode) -> 
 
 
 def test_a_file_system_that_cannot_be_mounted_is_named(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_mounts, "_WAIT_S", 0.05)
+    monkeypatch.setattr(mounts, "_WAIT_S", 0.05)
     node.write("proc/self/mountinfo", "")
     mounting(node, after=10**6)
     result = node.has(mounts=(LUSTRE,)).step("mounts")
@@ -139,15 +140,15 @@ def test_a_changed_mount_replaces_our_lines_and_no_others(node: ScratchNode) -> 
 def test_mounts_that_are_none_end_the_lifecycle(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "mounts.json").write_text(content)
     with pytest.raises(LifecycleError, match=rf"{message}.*deploy the lifecycle bundle again"):
-        _bundle.mounts(tmp_path, instance_group="workers")
+        mounts(tmp_path, instance_group="workers")
 
 
 def test_mounts_of_other_groups_are_none_of_this_node(tmp_path: Path) -> None:
     item = {"instance_group": "workers", "type": "openzfs", "dns_name": "fs-2", "mount_path": "/shared"}
     (tmp_path / "mounts.json").write_text(json.dumps([item, item | {"instance_group": "others", "mount_path": "/o"}]))
     expected = Mount(kind="openzfs", dns_name="fs-2", mount_name="", path="/shared")
-    assert _bundle.mounts(tmp_path, instance_group="workers") == (expected,)
-    assert _bundle.mounts(tmp_path / "nowhere", instance_group="workers") == ()
+    assert mounts(tmp_path, instance_group="workers") == (expected,)
+    assert mounts(tmp_path / "nowhere", instance_group="workers") == ()
 
 
 def test_munge_is_started_where_hyperpod_has_put_its_key(node: ScratchNode) -> None:
@@ -174,7 +175,7 @@ def test_the_controller_starts_slurmctld_and_keeps_slurmd_from_starting(node: Sc
 def test_slurmctld_waits_for_the_configuration_that_hyperpod_writes(
     node: ScratchNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast_lifecycle._slurm_settings.CONFIGURATION_S", 0.05)
+    monkeypatch.setattr("holdfast_lifecycle.node.slurm.CONFIGURATION_S", 0.05)
     (node.root / "opt/slurm/etc/slurm.conf").unlink()
     result = node.step("slurm_daemon")
     assert result.expected == "HyperPod writes SlurmctldHost into /opt/slurm/etc/slurm.conf"
@@ -236,7 +237,7 @@ def slurm_says(node: ScratchNode, *, ping: str, sinfo: str = "", code: int = 0) 
 def test_a_worker_whose_line_comes_minutes_later_is_not_failed(
     node: ScratchNode, hook: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_slurm, "_UNKNOWN_WAIT_S", 0.1)
+    monkeypatch.setattr(answers, "_UNKNOWN_WAIT_S", 0.1)
     slurm_says(node, ping="Slurmctld(primary) at ip-10-1-0-4 is UP")
     result = node.worker().has(hook=hook).step("slurm")
     assert result.outcome == "done"
@@ -248,13 +249,13 @@ def test_a_worker_without_configuration_is_not_failed_while_the_controller_liste
 ) -> None:
     import socket
 
-    monkeypatch.setattr(_slurm, "_UNKNOWN_WAIT_S", 0.1)
-    monkeypatch.setattr(_slurm, "_WAIT_S", 0.1)
+    monkeypatch.setattr(answers, "_UNKNOWN_WAIT_S", 0.1)
+    monkeypatch.setattr(answers, "_WAIT_S", 0.1)
     slurm_says(node, ping="scontrol: fatal: Could not establish a configuration source", code=1)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        monkeypatch.setattr(_slurm, "_PORT", listener.getsockname()[1])
+        monkeypatch.setattr(answers, "_PORT", listener.getsockname()[1])
         node.worker().has(controller_address="127.0.0.1")
         for hook in ("OnCreate", "OnInitComplete"):
             assert node.has(hook=hook).step("slurm").outcome == "done"
@@ -262,7 +263,7 @@ def test_a_worker_without_configuration_is_not_failed_while_the_controller_liste
 
 
 def test_a_worker_that_slurm_sees_down_is_failed(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_slurm, "_WAIT_S", 0.1)
+    monkeypatch.setattr(answers, "_WAIT_S", 0.1)
     slurm_says(node, ping="Slurmctld(primary) at ip-10-1-0-4 is UP", sinfo="down")
     assert f"the controller sees {os.uname().nodename} as down" in node.worker().step("slurm").seen
 
@@ -312,5 +313,5 @@ def test_ubuntu_stays_as_it_is_where_something_is_missing(node: ScratchNode, mis
 
 
 def test_conditions_name_the_daemon_and_the_role(node: ScratchNode) -> None:
-    added = _slurm_daemon._drop_ins(node.worker().has(address=ADDRESS).context)
+    added = daemon._drop_ins(node.worker().has(address=ADDRESS).context)
     assert "no place on a Compute node" in added["slurmctld"]

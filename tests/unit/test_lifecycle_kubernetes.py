@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scratch_node import ScratchNode
 
-from holdfast_lifecycle.steps import _lustre_efa, _volume
+from holdfast_lifecycle.steps import lustre_efa, volume
 
 BINDING = """\
 #!/bin/bash
@@ -27,7 +27,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchNode:
         role="Kubernetes", instance_group="workers", instance_type="ml.p5.48xlarge", fsx_mount_path=""
     )
     made.program("systemctl", BINDING.format(units=tmp_path / "units", root=made.root))
-    monkeypatch.setattr(_volume, "_WAIT_S", 0.0)
+    monkeypatch.setattr(volume, "_WAIT_S", 0.0)
     return made
 
 
@@ -124,7 +124,7 @@ def efa(node: ScratchNode, count: int, monkeypatch: pytest.MonkeyPatch) -> Scrat
     (other / "driver").symlink_to(drivers / "mlx5_core")
     node.program("lnetctl")
     node.program("modprobe")
-    monkeypatch.setattr(_lustre_efa, "interface_of", lambda address: {node.context.address: "ens32"}[address])
+    monkeypatch.setattr(lustre_efa, "interface_of", lambda address: {node.context.address: "ens32"}[address])
     return node.has(lustre_efa=True)
 
 
@@ -160,7 +160,7 @@ def test_other_types_use_two_devices_or_the_one_that_they_have(
 ) -> None:
     efa(node, there, monkeypatch)
 
-    assert len(_lustre_efa.devices(node.has(instance_type=kind).context)) == used
+    assert len(lustre_efa.devices(node.has(instance_type=kind).context)) == used
 
 
 def test_a_node_whose_client_cannot_be_set_up_goes_on_over_tcp_and_says_so(

@@ -10,8 +10,9 @@ from waiting import eventually
 
 from holdfast_common import kinds, parse_events
 from holdfast_lifecycle import Context, load_context, plan
-from holdfast_lifecycle import _preloading as preloading
-from holdfast_lifecycle.steps import STEPS, _preload
+from holdfast_lifecycle.preloading import BATCH_WAIT_S, Progress
+from holdfast_lifecycle.preloading import fetch as fetching_fetch
+from holdfast_lifecycle.steps import STEPS, preload
 
 LUSTRE = "50 40 0:52 / /fsx rw shared:3 - lustre 10.1.0.9@tcp:/abc rw\n"
 STAND_IN = "50 40 8:1 /fsx/fs-1 /fsx rw - ext4 /dev/vda rw\n"
@@ -53,8 +54,8 @@ def files(folder: Path, *names: str) -> list[str]:
     return [str(folder / name) for name in names]
 
 
-def fetch(folder: Path, lfs: Lfs) -> preloading.Progress:
-    return preloading.fetch([str(folder)], lfs=lfs, pause_s=60, clock=lfs.clock, sleep=lfs.sleep)
+def fetch(folder: Path, lfs: Lfs) -> Progress:
+    return fetching_fetch([str(folder)], lfs=lfs, pause_s=60, clock=lfs.clock, sleep=lfs.sleep)
 
 
 def test_only_files_that_are_in_s3_alone_are_fetched(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_files_whose_names_arrive_later_are_fetched_too(tmp_path: Path) -> None:
 
 
 def test_only_so_many_files_are_under_way_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preloading, "BATCH_FILES", 2)
+    monkeypatch.setattr("holdfast_lifecycle.preloading.fetching.BATCH_FILES", 2)
     lfs = Lfs(set(files(tmp_path, "a", "b", "c", "d", "e")))
     fetch(tmp_path, lfs)
 
@@ -91,7 +92,7 @@ def test_a_file_that_never_comes_holds_nothing_up_for_ever(tmp_path: Path) -> No
     progress = fetch(tmp_path, lfs)
 
     assert (progress.files, progress.fetched, progress.late) == (1, 0, 1)
-    assert lfs.now < 3 * preloading.BATCH_WAIT_S
+    assert lfs.now < 3 * BATCH_WAIT_S
 
 
 @pytest.fixture
@@ -146,13 +147,13 @@ def test_the_step_leaves_a_program_running_that_tells_when_all_is_there(
 ) -> None:
     lfs_program(RESTORE)
     files(context.root / "fsx/data", "a", "b")
-    quick = dataclasses.replace(_preload.order(context), pause_s=0.3)
-    monkeypatch.setattr(_preload, "order", lambda _: quick)
+    quick = dataclasses.replace(preload.order(context), pause_s=0.3)
+    monkeypatch.setattr(preload, "order", lambda _: quick)
 
-    assert not _preload.check(context)
-    _preload.apply(context)
-    assert _preload.verify(context) == "being fetched: /fsx/data"
-    assert _preload.check(context), "a second run does not begin it again"
+    assert not preload.check(context)
+    preload.apply(context)
+    assert preload.verify(context) == "being fetched: /fsx/data"
+    assert preload.check(context), "a second run does not begin it again"
     eventually(quick.mark.exists)
     eventually(lambda: not quick.is_running())
     parsed = parse_events((context.root / "events.jsonl").read_text().splitlines())
@@ -160,16 +161,16 @@ def test_the_step_leaves_a_program_running_that_tells_when_all_is_there(
     assert (event.kind, event.node, event.cluster) == (kinds.STEP_FINISHED, "i-0", "demo")
     assert event.evidence.endswith("data: 2 files, 2 of them fetched from S3, 0 still to come")
     assert json.loads(quick.mark.read_text()) == {"files": 2, "fetched": 2, "late": 0}
-    assert _preload.verify(context) == "fetched: /fsx/data"
+    assert preload.verify(context) == "fetched: /fsx/data"
 
 
 def test_a_program_that_fails_is_told_and_costs_no_node(context: Context, lfs_program: Callable[[str], None]) -> None:
     lfs_program("echo 'cannot open' >&2; exit 1")
     files(context.root / "fsx/data", "a")
-    _preload.apply(context)
-    eventually(lambda: not _preload.order(context).is_running())
+    preload.apply(context)
+    eventually(lambda: not preload.order(context).is_running())
 
-    assert _preload.verify(context) == "not fetched: read /var/log/holdfast/preload.log and /events.jsonl"
+    assert preload.verify(context) == "not fetched: read /var/log/holdfast/preload.log and /events.jsonl"
     (event,) = parse_events((context.root / "events.jsonl").read_text().splitlines()).events
     assert (event.kind, event.evidence) == (kinds.STEP_FAILED, "exit code 1: cannot open")
 
@@ -193,12 +194,12 @@ def test_the_folders_come_from_the_bundles_configuration(
 def test_a_directory_that_stands_in_for_lustre_has_its_files_already(context: Context) -> None:
     (context.root / "proc/self/mountinfo").write_text(STAND_IN)
 
-    assert _preload.check(context)
-    assert _preload.verify(context) == "/fsx is directory stand-in on ext4: nothing to fetch"
+    assert preload.check(context)
+    assert preload.verify(context) == "/fsx is directory stand-in on ext4: nothing to fetch"
 
 
 def test_without_folders_there_is_nothing_to_do(context: Context) -> None:
-    assert _preload.verify(context._replace(preload=())) == "nothing to fetch"
+    assert preload.verify(context._replace(preload=())) == "nothing to fetch"
 
 
 @pytest.mark.parametrize(("role", "does"), [("Controller", True), ("Compute", False), ("Kubernetes", False)])

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast_lifecycle import LifecycleError, load_context
-from holdfast_lifecycle._step import StepError, plan
-from holdfast_lifecycle.steps import STEPS, _clock, _fsx, _job_environment, _scripts
+from holdfast_lifecycle import LifecycleError, StepError, load_context, plan
+from holdfast_lifecycle.steps import STEPS, clock, fsx, job_environment, scripts
 
 ADDRESS = "10.1.0.12"
 
@@ -34,15 +33,15 @@ def test_scripts_run_in_their_order_and_once_per_content(tmp_path: Path) -> None
     script(tmp_path, "two.sh", "echo two >>order")
     node = context(tmp_path, orchestrator="eks", scripts=["one.sh", "two.sh"])
 
-    assert not _scripts.check(node)
-    _scripts.apply(node)
-    assert _scripts.check(node)
-    assert _scripts.verify(node) == "one.sh, two.sh"
-    _scripts.apply(node)
+    assert not scripts.check(node)
+    scripts.apply(node)
+    assert scripts.check(node)
+    assert scripts.verify(node) == "one.sh, two.sh"
+    scripts.apply(node)
     assert (tmp_path / "order").read_text() == "one\ntwo\n"
 
     script(tmp_path, "one.sh", "echo changed >>order")
-    _scripts.apply(node)
+    scripts.apply(node)
     assert (tmp_path / "order").read_text() == "one\ntwo\nchanged\n"
 
 
@@ -52,17 +51,17 @@ def test_a_failing_script_stops_those_after_it_and_says_which_it_was(tmp_path: P
     node = context(tmp_path, orchestrator="eks", scripts=["one.sh", "two.sh"])
 
     with pytest.raises(StepError) as caught:
-        _scripts.apply(node)
+        scripts.apply(node)
 
     assert (caught.value.expected, caught.value.seen) == ("one.sh ends with exit code 0", "exit code 3")
     assert not (tmp_path / "order").exists()
     with pytest.raises(StepError):
-        _scripts.verify(node)
+        scripts.verify(node)
 
 
 def test_a_script_that_is_not_in_the_bundle_is_named(tmp_path: Path) -> None:
     with pytest.raises(StepError) as caught:
-        _scripts.check(context(tmp_path, orchestrator="eks", scripts=["gone.sh"]))
+        scripts.check(context(tmp_path, orchestrator="eks", scripts=["gone.sh"]))
 
     assert caught.value.expected == "gone.sh is in the lifecycle bundle"
 
@@ -79,9 +78,9 @@ def test_a_group_that_mounts_nothing_does_not_wait_for_a_file_system(tmp_path: P
     node = context(tmp_path, orchestrator="eks", fsx_instance_groups=["others"])
 
     assert node.fsx_mount_path == ""
-    assert _fsx.check(node)
-    assert _fsx.verify(node) == "this group mounts no shared file system"
-    assert _clock.check(node)
+    assert fsx.check(node)
+    assert fsx.verify(node) == "this group mounts no shared file system"
+    assert clock.check(node)
 
 
 def test_a_group_among_those_that_mount_has_the_path(tmp_path: Path) -> None:
@@ -91,7 +90,7 @@ def test_a_group_among_those_that_mount_has_the_path(tmp_path: Path) -> None:
 def test_jobs_find_the_training_image_in_their_environment(tmp_path: Path) -> None:
     (tmp_path / "holdfast_common").mkdir()
     image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/train@sha256:00"
-    _job_environment.apply(context(tmp_path, orchestrator="eks", training_image=image))
+    job_environment.apply(context(tmp_path, orchestrator="eks", training_image=image))
 
     assert f"HOLDFAST_TRAINING_IMAGE={image}\n" in (tmp_path / "etc/holdfast/environment").read_text()
 
@@ -99,7 +98,7 @@ def test_jobs_find_the_training_image_in_their_environment(tmp_path: Path) -> No
 def test_jobs_find_what_only_the_deployment_knew(tmp_path: Path) -> None:
     (tmp_path / "holdfast_common").mkdir()
     (tmp_path / "job_environment.json").write_text('{"TENSORBOARD_LOGDIR": "s3://data/tensorboard of all"}')
-    _job_environment.apply(context(tmp_path, orchestrator="eks"))
+    job_environment.apply(context(tmp_path, orchestrator="eks"))
 
     assert "TENSORBOARD_LOGDIR='s3://data/tensorboard of all'\n" in (tmp_path / "etc/holdfast/environment").read_text()
     assert "TENSORBOARD_LOGDIR" in (tmp_path / "etc/profile.d/holdfast.sh").read_text().splitlines()[-1]

@@ -14,10 +14,11 @@ from scratch_node import ScratchNode
 from waiting import eventually
 
 from holdfast_common import parse_events
-from holdfast_lifecycle import StepError, _background, _files, _moving
-from holdfast_lifecycle._bundle import AccountingDatabase
-from holdfast_lifecycle._shared_state import SharedState, is_open_elsewhere
-from holdfast_lifecycle.steps import _slurm_state
+from holdfast_lifecycle import StepError, controller
+from holdfast_lifecycle.controller import LOCK, is_moved, move_accounting
+from holdfast_lifecycle.model import AccountingDatabase
+from holdfast_lifecycle.node import SharedState, fill_folder, is_open_elsewhere
+from holdfast_lifecycle.steps.slurm import state as state_module
 
 RDS = AccountingDatabase(
     endpoint="db.example.rds.amazonaws.com",
@@ -39,7 +40,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScratchNod
     (made.root / "var/log").mkdir()
     made.write("opt/slurm/etc/accounting.conf", "AccountingStorageType=accounting_storage/slurmdbd\n")
     yield made
-    eventually(lambda: not _background.is_running(made.context.path(_moving.LOCK)))
+    eventually(lambda: not controller.is_running(made.context.path(LOCK)))
 
 
 def shared(node: ScratchNode) -> Path:
@@ -84,7 +85,7 @@ def test_in_extension_mode_slurmctld_goes_on_while_its_state_is_moved(node: Scra
 
 def test_job_numbers_have_the_name_of_their_series_as_long_as_they_go_on(node: ScratchNode) -> None:
     in_extension(node).step("slurm_state")
-    eventually(lambda: _moving.is_moved(node.context))
+    eventually(lambda: is_moved(node.context))
     first = (shared(node) / "series").read_text()
     assert (shared(node) / "series").stat().st_mode & 0o777 == 0o644
     replaced(in_extension(node)).step("slurm_state")
@@ -93,7 +94,7 @@ def test_job_numbers_have_the_name_of_their_series_as_long_as_they_go_on(node: S
 
 def test_job_numbers_that_begin_again_have_another_name(node: ScratchNode) -> None:
     in_extension(node).step("slurm_state")
-    eventually(lambda: _moving.is_moved(node.context))
+    eventually(lambda: is_moved(node.context))
     first = (shared(node) / "series").read_text()
     shutil.rmtree(shared(node) / "state-1")
     replaced(in_extension(node)).step("slurm_state")
@@ -119,14 +120,14 @@ def test_the_move_never_puts_older_state_over_newer(tmp_path: Path) -> None:
         (tmp_path / folder / "job_state").write_text(content)
     (tmp_path / "old/node_state").write_text("nodes")
     owner = (tmp_path.stat().st_uid, tmp_path.stat().st_gid)
-    _files.fill_folder(tmp_path / "old", tmp_path / "new", owner=owner)
+    fill_folder(tmp_path / "old", tmp_path / "new", owner=owner)
     assert (tmp_path / "new/job_state").read_text() == "newer"
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["job_state", "node_state"]
 
 
 def test_accounting_data_is_moved_in_the_background_and_the_daemons_run_again(node: ScratchNode) -> None:
     in_extension(node).step("slurm_state")
-    eventually(lambda: _moving.is_moved(node.context))
+    eventually(lambda: is_moved(node.context))
     assert link(node, "var/lib/mysql") == "accounting-1"
     assert node.read("var/lib/mysql/ibdata1") == "data"
     assert node.running() == {"slurmctld", "slurmdbd", "mariadb"}
@@ -144,7 +145,7 @@ def test_accounting_data_is_moved_in_the_background_and_the_daemons_run_again(no
 
 def test_a_controller_without_accounting_is_told_once(node: ScratchNode) -> None:
     node.program("sacctmgr", "#!/bin/sh\nexit 1\n")
-    _moving.move_accounting(in_extension(node).context, hyperpod_s=0.05)
+    move_accounting(in_extension(node).context, hyperpod_s=0.05)
     (event,) = parse_events(node.read("var/log/events.jsonl").splitlines()).events
     assert (event.detail["outcome"], event.evidence[:22]) == ("nothing", "no slurmdbd answered w")
     assert link(node, "var/lib/mysql") == "no link"
@@ -160,12 +161,12 @@ def test_a_move_that_fails_leaves_the_database_running_where_it_was(
     state = SharedState.of(node.context)
     state.prepare()
     state.take("i-0")
-    monkeypatch.setattr(_moving, "copy_folder", full)
-    _moving.move_accounting(node.context)
+    monkeypatch.setattr("holdfast_lifecycle.controller.moving.copy_folder", full)
+    move_accounting(node.context)
     (event,) = parse_events(node.read("var/log/events.jsonl").splitlines()).events
     assert (event.kind, "No space left" in event.evidence) == ("step_failed", True)
     assert (link(node, "var/lib/mysql"), node.running()) == ("no link", {"slurmctld", "slurmdbd", "mariadb"})
-    assert not _moving.is_moved(node.context)
+    assert not is_moved(node.context)
 
 
 def test_a_controller_that_has_been_replaced_moves_nothing_any_more(node: ScratchNode) -> None:
@@ -173,7 +174,7 @@ def test_a_controller_that_has_been_replaced_moves_nothing_any_more(node: Scratc
     state = SharedState.of(node.context)
     state.prepare()
     state.take("i-9")
-    _moving.move_accounting(node.context)
+    move_accounting(node.context)
     (event,) = parse_events(node.read("var/log/events.jsonl").splitlines()).events
     assert event.evidence == "i-9 has it"
     assert "systemctl stop mariadb" not in node.calls()
@@ -183,7 +184,7 @@ def test_a_controller_that_has_been_replaced_moves_nothing_any_more(node: Scratc
 def test_a_replaced_controller_takes_over_what_is_there(
     node: ScratchNode, hook: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_slurm_state, "_HYPERPOD_S", 0.05)
+    monkeypatch.setattr(state_module, "_HYPERPOD_S", 0.05)
     node.step("slurm_state")
     replaced(node).runs("slurmctld", "slurmdbd", "mariadb")
     node.forget()
@@ -265,8 +266,8 @@ def another_mariadb(node: ScratchNode) -> Iterator[Callable[[Path], None]]:
 def test_data_that_a_server_has_open_is_not_taken(
     node: ScratchNode, another_mariadb: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_slurm_state, "_RELEASE_S", 0.05)
-    monkeypatch.setattr(_slurm_state, "_HYPERPOD_S", 0.05)
+    monkeypatch.setattr(state_module, "_RELEASE_S", 0.05)
+    monkeypatch.setattr(state_module, "_HYPERPOD_S", 0.05)
     node.step("slurm_state")
     another_mariadb(shared(node) / "accounting-1")
     assert is_open_elsewhere(shared(node) / "accounting-1")
@@ -281,7 +282,7 @@ def test_data_that_a_server_has_open_is_not_taken(
 
 
 def test_two_controllers_do_not_take_over_at_the_same_time(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_slurm_state, "_LOCK_S", 0.05)
+    monkeypatch.setattr(state_module, "_LOCK_S", 0.05)
     state = SharedState.of(node.context)
     state.prepare()
     with (state.folder / "lock").open("w") as other:
@@ -335,12 +336,12 @@ def test_work_left_running_begins_once_and_ends_with_its_lock(tmp_path: Path) ->
         while not go.exists():
             time.sleep(0.01)
 
-    _background.leave_running(work, lock=lock, log=log)
+    controller.leave_running(work, lock=lock, log=log)
     eventually(count.exists)
-    _background.leave_running(work, lock=lock, log=log)
-    assert _background.is_running(lock)
+    controller.leave_running(work, lock=lock, log=log)
+    assert controller.is_running(lock)
     go.touch()
-    eventually(lambda: not _background.is_running(lock))
+    eventually(lambda: not controller.is_running(lock))
     assert count.read_text() == "x"
 
 
@@ -348,5 +349,5 @@ def test_an_error_of_work_left_running_is_in_its_log(tmp_path: Path) -> None:
     def work() -> None:
         raise ValueError("broken on purpose")
 
-    _background.leave_running(work, lock=tmp_path / "lock", log=tmp_path / "log")
+    controller.leave_running(work, lock=tmp_path / "lock", log=tmp_path / "log")
     eventually(lambda: "broken on purpose" in (tmp_path / "log").read_text())

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from holdfast_common import kinds, parse_events
-from holdfast_lifecycle import LifecycleError, load_context
-from holdfast_lifecycle import _context as context_module
-from holdfast_lifecycle import _main as main_module
-from holdfast_lifecycle.steps import STEPS, _clock, _slurm
+from holdfast_lifecycle import LifecycleError, load_context, main
+from holdfast_lifecycle.steps import STEPS, clock, fsx
+from holdfast_lifecycle.steps.slurm import answers
 
 REPOSITORY = Path(__file__).parents[2]
 ADDRESS = "10.1.0.12"
@@ -60,9 +59,7 @@ class Node:
         self.settle()
         steps = [step for step in STEPS if step.name not in ("slurm_daemon", "slurm", "scripts")]
         config = str(self.root / "bundle/config.json")
-        return main_module.main(
-            ["--hook", "OnInitComplete", "--config", config, *arguments], steps=steps, root=self.root
-        )
+        return main(["--hook", "OnInitComplete", "--config", config, *arguments], steps=steps, root=self.root)
 
     def context(self, *, address: str = ADDRESS) -> Any:
         self.settle()
@@ -80,7 +77,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
         made = Node(Path(folder))
         resources = str(made.root / "opt/ml/config/resource_config.json")
         monkeypatch.setenv("SAGEMAKER_RESOURCE_CONFIG_PATH", resources)
-        monkeypatch.setattr(context_module, "own_addresses", lambda: {ADDRESS})
+        monkeypatch.setattr("holdfast_lifecycle.model.context.own_addresses", lambda: {ADDRESS})
         yield made
 
 
@@ -139,9 +136,8 @@ def test_a_user_with_another_uid_is_refused(node: Node, capsys: pytest.CaptureFi
 def test_fails_when_nothing_is_mounted(
     node: Node, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast_lifecycle.steps import _fsx
 
-    monkeypatch.setattr(_fsx, "_WAIT_S", 0.2)
+    monkeypatch.setattr(fsx, "_WAIT_S", 0.2)
     node.write("proc/self/mountinfo", "50 40 8:1 / / rw - ext4 /dev/vda rw\n")
     assert node.run() == 1
     last = capsys.readouterr().out.splitlines()[-6:]
@@ -150,11 +146,10 @@ def test_fails_when_nothing_is_mounted(
 
 
 def test_lustre_and_the_stand_in_are_told_apart(node: Node) -> None:
-    from holdfast_lifecycle.steps import _fsx
 
-    assert _fsx.mount_type(node.context()) == "directory stand-in on ext4"
+    assert fsx.mount_type(node.context()) == "directory stand-in on ext4"
     node.write("proc/self/mountinfo", "50 40 0:52 / /fsx rw shared:3 - lustre 10.1.0.9@tcp:/abc rw\n")
-    assert _fsx.mount_type(node.context()) == "lustre"
+    assert fsx.mount_type(node.context()) == "lustre"
 
 
 def test_a_clock_out_of_step_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,11 +157,11 @@ def test_a_clock_out_of_step_is_refused(node: Node, monkeypatch: pytest.MonkeyPa
 
     context = node.context()
     now = time.time
-    assert _clock.check(context)
-    monkeypatch.setattr(_clock.time, "time", lambda: now() - 3)
-    assert not _clock.check(context)
+    assert clock.check(context)
+    monkeypatch.setattr(clock.time, "time", lambda: now() - 3)
+    assert not clock.check(context)
     with pytest.raises(StepError) as refused:
-        _clock.verify(context)
+        clock.verify(context)
     assert refused.value.seen.startswith("the file system is +3.0 s ahead")
 
 
@@ -264,7 +259,7 @@ UP = "Slurmctld(primary) at ip-10-1-0-4 is UP"
 @pytest.mark.parametrize("state", ["idle", "mixed", "allocated", "drained"])
 def test_slurm_is_ready_when_the_controller_hears_the_node(node: Node, slurm_says: Any, state: str) -> None:
     slurm_says(ping=UP, state=state)
-    assert _slurm.check(node.context())
+    assert answers.check(node.context())
 
 
 @pytest.mark.parametrize(
@@ -276,12 +271,12 @@ def test_slurm_is_waited_for_otherwise(
 ) -> None:
     from holdfast_lifecycle import StepError
 
-    monkeypatch.setattr(_slurm, "_WAIT_S", 0.2)
+    monkeypatch.setattr(answers, "_WAIT_S", 0.2)
     slurm_says(ping=ping, state=state)
-    assert not _slurm.check(node.context())
-    _slurm.apply(node.context())
+    assert not answers.check(node.context())
+    answers.apply(node.context())
     with pytest.raises(StepError):
-        _slurm.verify(node.context())
+        answers.verify(node.context())
 
 
 @pytest.mark.parametrize(("before", "after", "skew"), [(-6.0, 6.0, 0.0), (5.0, 6.0, -5.0), (-6.0, -5.0, 5.0)])
@@ -290,5 +285,5 @@ def test_a_slow_write_is_no_difference_of_clocks(
 ) -> None:
     now = time.time()
     times = iter((now + before, now + after))
-    monkeypatch.setattr(_clock.time, "time", lambda: next(times))
-    assert _clock.skew_s(node.context()) == pytest.approx(skew, abs=1.0)
+    monkeypatch.setattr(clock.time, "time", lambda: next(times))
+    assert clock.skew_s(node.context()) == pytest.approx(skew, abs=1.0)

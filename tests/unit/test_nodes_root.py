@@ -4,8 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.nodes import FileSpec, Mount, NodeError, NodeSpec, python_mounts
-from holdfast.localcloud.nodes import _root as root
+from holdfast.localcloud.nodes import (
+    Accounts,
+    FileSpec,
+    Mount,
+    NodeError,
+    NodeSpec,
+    add_accounts,
+    disk_mounts,
+    emptied_directories,
+    gshadow_for,
+    hidden_names,
+    name_services,
+    python_mounts,
+    root_contents,
+    shadow_for,
+    strip_accounts,
+)
+from holdfast.localcloud.nodes import hosts as root_hosts
 
 PASSWD = """\
 root:x:0:0:root:/root:/bin/bash
@@ -27,12 +43,12 @@ nogroup:x:65534:
 
 
 def test_people_of_the_machine_are_stripped_and_system_accounts_stay():
-    passwd, _ = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    passwd, _ = strip_accounts(passwd=PASSWD, group=GROUP)
     assert [line.split(":")[0] for line in passwd.splitlines()] == ["root", "munge", "nobody", "slurm", "ubuntu"]
 
 
 def test_ubuntu_has_uid_1000_whoever_had_it_on_the_machine():
-    passwd, group = root.strip_accounts(passwd=PASSWD + "ubuntu:x:1001:1001::/home/u:/bin/sh\n", group=GROUP)
+    passwd, group = strip_accounts(passwd=PASSWD + "ubuntu:x:1001:1001::/home/u:/bin/sh\n", group=GROUP)
     assert [line for line in passwd.splitlines() if line.startswith("ubuntu")] == [
         "ubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/bash"
     ]
@@ -40,7 +56,7 @@ def test_ubuntu_has_uid_1000_whoever_had_it_on_the_machine():
 
 
 def test_stripped_people_leave_their_groups():
-    _, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
+    _, group = strip_accounts(passwd=PASSWD, group=GROUP)
     assert (
         group
         == "root:x:0:\nsudo:x:27:\nadm:x:4:syslog\nmunge:x:105:\nslurm:x:64030:\nnogroup:x:65534:\nubuntu:x:1000:\n"
@@ -51,27 +67,27 @@ def test_an_image_brings_accounts_that_the_machine_lacks():
     asked = (
         '# no\ng docker 998\nu mysql 897 "MySQL Server" /nonexistent /bin/false\nu munge 5 "" / /x\nm ubuntu docker\n'
     )
-    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
-    passwd, group = root.add_accounts(asked, passwd=passwd, group=group)
+    passwd, group = strip_accounts(passwd=PASSWD, group=GROUP)
+    passwd, group = add_accounts(asked, passwd=passwd, group=group)
     assert "mysql:x:897:897:MySQL Server:/nonexistent:/bin/false" in passwd.splitlines()
     assert [line for line in passwd.splitlines() if line.startswith("munge")] == [PASSWD.splitlines()[1]]
     assert {"docker:x:998:ubuntu", "mysql:x:897:"} <= set(group.splitlines())
 
 
 def test_nobody_has_a_password():
-    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
-    assert {line.split(":")[1] for line in root.shadow_for(passwd).splitlines()} == {"*"}
-    assert {line.split(":")[1] for line in root.gshadow_for(group).splitlines()} == {"*"}
+    passwd, group = strip_accounts(passwd=PASSWD, group=GROUP)
+    assert {line.split(":")[1] for line in shadow_for(passwd).splitlines()} == {"*"}
+    assert {line.split(":")[1] for line in gshadow_for(group).splitlines()} == {"*"}
 
 
 def test_hosts_hold_the_node_and_loopback():
-    assert root.hosts(hostname="ip-10-1-0-12", address="10.1.0.12") == (
+    assert root_hosts(hostname="ip-10-1-0-12", address="10.1.0.12") == (
         "127.0.0.1 localhost\n::1 localhost ip6-localhost\n10.1.0.12 ip-10-1-0-12\n"
     )
 
 
 def test_names_are_looked_up_in_files_only():
-    text = root.name_services("passwd: files systemd\nhosts:  files dns\n# note\nservices: db files\n")
+    text = name_services("passwd: files systemd\nhosts:  files dns\n# note\nservices: db files\n")
     assert "hosts: files\n" in text
     assert "dns" not in text
     assert "systemd" not in text
@@ -94,7 +110,7 @@ MOUNTINFO = r"""
 
 
 def test_disks_mounted_below_the_root_are_found_parents_first():
-    assert root.disk_mounts(MOUNTINFO) == ["/usr", "/var", "/var/lib/my data"]
+    assert disk_mounts(MOUNTINFO) == ["/usr", "/var", "/var/lib/my data"]
 
 
 def test_only_system_directories_are_shared(tmp_path: Path):
@@ -102,19 +118,19 @@ def test_only_system_directories_are_shared(tmp_path: Path):
         (tmp_path / name).mkdir()
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "srv").symlink_to("/data")
-    assert root.hidden_names(tmp_path) == ["data", "farm", "srv"]
+    assert hidden_names(tmp_path) == ["data", "farm", "srv"]
 
 
 def test_a_home_inside_a_shared_directory_is_emptied():
-    assert "/var/lib" in root.emptied_directories(Path("/var/lib"))
-    assert "/tmp" in root.emptied_directories(Path("/elsewhere"))
+    assert "/var/lib" in emptied_directories(Path("/var/lib"))
+    assert "/tmp" in emptied_directories(Path("/elsewhere"))
 
 
 def test_a_directory_that_the_image_replaces_by_a_link_is_not_emptied(tmp_path: Path):
     (tmp_path / "var").mkdir()
     (tmp_path / "var/tmp").symlink_to("/tmp")
-    assert "/var/tmp" in root.emptied_directories(Path("/elsewhere"))
-    assert "/var/tmp" not in root.emptied_directories(Path("/elsewhere"), image=tmp_path)
+    assert "/var/tmp" in emptied_directories(Path("/elsewhere"))
+    assert "/var/tmp" not in emptied_directories(Path("/elsewhere"), image=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +138,14 @@ def test_a_directory_that_the_image_replaces_by_a_link_is_not_emptied(tmp_path: 
     [("munge:munge", (102, 105)), ("munge", (102, 105)), ("ubuntu:root", (1000, 0)), ("7:8", (7, 8)), ("7", (7, 7))],
 )
 def test_owners_are_names_or_numbers(owner: str, expected: tuple[int, int]):
-    passwd, group = root.strip_accounts(passwd=PASSWD, group=GROUP)
-    assert root.Accounts(passwd=passwd, group=group).ids(owner) == expected
+    passwd, group = strip_accounts(passwd=PASSWD, group=GROUP)
+    assert Accounts(passwd=passwd, group=group).ids(owner) == expected
 
 
 def test_rejects_an_unknown_owner_with_the_known_ones():
-    passwd, group = root.strip_accounts(passwd="root:x:0:0:::\n", group="root:x:0:\n")
+    passwd, group = strip_accounts(passwd="root:x:0:0:::\n", group="root:x:0:\n")
     with pytest.raises(NodeError, match="no user 'alice' on the node; use one of root, ubuntu or a number"):
-        root.Accounts(passwd=passwd, group=group).ids("alice")
+        Accounts(passwd=passwd, group=group).ids("alice")
 
 
 def test_files_of_the_spec_replace_ours_and_any_bytes_survive():
@@ -140,7 +156,7 @@ def test_files_of_the_spec_replace_ours_and_any_bytes_survive():
         address="10.1.0.5",
         files={"/etc/hosts": FileSpec(content=content, mode=0o600, owner="ubuntu")},
     )
-    _, files = root.root_contents(spec, kept=None)
+    _, files = root_contents(spec, kept=None)
     (hosts,) = [file for file in files if file["path"] == "/etc/hosts"]
     assert hosts["content"] == content
     assert (hosts["mode"], hosts["uid"], hosts["gid"]) == (0o600, 1000, 1000)
@@ -152,7 +168,7 @@ def test_a_kept_root_gets_only_the_files_of_the_spec(tmp_path: Path):
     (tmp_path / "etc/group").write_text("root:x:0:\ntrainer:x:2000:\n")
     files = {"/x": FileSpec(content=b"", owner="trainer")}
     spec = NodeSpec(instance_id="i-1", hostname="n1", address="10.1.0.5", files=files)
-    _, written = root.root_contents(spec, kept=tmp_path)
+    _, written = root_contents(spec, kept=tmp_path)
     assert [(file["path"], file["uid"]) for file in written] == [("/x", 2000)]
 
 

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.nodes import FileSpec, Mount, NodeError, NodeSpec
-from holdfast.localcloud.nodes import _boot as boot
-from holdfast.localcloud.nodes import _fabric as fabric
-from holdfast.localcloud.nodes import _proc as proc
-from holdfast.localcloud.nodes._lock import locked
-from holdfast.localcloud.nodes._spec import NodeRecord
+from holdfast.localcloud.nodes import FileSpec, Mount, NodeError, NodeRecord, NodeSpec, link_name, locked, mac_of
+from holdfast.localcloud.nodes.kernel import boot, proc
 
 
 def test_a_record_survives_the_disk_without_the_files():
@@ -71,13 +67,13 @@ def test_kill_waits_for_the_end_and_leaves_strangers_alone():
 
 
 def test_names_of_cables_fit_the_kernel_and_differ():
-    names = {fabric.link_name(f"i-{number:017x}") for number in range(300)}
+    names = {link_name(f"i-{number:017x}") for number in range(300)}
     assert len(names) == 300
     assert max(map(len, names)) <= 15
 
 
 def test_an_address_fixes_the_mac():
-    assert fabric.mac_of("10.1.0.12") == "02:00:0a:01:00:0c"
+    assert mac_of("10.1.0.12") == "02:00:0a:01:00:0c"
 
 
 def test_overlay_options_survive_odd_paths():

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.catalog._failure_rates import failure_rates
-from holdfast.catalog._recovery_stages import recovery_stages
+from holdfast.catalog.goodput import failure_rates, recovery_stages
 from holdfast.planner import PublishedFigure, mtbf_h, published_tables, wall_h
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)

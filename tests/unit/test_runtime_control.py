@@ -27,9 +27,8 @@ from holdfast_runtime.control import (
     Stop,
     View,
 )
-from holdfast_runtime.launcher._peers import PeersError, expand_host_list, find_peers
-from holdfast_runtime.launcher._shared_keys import SharedKeys
-from holdfast_runtime.launcher._wire import ChangeAt, ChangedAt
+from holdfast_runtime.launcher.keys import SharedKeys
+from holdfast_runtime.launcher.links import ChangeAt, ChangedAt, PeersError, expand_host_list, find_peers
 
 FROM = [
     Hello(pid=1),

@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast_runtime.data import IGNORED, NO_END, DataError, Dataset, Source, TokenWriter
-from holdfast_runtime.data._mixture import Mixture, whole_weights
-from holdfast_runtime.data._permutation import Permutation
+from holdfast_runtime.data import (
+    IGNORED,
+    NO_END,
+    DataError,
+    Dataset,
+    Mixture,
+    Permutation,
+    Source,
+    TokenWriter,
+    whole_weights,
+)
 
 CONTEXT = 8
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.data import DataError, TokenFile, load_tokenizer
-from holdfast_runtime.data._commands import main
+from holdfast_runtime.data import DataError, TokenFile, load_tokenizer, main
 
 
 def build(tmp_path: Path, *arguments: str) -> TokenFile:
@@ -182,7 +181,7 @@ def test_the_commands_run_without_torch_and_report_progress(tmp_path: Path) -> N
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "x" * 2000}) + "\n")
     program = (
         "import sys; sys.modules['torch'] = None\n"
-        "import holdfast_runtime.data._commands as commands\n"
+        "import holdfast_runtime.data.commands as commands\n"
         "commands.PROGRESS_S = 0\n"
         "sys.exit(commands.main())"
     )

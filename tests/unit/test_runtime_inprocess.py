@@ -16,10 +16,7 @@ from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault, Finished, Put, Raised, Ready
-from holdfast_runtime.inprocess import _member
-from holdfast_runtime.inprocess._digest import digest_of, weighted_sum
-from holdfast_runtime.inprocess._errors import BrokenError, StoppedError
-from holdfast_runtime.inprocess._state import TrainingState
+from holdfast_runtime.inprocess import BrokenError, Member, StoppedError, TrainingState, _vote, digest_of, weighted_sum
 from holdfast_runtime.transfer import Flat, read_skeleton
 
 QUICK = (
@@ -555,7 +552,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     member = Program().run._member
     assert member is not None
-    outcome = _member._vote.Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False)
+    outcome = _vote.Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
         member.judge(outcome)
     member.diverged(caught.value)
@@ -568,7 +565,7 @@ def test_a_divergence_that_is_found_at_the_end_of_a_recovery_ends_the_job_too(
     def differ(_self: object) -> None:
         raise holdfast.DivergenceError("the parameters of the ranks are different")
 
-    monkeypatch.setattr(_member.Member, "_confirm", differ)
+    monkeypatch.setattr(Member, "_confirm", differ)
     launcher.view(1, source="fresh")
     with pytest.raises(holdfast.DivergenceError):
         Program()
@@ -648,6 +645,6 @@ def test_the_sum_on_a_device_sees_two_numbers_that_changed_places_and_takes_tens
     swapped = one.clone()
     swapped[[3, 7]] = one[[7, 3]]
     assert weighted_sum(swapped) != whole
-    monkeypatch.setattr("holdfast_runtime.inprocess._digest.PIECE_WORDS", 64)
+    monkeypatch.setattr("holdfast_runtime.inprocess.digest.PIECE_WORDS", 64)
     assert weighted_sum(one) == whole
     assert weighted_sum(torch.cat([torch.zeros(1, dtype=torch.uint8), one.view(torch.uint8)])[1:]) == whole

@@ -13,10 +13,7 @@ import torch.distributed as dist
 from sleeping_work import SleepingWork
 from torch import nn
 
-from holdfast_runtime.inprocess import _group
-from holdfast_runtime.inprocess._group import Group
-from holdfast_runtime.inprocess._member import _ended
-from holdfast_runtime.inprocess._reducer import Reducer
+from holdfast_runtime.inprocess import Group, Reducer, has_ended, sockets_of
 
 Pair = Callable[[], tuple[socket.socket, socket.socket]]
 
@@ -55,7 +52,7 @@ def is_broken(there: socket.socket) -> bool:
 
 def test_connections_of_the_group_break_and_those_of_the_script_do_not(pair: Pair) -> None:
     _, earlier = pair()
-    group = opened(_group._sockets())
+    group = opened(sockets_of())
     _, own = pair()
     group._made = group._since()
     _, later = pair()
@@ -64,7 +61,7 @@ def test_connections_of_the_group_break_and_those_of_the_script_do_not(pair: Pai
 
 
 def test_while_a_group_is_being_made_whatever_is_new_belongs_to_it(pair: Pair) -> None:
-    group = opened(_group._sockets())
+    group = opened(sockets_of())
     _, own = pair()
     group.release()
     assert is_broken(own)
@@ -110,8 +107,8 @@ class Distributed:
 
 
 def test_a_group_that_does_not_end_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_group, "dist", Distributed())
-    group = opened(_group._sockets())
+    monkeypatch.setattr("holdfast_runtime.inprocess.group.dist", Distributed())
+    group = opened(sockets_of())
     group._made = {}
     began = time.monotonic()
     try:
@@ -139,11 +136,11 @@ def test_a_collective_that_takes_long_is_looked_at_until_it_ends_and_its_error_i
     work = SleepingWork()
     work.ends_after = 3
 
-    assert [_ended(work) for _ in range(3)] == [False, False, True]
+    assert [has_ended(work) for _ in range(3)] == [False, False, True]
 
     work.error = "connection reset by peer"
     with pytest.raises(RuntimeError, match="reset by peer"):
-        _ended(work)
+        has_ended(work)
 
 
 class NeverConnects:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from killing import PYTHONPATH
 from torch import nn
 
-from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._reducer import Reducer, layout
+from holdfast_runtime import inprocess
+from holdfast_runtime.inprocess import Reducer, layout
 
 ROOT = Path(__file__).parents[2]
 WORLD = 3
@@ -113,13 +113,13 @@ def test_a_frozen_parameter_is_left_alone() -> None:
     assert Reducer([frozen], tail=2).buckets == 0
 
 
-def votes(*cast: tuple[int, int, float]) -> _vote.Outcome:
-    total = torch.zeros(_vote.LENGTH)
+def votes(*cast: tuple[int, int, float]) -> inprocess.Outcome:
+    total = torch.zeros(inprocess.LENGTH)
     for step, digest, loss in cast:
-        tail = torch.zeros(_vote.LENGTH)
-        _vote.cast(tail, step=step, digest=digest, loss=loss)
+        tail = torch.zeros(inprocess.LENGTH)
+        inprocess.cast(tail, step=step, digest=digest, loss=loss)
         total += tail
-    return _vote.count(total, world_size=len(cast))
+    return inprocess.count(total, world_size=len(cast))
 
 
 @given(st.integers(0, (1 << 24) - 1), st.integers(0, (1 << 32) - 1), st.integers(1, 64))
@@ -143,6 +143,6 @@ def test_a_loss_that_is_no_number_does_not_hide_that_ranks_agree() -> None:
 
 
 def test_a_rank_that_has_not_voted_is_missed() -> None:
-    tail = torch.zeros(_vote.LENGTH)
-    _vote.cast(tail, step=1, digest=2, loss=0.0)
-    assert _vote.count(tail, world_size=2).ready == 1
+    tail = torch.zeros(inprocess.LENGTH)
+    inprocess.cast(tail, step=1, digest=2, loss=0.0)
+    assert inprocess.count(tail, world_size=2).ready == 1

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.runs import RunFolderError, Submission, claim, find_submission
-from holdfast_runtime.runs.__main__ import main
+from holdfast_runtime.runs import RunFolderError, Submission, claim, find_submission, main
 
 
 def slurm(job: str = "1", *, series: Path | None = None, **more: str) -> Submission:

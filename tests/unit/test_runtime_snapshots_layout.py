@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from holdfast_runtime.snapshots import SnapshotError, buddies  # noqa: E402
-from holdfast_runtime.snapshots._copy import Copy  # noqa: E402
-from holdfast_runtime.snapshots._layout import Block, Layout  # noqa: E402
+from holdfast_runtime.snapshots import (  # noqa: E402  # noqa: E402
+    Block,
+    Copy,
+    Layout,
+    SnapshotError,
+    buddies,
+)
 
 
 @given(sizes=st.lists(st.integers(1, 6), min_size=2, max_size=8), seed=st.integers())

@@ -6,16 +6,20 @@ import pytest
 
 pytest.importorskip("torch")
 
-from holdfast_runtime.snapshots import Checkpoints, SnapshotError, complete_steps, newest_complete, verify
-from holdfast_runtime.snapshots._manifest import (
+from holdfast_runtime.snapshots import (
     COMPLETE,
     MANIFEST,
+    Checkpoints,
     Manifest,
+    SnapshotError,
     clear_incomplete,
     complete,
+    complete_steps,
     facts,
     keep_newest,
+    newest_complete,
     step_folder,
+    verify,
 )
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from holdfast_runtime import transfer
 from holdfast_runtime.faults import Fault, Injector
 from holdfast_runtime.transfer import Flat, Offer, Server, TransferError, flatten, receive, unflatten
-from holdfast_runtime.transfer import _receive as receiving
-from holdfast_runtime.transfer import _wire as wire
 
 EPOCH, STEP = 3, 17
 LOCAL = "127.0.0.1"
@@ -94,16 +93,16 @@ def test_tensors_are_received_in_place_where_there_is_a_place(donor: Make) -> No
 
 def test_many_small_tensors_share_a_chunk() -> None:
     memory = [memoryview(bytes(100)) for _ in range(500)]
-    assert len(list(wire.chunks_of(memory))) == 1
+    assert len(list(transfer.chunks_of(memory))) == 1
 
 
 def test_chunks_have_all_bytes_in_order_and_none_is_too_long() -> None:
-    data = np.random.default_rng(1).bytes(3 * wire.CHUNK_BYTES + 12345)
-    cuts = [0, 5, 5, 1000, wire.CHUNK_BYTES + 7, len(data)]
+    data = np.random.default_rng(1).bytes(3 * transfer.CHUNK_BYTES + 12345)
+    cuts = [0, 5, 5, 1000, transfer.CHUNK_BYTES + 7, len(data)]
     memory = [memoryview(data)[start:end] for start, end in itertools.pairwise(cuts)]
-    chunks = list(wire.chunks_of(memory))
+    chunks = list(transfer.chunks_of(memory))
     assert b"".join(b"".join(chunk) for chunk in chunks) == data
-    assert all(sum(map(len, chunk)) <= wire.CHUNK_BYTES for chunk in chunks)
+    assert all(sum(map(len, chunk)) <= transfer.CHUNK_BYTES for chunk in chunks)
 
 
 def test_several_receivers_are_served_at_once(donor: Make) -> None:
@@ -137,7 +136,7 @@ def test_a_wrong_byte_is_found(donor: Make) -> None:
 
 
 def test_without_the_checksum_a_wrong_byte_would_be_taken(donor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiving, "_check", lambda _chunk, _checksum, _number: None)
+    monkeypatch.setattr("holdfast_runtime.transfer.receiver._check", lambda _chunk, _checksum, _number: None)
     state = {"numbers": torch.zeros(400_000, dtype=torch.uint8)}
     faults = Injector([Fault(kind="corrupt", phase="copy-out")])
     flat = take(donor(state, faults=faults))
@@ -192,7 +191,7 @@ def odd_donor() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
             with connection:
                 connection.settimeout(10.0)
                 try:
-                    connection.sendall(bytes(wire.NONCE_BYTES))
+                    connection.sendall(bytes(transfer.NONCE_BYTES))
                     behave(connection)
                 except OSError:
                     pass
@@ -231,7 +230,7 @@ def test_a_donor_that_hangs_is_given_up_for_the_next(odd_donor: Callable[..., in
 def test_a_donor_that_trickles_cannot_stretch_the_deadline(odd_donor: Callable[..., int]) -> None:
     def trickle(connection: socket.socket) -> None:
         header(connection, skeleton_bytes=4000)
-        connection.sendall(wire.CHUNK.pack(4000, 0))
+        connection.sendall(transfer.CHUNK.pack(4000, 0))
         for _ in range(200):
             connection.sendall(b"x")
             time.sleep(0.02)
@@ -289,10 +288,10 @@ def test_a_header_without_an_end_is_refused(odd_donor: Callable[..., int]) -> No
 
 def test_the_digest_of_the_whole_depends_on_order_epoch_and_step() -> None:
     digests = {
-        wire.digest_of([1, 2], epoch=1, step=1),
-        wire.digest_of([2, 1], epoch=1, step=1),
-        wire.digest_of([1, 2], epoch=2, step=1),
-        wire.digest_of([1, 2], epoch=1, step=2),
+        transfer.digest_of([1, 2], epoch=1, step=1),
+        transfer.digest_of([2, 1], epoch=1, step=1),
+        transfer.digest_of([1, 2], epoch=2, step=1),
+        transfer.digest_of([1, 2], epoch=1, step=2),
     }
     assert len(digests) == 4
 

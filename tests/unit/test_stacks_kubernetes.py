@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.config import load
-from stacks._kubernetes import node_settings
+from holdfast_stacks import node_settings
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path, read_passes
-from holdfast.localcloud.supervision import _worker as worker_module
 
 LOG = logging.getLogger("holdfast.test")
 
@@ -23,7 +22,7 @@ def stopping() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("holdfast.localcloud.supervision.worker.FIRST_PAUSE_S", 0.0)
 
 
 def failing(

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from holdfast.config import Environment
-from holdfast.validation.updates import Effect, compare, environment_metadata, environment_of, guard, settings
+from holdfast.updates import Effect, compare, environment_metadata, environment_of, guard, settings
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 SLURM = yaml.safe_load((ENVIRONMENTS / "slurm-p5.yaml").read_text())

@@ -2,10 +2,9 @@
 
 import pytest
 
-from holdfast.localcloud.aws.cloudformation.resources._schema import paths, schema
-from holdfast.validation.updates import POLICIES, Effect, settings
-from holdfast.validation.updates._policy import MEANINGS
-from holdfast.validation.updates._reference import UPDATES, updates_text
+from holdfast.localcloud.aws.cloudformation.registry import paths, schema
+from holdfast.updates import POLICIES, UPDATES, Effect, settings, updates_text
+from holdfast.updates.policies import MEANINGS
 
 MAPPED = [policy for policy in POLICIES if policy.resource_property]
 
@@ -47,4 +46,4 @@ def test_what_cloudformation_can_only_create_is_never_called_in_place(policy) ->
 
 
 def test_the_page_is_current() -> None:
-    assert UPDATES.read_text() == updates_text(), "run: python -m holdfast.validation.updates"
+    assert UPDATES.read_text() == updates_text(), "run: python -m holdfast.updates"

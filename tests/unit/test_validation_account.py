@@ -7,18 +7,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from holdfast.config._document import read
-from holdfast.validation import UNRESOLVED, Deployment, RollingUpdate, ScheduledUpdate, judge, rules
-from holdfast.validation._account import facts
-from holdfast.validation._account_facts import (
-    AccountFacts,
-    AccountSecurityGroup,
-    AccountSubnet,
-    MachineImage,
-    TrainingPlan,
-)
-from holdfast.validation._examples import EXAMPLES
-from holdfast.validation.environment import check, deployment_in
+from holdfast.config.reading import read
+from holdfast.validation import UNRESOLVED, Deployment, RollingUpdate, ScheduledUpdate, all_rules, judge
+from holdfast.validation.from_account import facts
+from holdfast.validation.from_environment import check, deployment_in
+from holdfast.validation.model import AccountFacts, AccountSecurityGroup, AccountSubnet, MachineImage, TrainingPlan
+from holdfast.validation.pages import EXAMPLES
 
 P5, PLAN = "ml.p5.48xlarge", "arn:aws:sagemaker:us-west-2:111122223333:training-plan/frontier"
 SUBNET, GROUP, AMI = "subnet-0123456789abcdef0", "sg-0123456789abcdef0", "ami-0123456789abcdef0"
@@ -110,7 +104,7 @@ def test_rejects_what_the_account_cannot_hold(code: str, said: dict[str, Any]) -
 def test_every_account_rule_is_tested_here() -> None:
     asked = dict.fromkeys(GENEROUS, UNRESOLVED)
 
-    codes = {code for code in rules() if code.startswith("HF9")}
+    codes = {code for code in all_rules() if code.startswith("HF9")}
     assert {code for code, _ in found(deployment(**asked))} == {code for code in codes if code < "HF920"}
 
 

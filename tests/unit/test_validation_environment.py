@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.config import load
-from holdfast.validation import Finding, rules
-from holdfast.validation._examples import EXAMPLES, Example, changed, findings_of
-from holdfast.validation.environment import check, findings_for
+from holdfast.validation import Finding, all_rules
+from holdfast.validation.from_environment import check, findings_for
+from holdfast.validation.pages import EXAMPLES, Example, changed, findings_of
 
 WORKERS = "cluster.instance_groups.1"
 NO_SPARE = {f"{WORKERS}.spare_count": 0}
@@ -220,7 +220,7 @@ def test_every_code_of_a_refused_value_is_that_of_a_rule(repository: Path) -> No
     }
 
     assert "HF608" in told
-    assert told <= set(rules())
+    assert told <= set(all_rules())
 
 
 @pytest.mark.parametrize(

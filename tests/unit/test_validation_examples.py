@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config._document import read
-from holdfast.validation import Deployment, Finding, Image, Lifecycle, Script, judge, rules
-from holdfast.validation._examples import EXAMPLES, Example, example, findings_of
-from holdfast.validation.environment import deployment_in
+from holdfast.config.reading import read
+from holdfast.validation import Deployment, Finding, Image, Lifecycle, Script, all_rules, judge
+from holdfast.validation.from_environment import deployment_in
+from holdfast.validation.pages import EXAMPLES, Example, example, findings_of
 
 WITHOUT_FILE = {"HF417", "HF806", "HF022"}
 """No file can show these: scripts of the legacy mode, and images of another app. They have tests below."""
@@ -39,7 +39,7 @@ def test_everything_is_checked_in_the_good_environments_but_the_account(base: st
     assert findings_of(Example(base=base, changes={}), folder=tmp_path) == []
 
 
-@pytest.mark.parametrize("code", [code for code in rules() if example(code) is not None])
+@pytest.mark.parametrize("code", [code for code in all_rules() if example(code) is not None])
 def test_an_example_breaks_its_rule_and_no_other(code: str, tmp_path: Path) -> None:
     shown = example(code)
     assert shown is not None
@@ -47,22 +47,22 @@ def test_an_example_breaks_its_rule_and_no_other(code: str, tmp_path: Path) -> N
     found = told(findings_of(shown, folder=tmp_path))
 
     assert {finding.code for finding in found} == {code} | TOGETHER.get(code, set())
-    assert all(finding.severity == rules()[finding.code].severity for finding in found)
+    assert all(finding.severity == all_rules()[finding.code].severity for finding in found)
     assert all(finding.message and finding.fix for finding in found)
 
 
 def test_every_rule_that_needs_no_account_has_an_example() -> None:
-    missing = {code for code in rules() if not code.startswith("HF9") and example(code) is None}
+    missing = {code for code in all_rules() if not code.startswith("HF9") and example(code) is None}
 
     assert missing == WITHOUT_FILE
 
 
 def test_every_example_is_that_of_a_rule() -> None:
-    assert {path.stem for path in EXAMPLES.glob("HF*.yaml")} <= set(rules())
+    assert {path.stem for path in EXAMPLES.glob("HF*.yaml")} <= set(all_rules())
 
 
 def test_there_are_at_least_75_rules_that_need_no_account() -> None:
-    assert len([code for code in rules() if not code.startswith("HF9")]) >= 75
+    assert len([code for code in all_rules() if not code.startswith("HF9")]) >= 75
 
 
 def test_eight_defects_that_synthesise_in_silence_are_all_named(tmp_path: Path) -> None:

@@ -7,14 +7,11 @@ import pytest
 import yaml
 from botocore.exceptions import ClientError
 
-from holdfast.config._document import read
-from holdfast.validation import UNRESOLVED, judge
-from holdfast.validation._account import facts
-from holdfast.validation._account_facts import AccountFacts
-from holdfast.validation._deployment import Deployment
-from holdfast.validation.environment import check, deployment_in
-from holdfast.validation.existing._account import existing_facts
-from holdfast.validation.existing._facts import BucketFact, EksFact, ExistingFacts, RoleFact
+from holdfast.config.reading import read
+from holdfast.validation import UNRESOLVED, Deployment, judge
+from holdfast.validation.from_account import existing_facts, facts
+from holdfast.validation.from_environment import check, deployment_in
+from holdfast.validation.model import AccountFacts, BucketFact, EksFact, ExistingFacts, RoleFact
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 NODES, CONTROLLER = (f"arn:aws:iam::111122223333:role/team/HyperPod{name}" for name in ("Nodes", "Controller"))

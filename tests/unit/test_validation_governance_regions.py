@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.validation.environment import check
+from holdfast.validation.from_environment import check
 
 EKS = Path(__file__).parents[2] / "environments" / "eks-p5.yaml"
 TEAMS = "teams: [{name: research}]"

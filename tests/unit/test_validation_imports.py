@@ -9,9 +9,8 @@ import pytest
 import yaml
 
 from holdfast.importing import from_observed, render
-from holdfast.validation import UNRESOLVED
-from holdfast.validation._finding import Finding
-from holdfast.validation.environment import check
+from holdfast.validation import UNRESOLVED, Finding
+from holdfast.validation.from_environment import check
 from holdfast.validation.imports import Origin, origin_of, read_origin
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "findings" / "examples"
@@ -122,6 +121,6 @@ def _imported(described: dict[str, Any]) -> Any:
 
 
 def _document(path: Path) -> Any:
-    from holdfast.config._document import read
+    from holdfast.config.reading import read
 
     return read(path)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from holdfast.validation import Finding
-from holdfast.validation._examples import EXAMPLES, Example, findings_of
+from holdfast.validation.pages import EXAMPLES, Example, findings_of
 
 GROUPS = "Resources.Cluster.Properties.InstanceGroups"
 CONTINUOUS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.catalog._limits import DATA as LIMITS
-from holdfast.config._document import read
+from holdfast.catalog import DATA as LIMITS
+from holdfast.config.reading import read
 from holdfast.validation import (
     UNRESOLVED,
     Cluster,
@@ -19,13 +19,13 @@ from holdfast.validation import (
     InstanceGroup,
     Severity,
     UnresolvedError,
+    all_rules,
     judge,
-    rules,
     worst_first,
 )
-from holdfast.validation._examples import EXAMPLES
-from holdfast.validation._item import Missing
-from holdfast.validation.environment import deployment_in
+from holdfast.validation.from_environment import deployment_in
+from holdfast.validation.model import Missing
+from holdfast.validation.pages import EXAMPLES
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_findings_come_worst_first_and_in_the_order_of_the_file() -> None:
 
 
 def test_every_rule_explains_itself() -> None:
-    for each in rules().values():
+    for each in all_rules().values():
         assert len(each.explanation) > 20, each.code
         assert each.title[0].isupper(), each.code
         assert not each.title.endswith("."), each.code
@@ -147,8 +147,8 @@ def test_a_rule_that_crashes_is_a_bug_and_propagates(good: Deployment, monkeypat
         raise ZeroDivisionError
         yield
 
-    rule = rules()["HF101"]
-    monkeypatch.setitem(rules(), "HF101", type(rule)(**{**vars(rule), "judge": crash}))
+    rule = all_rules()["HF101"]
+    monkeypatch.setitem(all_rules(), "HF101", type(rule)(**{**vars(rule), "judge": crash}))
 
     with pytest.raises(ZeroDivisionError):
         judge(good)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.validation import Deployment, Finding, judge
-from holdfast.validation._item import UnresolvedError
-from holdfast.validation._template import Template, deployments_in, deployments_in_app
+from holdfast.validation import Deployment, Finding, UnresolvedError, judge
+from holdfast.validation.cloudformation import Template
+from holdfast.validation.from_template import deployments_in, deployments_in_app
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
 SCRIPTS = {"a" * 64: {"on_create.sh": "#!/bin/bash\ntrue\n"}}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.validation import judge
-from holdfast.validation._template import deployments
-from holdfast.validation._template_files import read_templates
+from holdfast.validation.from_template import deployments
+from holdfast.validation.template_files import read_templates
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
 DIGEST, NESTED = "b" * 64, "c" * 64

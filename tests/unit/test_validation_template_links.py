@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.validation._item import UNRESOLVED
-from holdfast.validation._resources_graph import Graph, Template
-from holdfast.validation._resources_iam import RoleReader
-from holdfast.validation._resources_network import NetworkReader
-from holdfast.validation._resources_values import Values
-from holdfast.validation._surroundings import Role, SecurityGroup, Subnet
+from holdfast.validation import UNRESOLVED, Role, SecurityGroup, Subnet
+from holdfast.validation.cloudformation import Graph, Template, Values
+from holdfast.validation.from_template.resources import NetworkReader, RoleReader
 
 GROUP = {"Fn::GetAtt": ["Group", "GroupId"]}
 MANAGED = {

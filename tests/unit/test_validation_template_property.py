@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.validation import Finding, judge
-from holdfast.validation._template import deployments_in
+from holdfast.validation.from_template import deployments_in
 
 CASES = Path(__file__).parents[1] / "cases" / "templates"
 TEMPLATES: dict[str, dict[str, Any]] = {

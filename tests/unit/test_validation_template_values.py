@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.validation._item import UNRESOLVED
-from holdfast.validation._resources_graph import Graph, Reference, Template, Text
-from holdfast.validation._resources_intrinsics import ABSENT, Intrinsics
+from holdfast.validation import UNRESOLVED
+from holdfast.validation.cloudformation import ABSENT, Graph, Intrinsics, Reference, Template, Text
 
 BODY: dict[str, Any] = {
     "Parameters": {"Size": {"Type": "Number", "Default": 3}},

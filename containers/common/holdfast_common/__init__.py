@@ -7,14 +7,14 @@ Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common._log import EventLog, events_log_group
-from holdfast_common._schema import SOURCES, VERSION, Detail, EventError
+from holdfast_common.log import EventLog, events_log_group
+from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
-    from holdfast_common._events import Event, ParsedEvents, parse_events
-    from holdfast_common._faults import FAULTS, Fault, Remedy, Severity, fault_named
-    from holdfast_common._incidents import Incident
-    from holdfast_common._timeline import JobTimeline, Phase, Timeline, timeline
+    from holdfast_common.events import Event, ParsedEvents, parse_events
+    from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, fault_named
+    from holdfast_common.incidents import Incident
+    from holdfast_common.timelines import JobTimeline, Phase, Timeline, timeline
 
 __all__ = [
     "FAULTS",
@@ -40,10 +40,10 @@ __all__ = [
 ]
 
 _FROM = {
-    **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "_events"),
-    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "fault_named"), "_faults"),
-    "Incident": "_incidents",
-    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "timeline"), "_timeline"),
+    **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
+    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "fault_named"), "faults"),
+    "Incident": "incidents",
+    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
 }
 
 

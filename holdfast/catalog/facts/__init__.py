@@ -5,14 +5,8 @@ What packages know (``regions.json``, ``versions.json``) is written by ``python 
 AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
 """
 
-from holdfast.catalog.facts._pages import (
-    KubernetesVersion,
-    kubernetes_support,
-    page_fact,
-    page_facts,
-)
-from holdfast.catalog.facts._policies import ManagedPolicy, managed_policies
-from holdfast.catalog.facts._regions import (
+from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
+from holdfast.catalog.facts.placement import (
     dns_suffix,
     has_type,
     hyperpod_regions,
@@ -24,14 +18,36 @@ from holdfast.catalog.facts._regions import (
     regions_of,
     type_names,
 )
-from holdfast.catalog.facts._schemas import Schema, iam_actions, schema_of
-from holdfast.catalog.facts._versions import LambdaRuntime, facts_date, lambda_runtimes, rds_versions, sources
+from holdfast.catalog.facts.policies import (
+    ASKED,
+    EKS_ACTIONS,
+    NODE_ACTIONS,
+    VPC_ACTIONS,
+    ManagedPolicy,
+    managed_policies,
+)
+from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
+from holdfast.catalog.facts.versions import (
+    DATA,
+    LambdaRuntime,
+    _data,
+    facts_date,
+    lambda_runtimes,
+    rds_versions,
+    sources,
+)
 
 __all__ = [
+    "ASKED",
+    "DATA",
+    "EKS_ACTIONS",
+    "NODE_ACTIONS",
+    "VPC_ACTIONS",
     "KubernetesVersion",
     "LambdaRuntime",
     "ManagedPolicy",
     "Schema",
+    "_data",
     "dns_suffix",
     "facts_date",
     "has_type",

@@ -5,6 +5,6 @@ HyperPod's plugin and its agent are closed. What is here does what their guide s
 with GPUs are: the job is put back into the queue, unless it forbids that, and starts from its beginning.
 """
 
-from ._plugin import AT, Plugin, prepare
+from .plugin import AT, Plugin, prepare
 
 __all__ = ["AT", "Plugin", "prepare"]

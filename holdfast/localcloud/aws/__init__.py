@@ -9,14 +9,14 @@ Importing this package is cheap; the server and moto are imported when `serve` i
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.localcloud.aws._server import EmbeddedAws, PortBusyError, serve
+    from holdfast.localcloud.aws.host import EmbeddedAws, PortBusyError, serve
 
 __all__ = ["EmbeddedAws", "PortBusyError", "serve"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from holdfast.localcloud.aws import _server
+        from holdfast.localcloud.aws.host import server as _server
 
         return getattr(_server, name)
     raise AttributeError(name)

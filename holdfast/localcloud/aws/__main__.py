@@ -8,8 +8,8 @@ import sys
 import threading
 from pathlib import Path
 
-from holdfast.localcloud import LocalCloudError
-from holdfast.localcloud.aws import PortBusyError, serve
+from holdfast.localcloud.aws.host import PortBusyError, serve
+from holdfast.localcloud.home import LocalCloudError
 from holdfast.localcloud.supervision import spare_collector
 
 CANNOT_START = 2

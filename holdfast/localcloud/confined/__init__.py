@@ -8,7 +8,9 @@ would come too early. The kernel decides while it opens: openat2(2), Linux 5.6.
     Inside(root=node.root, path="/etc/hosts").replace(b"...")      # links lead where they lead for the node
 """
 
-from ._inside import Inside
-from ._openat2 import Links
+from holdfast.localcloud.confined.paths import safe_path
 
-__all__ = ["Inside", "Links"]
+from .inside import Inside
+from .openat2 import Links
+
+__all__ = ["Inside", "Links", "safe_path"]

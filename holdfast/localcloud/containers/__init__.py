@@ -6,10 +6,10 @@ is here. ``spank/`` is a plugin for Slurm with Pyxis's options, ``start/`` the p
 with runc, ``Store`` the images of one local cloud, ``prepare`` what its nodes need for all of it.
 """
 
-from ._build import TOOLS as BUILD_TOOLS
-from ._build import Buildah, PackagesError, add_image, build, build_training_image, make_base
-from ._parts import Parts, missing, plugstack_line, prepare
-from ._store import ImageError, Store, StoredImage
+from .building import TOOLS as BUILD_TOOLS
+from .building import Buildah, PackagesError, add_image, build, build_training_image, make_base
+from .parts import Parts, missing, plugstack_line, prepare
+from .store import ImageError, Store, StoredImage
 
 __all__ = [
     "BUILD_TOOLS",

@@ -5,16 +5,19 @@ Root runs what a home holds and unpickles what it keeps. So a home is marked, is
 removed from it that the local cloud did not make.
 """
 
-from holdfast.localcloud.home._claim import MARKER, HomeError, claim, recognise, release
-from holdfast.localcloud.home._keys import Keys, fresh_keys, keys_of, made_keys
-from holdfast.localcloud.home._private import private_bytes, write_private
-from holdfast.localcloud.home._signing import signed_headers
-from holdfast.localcloud.home._trees import remove_tree, remove_tree_quietly
+from holdfast.localcloud.home.errors import LocalCloudError
+from holdfast.localcloud.home.keys import Keys, fresh_keys, keys_of, made_keys
+from holdfast.localcloud.home.marking import MARKER, OURS, HomeError, claim, recognise, release
+from holdfast.localcloud.home.private import private_bytes, write_private
+from holdfast.localcloud.home.signing import signed_headers
+from holdfast.localcloud.home.trees import remove_tree, remove_tree_quietly
 
 __all__ = [
     "MARKER",
+    "OURS",
     "HomeError",
     "Keys",
+    "LocalCloudError",
     "claim",
     "fresh_keys",
     "keys_of",

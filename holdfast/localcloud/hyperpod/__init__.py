@@ -5,7 +5,6 @@ It learns everything from AWS APIs at an endpoint and runs nodes with ``holdfast
 environment file and no stack.
 """
 
-from holdfast.localcloud.hyperpod._control import ControlPlane
-from holdfast.localcloud.hyperpod._lookup import controller_node
+from holdfast.localcloud.hyperpod.control import ControlPlane, controller_node
 
 __all__ = ["ControlPlane", "controller_node"]

@@ -7,8 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-from holdfast.localcloud.hyperpod._aws import DEFAULT_REGION
-from holdfast.localcloud.hyperpod._control import ControlPlane
+from holdfast.localcloud.hyperpod.api import DEFAULT_REGION
+from holdfast.localcloud.hyperpod.control import ControlPlane
 from holdfast.localcloud.nodes import Fleet
 from holdfast.localcloud.supervision import spare_collector
 

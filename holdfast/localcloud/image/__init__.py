@@ -10,9 +10,25 @@ the nodes show it in /etc/holdfast-image. Nothing in it is of one node or one cl
 is not real.
 """
 
-from ._build import Image, build
-from ._environment import environment_programs
-from ._layer import DEVICES, MOST_GPUS
-from ._stand_ins import StandIn, stand_ins
+from holdfast.localcloud.image.interpreter import Interpreter, find
+from holdfast.localcloud.image.layers import Entry, __file__, layer
 
-__all__ = ["DEVICES", "MOST_GPUS", "Image", "StandIn", "build", "environment_programs", "stand_ins"]
+from .environment import environment_programs
+from .layers import DEVICES, MOST_GPUS
+from .rendering import Image, build
+from .stand_in import StandIn, stand_ins
+
+__all__ = [
+    "DEVICES",
+    "MOST_GPUS",
+    "Entry",
+    "Image",
+    "Interpreter",
+    "StandIn",
+    "__file__",
+    "build",
+    "environment_programs",
+    "find",
+    "layer",
+    "stand_ins",
+]

@@ -1,5 +1,5 @@
-"""The processes of a local cloud: how each is, and what starts them again when they die."""
+"""Starts the processes of a local cloud again when they die. What they are is for ``processes``."""
 
-from holdfast.localcloud.keeper._state import ProcessState, control_plane, process_state
+from holdfast.localcloud.keeper.restarts import Keeper
 
-__all__ = ["ProcessState", "control_plane", "process_state"]
+__all__ = ["Keeper"]

@@ -7,8 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
-from holdfast.localcloud import LocalCloud
-from holdfast.localcloud.keeper._keeper import Keeper
+from holdfast.localcloud.keeper.restarts import Keeper
+from holdfast.localcloud.processes import LocalCloud
 
 
 def main() -> int:

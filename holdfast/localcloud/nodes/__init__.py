@@ -22,28 +22,60 @@ records lie on the tmpfs ``home/nodes`` beside what the nodes write. What a node
 package starts no daemon in it and knows neither Slurm nor AWS.
 """
 
-from ._census import census
-from ._fabric import METADATA_ADDRESS
-from ._fleet import Fleet
-from ._forward import Forwarder, forward
-from ._node import Node, kill_group
-from ._root import REACHABLE, REACHABLE_NFS, UBUNTU_UID, python_mounts
-from ._spec import FileSpec, Mount, NodeError, NodeSpec
+from holdfast.localcloud.nodes.fabric import link_name, mac_of
+from holdfast.localcloud.nodes.lock import locked
+from holdfast.localcloud.nodes.root import (
+    Accounts,
+    add_accounts,
+    disk_mounts,
+    emptied_directories,
+    gshadow_for,
+    hidden_names,
+    hosts,
+    name_services,
+    root_contents,
+    shadow_for,
+    strip_accounts,
+)
+from holdfast.localcloud.nodes.spec import NodeRecord
+
+from .fabric import METADATA_ADDRESS
+from .fleet import Fleet
+from .forwarding import Forwarder, forward
+from .node import Node, kill_group
+from .programs import census
+from .root import REACHABLE, REACHABLE_NFS, UBUNTU_UID, python_mounts
+from .spec import FileSpec, Mount, NodeError, NodeSpec
 
 __all__ = [
     "METADATA_ADDRESS",
     "REACHABLE",
     "REACHABLE_NFS",
     "UBUNTU_UID",
+    "Accounts",
     "FileSpec",
     "Fleet",
     "Forwarder",
     "Mount",
     "Node",
     "NodeError",
+    "NodeRecord",
     "NodeSpec",
+    "add_accounts",
     "census",
+    "disk_mounts",
+    "emptied_directories",
     "forward",
+    "gshadow_for",
+    "hidden_names",
+    "hosts",
     "kill_group",
+    "link_name",
+    "locked",
+    "mac_of",
+    "name_services",
     "python_mounts",
+    "root_contents",
+    "shadow_for",
+    "strip_accounts",
 ]

@@ -1,12 +1,14 @@
 """What runs for long is watched: threads of a process (``Worker``), what they could not do (``Complaints``), and both
 as one small file that other processes read (``Passes``). Its collector is spared (``spare_collector``)."""
 
-from holdfast.localcloud.supervision._collector import spare_collector
-from holdfast.localcloud.supervision._complaints import Complaints
-from holdfast.localcloud.supervision._passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
-from holdfast.localcloud.supervision._worker import Worker
+from holdfast.localcloud.supervision.batch import Batcher
+from holdfast.localcloud.supervision.collector import spare_collector
+from holdfast.localcloud.supervision.complaints import Complaints
+from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
+from holdfast.localcloud.supervision.worker import Worker
 
 __all__ = [
+    "Batcher",
     "Complaints",
     "Pass",
     "Passes",

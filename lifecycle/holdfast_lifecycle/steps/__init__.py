@@ -8,20 +8,27 @@ take no longer than their imports.
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from holdfast_lifecycle._context import HOOKS, ON_CREATE
-from holdfast_lifecycle._step import CONTROLLER, EVERYWHERE, KUBERNETES, SLURM, Step
+from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step
 
 if TYPE_CHECKING:
-    from holdfast_lifecycle._step import Work
+    from holdfast_lifecycle.model import Work
 
 _Names = tuple[str, ...]
+_FILES = {
+    "accounting": "slurm.accounting",
+    "munge": "slurm.munge",
+    "slurm": "slurm.answers",
+    "slurm_daemon": "slurm.daemon",
+    "slurm_state": "slurm.state",
+}
+"""Steps whose file is not called as they are; their names are in events and logs."""
 
 
 def _step(
     name: str, *, timeout_s: float, needs: _Names = (), roles: _Names = EVERYWHERE, hooks: _Names = HOOKS
 ) -> Step:
     def load() -> "Work":
-        return cast("Work", import_module(f"{__name__}._{name}"))
+        return cast("Work", import_module(f"{__name__}.{_FILES.get(name, name)}"))
 
     return Step(name=name, load=load, timeout_s=timeout_s, needs=needs, roles=roles, hooks=hooks)
 
@@ -49,4 +56,15 @@ STEPS = (
     ),
 )
 
-__all__ = ["STEPS"]
+__all__ = [
+    "STEPS",
+    "clock",
+    "fsx",
+    "job_environment",
+    "lustre_efa",
+    "mounts",
+    "preload",
+    "scripts",
+    "volume",
+    "witness",
+]

@@ -10,7 +10,7 @@ import pytest
 from bad_days import Lab
 from waiting import eventually
 
-from holdfast_constructs._bundle_files import collect
+from holdfast_constructs.lifecycle import collect
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import runtime_program
 
-from holdfast_runtime.inprocess import _member
+from holdfast_runtime import inprocess
 from holdfast_runtime.store import EpochStore
 
 EPOCH = 3
@@ -37,5 +37,5 @@ class Dying(EpochStore):
 
 
 if __name__ == "__main__":
-    _member.EpochStore = Dying  # type: ignore[misc]
+    inprocess.EpochStore = Dying  # type: ignore[misc]
     runtime_program.main()

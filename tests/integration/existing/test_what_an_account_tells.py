@@ -10,12 +10,12 @@ import pytest
 import yaml
 from deployments import ROOT, Cloud, document
 
-from holdfast.config._document import read
+from holdfast.config.reading import read
 from holdfast.localcloud.aws import serve
 from holdfast.validation import UNRESOLVED, judge
-from holdfast.validation._account_facts import AccountFacts
-from holdfast.validation.environment import deployment_in
-from holdfast.validation.existing._account import existing_facts
+from holdfast.validation.from_account import existing_facts
+from holdfast.validation.from_environment import deployment_in
+from holdfast.validation.model import AccountFacts
 
 pytestmark = pytest.mark.timeout(600)  # for something that hangs, however busy the machine is
 

@@ -13,7 +13,7 @@ from footing import TRUST, service_role
 
 from holdfast.localcloud.aws import EmbeddedAws, serve
 from holdfast.localcloud.home import Keys, signed_headers
-from holdfast.localcloud.hyperpod._sessions import RoleSessions
+from holdfast.localcloud.hyperpod.api import RoleSessions
 
 REGION, ACCOUNT = "us-west-2", "123456789012"
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")

@@ -18,8 +18,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from waiting import eventually
 
-from holdfast.localcloud.aws import EmbeddedAws, serve
-from holdfast.localcloud.aws.guard import _body, _doors
+from holdfast.localcloud.aws import EmbeddedAws, guard, serve
+from holdfast.localcloud.aws.guard import MOST_CONNECTIONS
 from holdfast.localcloud.home import signed_headers
 
 REGION = "us-west-2"
@@ -294,15 +294,13 @@ def test_a_small_body_does_not_become_a_large_one(aws: EmbeddedAws) -> None:
 def test_slow_connections_do_not_keep_others_from_being_answered(aws: EmbeddedAws) -> None:
     slow = []
     try:
-        for _ in range(_doors.MOST_CONNECTIONS + 60):
+        for _ in range(MOST_CONNECTIONS + 60):
             one = socket.create_connection(("127.0.0.1", aws.port), timeout=20)
             one.sendall(b"GET /_holdfast/health HTTP/1.1\r\nX-")
             slow.append(one)
         healthy(aws)
         healthy(aws)
-        assert (
-            len([one for one in threading.enumerate() if "process_request" in one.name]) <= _doors.MOST_CONNECTIONS + 2
-        )
+        assert len([one for one in threading.enumerate() if "process_request" in one.name]) <= MOST_CONNECTIONS + 2
     finally:
         for one in slow:
             one.close()
@@ -311,7 +309,7 @@ def test_slow_connections_do_not_keep_others_from_being_answered(aws: EmbeddedAw
 def test_health_is_answered_while_as_many_requests_as_may_be_are_in_flight(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_doors, "MOST_CONNECTIONS", 12)
+    monkeypatch.setattr("holdfast.localcloud.aws.guard.connections.MOST_CONNECTIONS", 12)
     version = json.loads(ask(aws, "GET", "/_holdfast/hyperpod/watch?timeout_s=0")[1])["version"]
     wait = f"/_holdfast/hyperpod/watch?version={version}&timeout_s=60"
     told: list[int] = []
@@ -331,7 +329,7 @@ def test_health_is_answered_while_as_many_requests_as_may_be_are_in_flight(
 
 
 def test_a_connection_that_says_nothing_is_ended(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_doors, "HEAD_S", 0.1)
+    monkeypatch.setattr("holdfast.localcloud.aws.guard.connections.HEAD_S", 0.1)
     with socket.create_connection(("127.0.0.1", aws.port), timeout=20) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
 
@@ -339,7 +337,7 @@ def test_a_connection_that_says_nothing_is_ended(aws: EmbeddedAws, monkeypatch: 
 
 
 def test_lengths_are_read_in_steps() -> None:
-    assert _body.STEP < _body.LARGEST < _body.LARGEST_OF_S3 < _body.ALL_TOGETHER
+    assert guard.STEP < guard.LARGEST < guard.LARGEST_OF_S3 < guard.ALL_TOGETHER
 
 
 # -- the home

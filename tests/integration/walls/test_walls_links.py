@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from link_ends import End, run, until
 
-from holdfast_runtime.launcher._links import _at_the_other_end
-from holdfast_runtime.launcher._wire import HANDSHAKE, LINK, Challenge, Done, Hello, Refused
+from holdfast_runtime.launcher.links import HANDSHAKE, LINK, Challenge, Done, Hello, Refused, at_the_other_end
 
 RUN = "run"
 
@@ -171,7 +170,7 @@ def test_a_refusal_without_a_proof_ends_nothing() -> None:
 
 
 def test_what_a_stranger_says_is_not_repeated_word_for_word() -> None:
-    told = _at_the_other_end(Refused("\x1b[2J" * 1000), ("h", 1))
+    told = at_the_other_end(Refused("\x1b[2J" * 1000), ("h", 1))
 
     assert told.startswith("who answers at h port 1 does not know the token of this run")
     assert len(told) < 200

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.hyperpod._ami import shared_home
-from holdfast.localcloud.hyperpod._daemons import SlurmError
-from holdfast.localcloud.hyperpod._events import Tail
-from holdfast.localcloud.hyperpod._lifecycle import Script
+from holdfast.localcloud.hyperpod.instances import shared_home
+from holdfast.localcloud.hyperpod.lifecycle import Script
+from holdfast.localcloud.hyperpod.logs import Tail
+from holdfast.localcloud.hyperpod.slurm import SlurmError
 from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeSpec
 
 pytestmark = pytest.mark.root

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.cli._errors import CommandError
-from holdfast.cli.events import Choice, parse_since
+from holdfast.cli.deployed import Choice, parse_since
+from holdfast.cli.terminal import CommandError
 from holdfast_common import Event
 
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)

@@ -13,9 +13,14 @@ from unittest.mock import MagicMock
 import pytest
 import typer
 
-from holdfast.cli import _diff, _images, _kill_node, _main, _rehearse, _session, _up
-from holdfast.cli._session import Context, Session
-from holdfast.cli.jobs._records import DELIMITER
+from holdfast import cli
+from holdfast.cli.commands.cluster import kill_node
+from holdfast.cli.commands.deployment import images, up
+from holdfast.cli.commands.environment import diff
+from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deployed import sessions as _session
+from holdfast.cli.rehearsal import jobs as _rehearse
+from holdfast.cli.slurm import DELIMITER
 from holdfast.localcloud import LocalCloud, containers
 from holdfast_common import Event, kinds
 
@@ -92,7 +97,7 @@ def commands(tree: Any, *, name: str = "") -> dict[str, Any]:
 
 WITH_JSON = sorted(
     name
-    for name, command in commands(typer.main.get_command(_main.app)).items()
+    for name, command in commands(typer.main.get_command(cli.app)).items()
     if any("--json" in one.opts for one in command.params)
 )
 
@@ -124,19 +129,19 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (LocalCloud, "is_claimed"): lambda self: True,
         (LocalCloud, "client_environment"): lambda self, *, region: {"AWS_REGION": region},
         (LocalCloud, "health"): lambda self: {},
-        (_kill_node, "inject"): lambda context, *, node, fault: "i-4",
+        (kill_node, "inject"): lambda context, *, node, fault: "i-4",
         (_rehearse, "inject"): lambda context, *, node, fault: "i-4",
-        (_up, "_deploy"): lambda *_, **__: None,
-        (_diff, "_ask"): lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json")),
-        (_images, "_store"): lambda *, change: SimpleNamespace(list=list),
+        (up, "_deploy"): lambda *_, **__: None,
+        (diff, "_ask"): lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json")),
+        (images, "_store"): lambda *, change: SimpleNamespace(list=list),
         (containers, "add_image"): lambda *_, **__: SimpleNamespace(name="name", digest="d"),
         (containers, "build_training_image"): lambda *_, **__: SimpleNamespace(name="name", digest="d"),
     }
     for (owner, name), stand_in in replaced.items():
         monkeypatch.setattr(owner, name, stand_in)
-    monkeypatch.setattr("holdfast.cli._node_shell.instance", lambda context, *, node: FakeNode())
-    monkeypatch.setattr(_rehearse, "EVENTS_WITHIN_S", 0.0)
-    monkeypatch.setattr(_rehearse, "POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.deployed.nodes.instance", lambda context, *, node: FakeNode())
+    monkeypatch.setattr("holdfast.cli.rehearsal.jobs.EVENTS_WITHIN_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.rehearsal.jobs.POLL_S", 0.0)
     monkeypatch.setenv("HOLDFAST_HOME", str(home))
     return tmp_path
 
@@ -162,7 +167,7 @@ def test_standard_output_is_json_and_nothing_else(
     monkeypatch.setattr(sys, "argv", ["holdfast", *words])
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-        _main.app(words)
+        cli.app(words)
     assert ended.value.code in (0, None), err.getvalue()
     if name == "events":
         assert [json.loads(line)["kind"] for line in out.getvalue().splitlines()] == [event.kind for event in TOLD]

@@ -42,7 +42,7 @@ def _warnings(value: Any) -> set[str]:
 
 
 def checked(file: Path) -> set[str]:
-    from holdfast.validation.environment import check
+    from holdfast.validation.from_environment import check
 
     return {one.code for one in check(file).findings if one.severity in ("error", "warning")}
 

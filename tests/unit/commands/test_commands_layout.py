@@ -5,12 +5,10 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli._deployed import FileSystemView, JobView, NodeView, StatusView
-from holdfast.cli._output import UncutConsole
-from holdfast.cli._status import render
-from holdfast.cli.events import EventLine
-from holdfast.cli.jobs import JobRow
-from holdfast.cli.layout import Column, Facts, Fitted
+from holdfast.cli.deployed import FileSystemView, JobRow, JobView, NodeView, StatusView
+from holdfast.cli.terminal import UncutConsole
+from holdfast.cli.views import EventLine, render
+from holdfast.cli.views.layout import Column, Facts, Fitted
 from holdfast_common import Event
 
 

@@ -6,13 +6,13 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 from typer.testing import CliRunner
 
-from holdfast.cli import _main
-from holdfast.cli._output import PIPE_WIDTH, _width
+from holdfast import cli
+from holdfast.cli.terminal import PIPE_WIDTH, _width
 from holdfast.localcloud import LocalCloudError, from_environment
 
 
 def said(*words: str) -> str:
-    return str(CliRunner().invoke(_main.app, list(words)).exception)
+    return str(CliRunner().invoke(cli.app, list(words)).exception)
 
 
 def test_an_empty_home_is_not_the_folder_that_somebody_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def test_a_region_that_none_can_be_is_not_handed_to_a_shell(monkeypatch: pytest.
 
 
 def test_whoever_has_no_credentials_is_told_how_to_get_some() -> None:
-    assert "AWS_PROFILE" in str(_main._known_failure(NoCredentialsError()))
+    assert "AWS_PROFILE" in str(cli.known_failure(NoCredentialsError()))
 
 
 def test_a_folder_that_is_no_assembly_is_told_from_one(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli import _main, _session
-from holdfast.cli._errors import CommandError
-from holdfast.cli._session import Context
-from holdfast.cli.target import locate
+from holdfast import cli
+from holdfast.cli import deployed
+from holdfast.cli.deployed import Context, locate
+from holdfast.cli.terminal import CommandError
 
 ARN = "arn:aws:sagemaker:us-east-2:111122223333:cluster/abc123def456"
 CLUSTER = {
@@ -71,7 +71,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, st
 
 def session_on_aws(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    _session.Session(
+    deployed.Session(
         environment="prod", cloud="aws", region="us-east-2", stack_name="", cluster_name="prod", port=0
     ).save(home=home)
 
@@ -80,7 +80,7 @@ def session_on_aws(tmp_path: Path) -> None:
 def test_any_machine_that_may_ask_aws_sees_a_cluster_and_what_it_cannot_see(
     name: str, asked: list[tuple[str, str]]
 ) -> None:
-    done = CliRunner().invoke(_main.app, ["status", "--cluster", name, "--region", "us-east-2", "--json"])
+    done = CliRunner().invoke(cli.app, ["status", "--cluster", name, "--region", "us-east-2", "--json"])
     assert done.exit_code == 0, done.output
     view = json.loads(done.stdout)
     assert [node["instance_id"] for node in view["nodes"]] == ["i-4", "i-5", "i-6"]
@@ -89,16 +89,16 @@ def test_any_machine_that_may_ask_aws_sees_a_cluster_and_what_it_cannot_see(
 
 
 def test_events_on_aws_are_hyperpods_own_and_said_to_be(asked: list[tuple[str, str]]) -> None:
-    done = CliRunner().invoke(_main.app, ["events", "--cluster", ARN, "--json", "--since", "2026-11-22"])
+    done = CliRunner().invoke(cli.app, ["events", "--cluster", ARN, "--json", "--since", "2026-11-22"])
     assert json.loads(done.stdout)["description"] == "Replacing i-5"
     assert "HyperPod's own events" in done.stderr
-    shown = CliRunner().invoke(_main.app, ["events", "--cluster", ARN]).stdout
+    shown = CliRunner().invoke(cli.app, ["events", "--cluster", ARN]).stdout
     assert shown == "2026-11-22 18:00:00  Warn   Instance workers i-5  Replacing i-5\n"
 
 
 @pytest.mark.parametrize("option", ["--kind", "--job"])
 def test_what_hyperpods_events_do_not_have_is_refused(option: str, asked: list[tuple[str, str]]) -> None:
-    done = CliRunner().invoke(_main.app, ["events", "--cluster", ARN, option, "7"])
+    done = CliRunner().invoke(cli.app, ["events", "--cluster", ARN, option, "7"])
     assert f"got {option}; on AWS" in str(done.exception)
     assert asked == []
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_done_on_aws_is_refused_with_the_clusters_real_target_and
     session_on_aws(tmp_path)
     job = tmp_path / "a.sbatch"
     job.write_text("#!/bin/sh\n")
-    done = CliRunner().invoke(_main.app, [str(job) if word == "JOB" else word for word in words])
+    done = CliRunner().invoke(cli.app, [str(job) if word == "JOB" else word for word in words])
     assert isinstance(done.exception, CommandError)
     assert f"aws ssm start-session --target sagemaker-cluster:abc123def456_{node} --region us-east-2" in str(
         done.exception
@@ -132,7 +132,7 @@ def test_what_cannot_be_done_on_aws_is_refused_with_the_clusters_real_target_and
 
 def test_a_node_that_is_not_there_is_refused_with_those_that_are(asked: list[tuple[str, str]], tmp_path: Path) -> None:
     session_on_aws(tmp_path)
-    done = CliRunner().invoke(_main.app, ["ssh", "i-9"])
+    done = CliRunner().invoke(cli.app, ["ssh", "i-9"])
     assert str(done.exception) == "cluster prod has no node 'i-9'; its nodes: i-4, i-5, i-6"
 
 

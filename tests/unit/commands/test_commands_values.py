@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import typer
 
-from holdfast.cli import _main
+from holdfast import cli
 
-TREE = typer.main.get_command(_main.app)
+TREE = typer.main.get_command(cli.app)
 BASE: dict[str, list[str]] = {
     "check": ["minimal"],
     "diff": ["minimal"],
@@ -66,7 +66,7 @@ def ends_with(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     """The exit code of a call; anything but an exit is the caller's failure."""
     monkeypatch.setattr(sys, "argv", ["holdfast", *words])
     with pytest.raises(SystemExit) as ended:
-        _main.main()
+        cli.main()
     return int(ended.value.code or 0)
 
 

@@ -2,10 +2,17 @@
 
 import pytest
 
-from holdfast.cli.jobs._ended import row
-from holdfast.cli.jobs._files import output_files, parse_submission
-from holdfast.cli.jobs._history import parse_scontrol
-from holdfast.cli.jobs._records import DELIMITER, FIELDS, JobRecord, newest_first, outcome, parse_sacct
+from holdfast.cli.deployed import parse_scontrol, row
+from holdfast.cli.slurm import (
+    DELIMITER,
+    FIELDS,
+    JobRecord,
+    newest_first,
+    outcome,
+    output_files,
+    parse_sacct,
+    parse_submission,
+)
 
 
 def text(*, name: str = "train", **changes: str) -> str:

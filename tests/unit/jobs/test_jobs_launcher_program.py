@@ -6,13 +6,13 @@ from pathlib import Path
 
 import tomllib
 
-from holdfast_lifecycle.steps import _job_environment
+from holdfast_lifecycle.steps import job_environment
 
 
 def test_the_launcher_is_a_program_of_each_node(tmp_path: Path) -> None:
     program = tmp_path / "holdfast-run"
-    program.write_text(_job_environment._LAUNCH)
-    program.chmod(_job_environment._MODES[_job_environment._LAUNCHER])
+    program.write_text(job_environment._LAUNCH)
+    program.chmod(job_environment._MODES[job_environment._LAUNCHER])
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
     python.chmod(0o755)
@@ -28,7 +28,7 @@ def test_the_launcher_is_a_program_of_each_node(tmp_path: Path) -> None:
 
 def test_image_and_node_start_it_in_the_same_way(repository: Path) -> None:
     image = (repository / "containers/training/holdfast-run").read_text().splitlines()
-    assert image[-1] == _job_environment._LAUNCH.splitlines()[-1]
+    assert image[-1] == job_environment._LAUNCH.splitlines()[-1]
 
 
 def test_the_wheel_has_each_command_that_a_checkout_has(repository: Path) -> None:

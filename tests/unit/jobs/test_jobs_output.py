@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from holdfast.cli import _logs, _main
-from holdfast.cli._session import Context, Session
+from holdfast import cli
+from holdfast.cli.deployed import Context, Session
 from holdfast.localcloud import LocalCloud
 
 PATH = "/fsx/slurm-7.out"
@@ -21,24 +21,24 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] 
     """The command for a job whose output and outcome are these, one after the other; the last stays."""
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     reads, ends = lasting(outputs), lasting(outcomes)
-    monkeypatch.setattr(_logs, "POLL_S", 0.0)
-    monkeypatch.setattr(_logs, "locate", lambda **_: context)
-    monkeypatch.setattr(_logs, "output_paths", lambda _context, *, job: [(PATH, "ip-10-1-0-11")])
-    monkeypatch.setattr(_logs, "read_output", lambda _context, *, path, host: next(reads))
-    monkeypatch.setattr(_logs, "job_outcome", lambda _context, *, job: next(ends))
-    return CliRunner().invoke(_main.app, ["logs", "--job", "7", *words])
+    monkeypatch.setattr("holdfast.cli.deployed.logs.POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.deployed.logs.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [(PATH, "ip-10-1-0-11")])
+    monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(reads))
+    monkeypatch.setattr("holdfast.cli.deployed.logs.job_outcome", lambda _context, *, job: next(ends))
+    return CliRunner().invoke(cli.app, ["logs", "--job", "7", *words])
 
 
 def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     files = lasting([["a 1"], ["b 1"], ["a 1", "a 2"], ["b 1"], ["a 1", "a 2"], ["b 1", "b 2"]])
     ends = lasting(["", "", "COMPLETED"])
-    monkeypatch.setattr(_logs, "POLL_S", 0.0)
-    monkeypatch.setattr(_logs, "locate", lambda **_: context)
-    monkeypatch.setattr(_logs, "output_paths", lambda _context, *, job: [("/a", "h"), ("/b", "h")])
-    monkeypatch.setattr(_logs, "read_output", lambda _context, *, path, host: next(files))
-    monkeypatch.setattr(_logs, "job_outcome", lambda _context, *, job: next(ends))
-    done = CliRunner().invoke(_main.app, ["logs", "--job", "7", "--follow"])
+    monkeypatch.setattr("holdfast.cli.deployed.logs.POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.deployed.logs.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [("/a", "h"), ("/b", "h")])
+    monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(files))
+    monkeypatch.setattr("holdfast.cli.deployed.logs.job_outcome", lambda _context, *, job: next(ends))
+    done = CliRunner().invoke(cli.app, ["logs", "--job", "7", "--follow"])
 
     assert done.stdout.splitlines() == [
         "==> /a <==",

@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from holdfast.cli.jobs._queue import FIELDS, merged, parse_squeue
-from holdfast.cli.jobs._records import DELIMITER, JobRecord, outcome
+from holdfast.cli.slurm import DELIMITER, FIELDS, JobRecord, merged, outcome, parse_squeue
 
 
 def text(**changes: str) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.cli import _main, _submit
-from holdfast.cli._errors import CommandError
-from holdfast.cli._session import Context, Session
-from holdfast.cli.jobs import Words
+from holdfast import cli
+from holdfast.cli.deployed import Context, Session
+from holdfast.cli.submission import Words
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud
 
 
@@ -65,10 +65,10 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
     )
     local = LocalCloud(home=tmp_path, port=1)
-    monkeypatch.setattr(_submit, "load", lambda: Context(session=session, local=local))
-    monkeypatch.setattr(_submit, "submit_job", submit_job)
+    monkeypatch.setattr("holdfast.cli.submission.job_files.load", lambda: Context(session=session, local=local))
+    monkeypatch.setattr("holdfast.cli.submission.job_files.submit_job", submit_job)
     done = CliRunner().invoke(
-        _main.app, ["submit", str(file), "-N2", "--user", "trainer", "--qos=high", "--json", "--", "--json", "--user"]
+        cli.app, ["submit", str(file), "-N2", "--user", "trainer", "--qos=high", "--json", "--", "--json", "--user"]
     )
 
     assert done.exit_code == 0, done.output

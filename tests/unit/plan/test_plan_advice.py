@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from holdfast.cli._plan_inputs import Inputs, Options, gather
-from holdfast.cli._plan_output import advice, cost_cells, goodput_cells, render
+from holdfast.cli.views.plan import advice, cost_cells, goodput_cells, render
 from holdfast.planner import Way, cheapest_spares, goodput, spares_costs
+from holdfast.planner.inputs import Inputs, Options, gather
 
 PRICE = 50.0
 

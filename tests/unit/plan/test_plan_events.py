@@ -3,11 +3,11 @@
 import pytest
 from event_logs import log_of
 
-from holdfast.cli import _deployed, _plan, _session
-from holdfast.cli._errors import CommandError
-from holdfast.cli._plan_inputs import Options, gather
-from holdfast.cli._session import Context, Session
+from holdfast.cli.commands.environment import plan
+from holdfast.cli.deployed import Context, Session
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import from_environment
+from holdfast.planner.inputs import Options, gather
 from holdfast_common import Event
 
 EVENTS = log_of(rate=0.002, instances=16, hours=100.0, seed=1)
@@ -18,13 +18,15 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     """An environment that is up, whose events are ``EVENTS``."""
     name = "local"
     session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
-    monkeypatch.setattr(_session, "load", lambda: Context(session=session, local=from_environment()))
-    monkeypatch.setattr(_deployed, "read_events", lambda context: EVENTS)
+    monkeypatch.setattr(
+        "holdfast.cli.deployed.sessions.load", lambda: Context(session=session, local=from_environment())
+    )
+    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: EVENTS)
     return name
 
 
 def learned(environment: str | None) -> tuple[list[Event] | None, str | None]:
-    return _plan._events(None, environment=environment, actual=True)
+    return plan._events(None, environment=environment, actual=True)
 
 
 def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
@@ -38,7 +40,7 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
 def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
     deployed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_deployed, "read_events", lambda context: [])
+    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: [])
 
     with pytest.raises(CommandError, match="holds no event"):
         learned(deployed)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from event_logs import log_of
 
-from holdfast.cli._plan_inputs import Inputs, Options, gather
-from holdfast.cli._plan_output import cost_cells, goodput_cells
-from holdfast.cli.planpage import _colours, page
+from holdfast.cli.views import plan_page
+from holdfast.cli.views.plan import cost_cells, goodput_cells
+from holdfast.cli.views.plan_page import page
 from holdfast.planner import Plan
+from holdfast.planner.inputs import Inputs, Options, gather
 
 WHEN = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 
@@ -65,13 +66,13 @@ def test_this_cluster_is_marked_and_what_was_asked_for(text: str) -> None:
 
 
 def test_a_colour_has_one_meaning() -> None:
-    colours = _colours.every(["by-hand", "by-hand+spares", "checkpoints", "checkpointless", "elastic"])
+    colours = plan_page.every(["by-hand", "by-hand+spares", "checkpoints", "checkpointless", "elastic"])
     asked = [each for each in colours if each.variable not in ("goal", "text")]
 
     for kind in ("variable", "stand_in", "light"):
         values = [getattr(each, kind) for each in asked]
         assert len(values) == len(set(values))
-    assert _colours.strategy(["a", "a+spares"], "a") == _colours.strategy(["a", "a+spares"], "a+spares")
+    assert plan_page.strategy(["a", "a+spares"], "a") == plan_page.strategy(["a", "a+spares"], "a+spares")
 
 
 def test_every_colour_of_a_plot_is_one_of_the_page_by_day_and_by_night(text: str) -> None:

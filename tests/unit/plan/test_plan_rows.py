@@ -8,8 +8,8 @@ from event_logs import log_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli._plan_inputs import Inputs, Options, gather
 from holdfast.planner import calibrate, goodput
+from holdfast.planner.inputs import Inputs, Options, gather
 from holdfast_common import Event
 
 HAIR = 1e-9

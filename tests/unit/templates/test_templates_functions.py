@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.validation._item import UNRESOLVED
-from holdfast.validation._resources_graph import Graph, Template
-from holdfast.validation._resources_intrinsics import Intrinsics
+from holdfast.validation import UNRESOLVED
+from holdfast.validation.cloudformation import Graph, Intrinsics, Template
 
 BODY: dict[str, Any] = {
     "Mappings": {"Types": {"us-west-2": {"size": "3"}}},

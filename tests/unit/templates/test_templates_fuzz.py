@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.validation.templates._judge import Report, check_template
+from holdfast.validation.from_template import Report, check_template
 
 CASES = Path(__file__).parents[2] / "cases" / "templates"
 BODIES = {path.stem: json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))}

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from holdfast.validation import Finding
-from holdfast.validation.templates._judge import Report, check_template
+from holdfast.validation.from_template import Report, check_template
 
 CASES = Path(__file__).parents[2] / "cases" / "templates"
 Change = Callable[[dict[str, Any]], None]

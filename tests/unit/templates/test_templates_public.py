@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.validation import rules
-from holdfast.validation.templates._judge import check_template
+from holdfast.validation import all_rules
+from holdfast.validation.from_template import check_template
 
 LIST = yaml.safe_load((Path(__file__).parents[2] / "cases" / "templates" / "public.yaml").read_text())
 FOLDER = os.environ.get("HOLDFAST_PUBLIC_TEMPLATES")
@@ -53,7 +53,7 @@ def test_the_list_names_every_template_once_and_every_expected_finding_with_its_
     assert len({each.place for each in templates}) == len(templates) >= 69
     codes = {code for each in templates for code in each.codes}
     assert codes == set(LIST["right"])
-    assert codes <= set(rules())
+    assert codes <= set(all_rules())
 
 
 @pytest.mark.skipif(FOLDER is None, reason="HOLDFAST_PUBLIC_TEMPLATES names no folder with the public templates")

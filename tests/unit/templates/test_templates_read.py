@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.validation.templates._document import DEEPEST, Unreadable, line_of
-from holdfast.validation.templates._json import read_json
-from holdfast.validation.templates._read import looks_like_a_template, read_text
-from holdfast.validation.templates._yaml import read_yaml
+from holdfast.validation.cloudformation import DEEPEST, Unreadable, line_of
+from holdfast.validation.template_files import looks_like_a_template, read_json, read_text, read_yaml
 
 YAML = """\
 AWSTemplateFormatVersion: 2010-09-09

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.validation._resources_graph import Graph, Template
-from holdfast.validation._resources_intrinsics import Intrinsics
-from holdfast.validation.templates._conditions import Conditions
-from holdfast.validation.templates._scenarios import MOST, Scenario, scenarios
-from holdfast.validation.templates._yaml import read_yaml
+from holdfast.validation.cloudformation import Graph, Intrinsics, Template
+from holdfast.validation.from_template import MOST, Conditions, Scenario, scenarios
+from holdfast.validation.template_files import read_yaml
 
 
 def template(text: str, **others: Any) -> Template:
@@ -227,7 +225,7 @@ def test_a_condition_that_cannot_be_read_is_not_decided(expression: Any) -> None
 
 
 def test_lines_of_a_chosen_branch_are_those_of_the_branch() -> None:
-    from holdfast.validation.templates._document import line_of
+    from holdfast.validation.cloudformation import line_of
 
     text = """Parameters: {P: {Type: String, Default: a}}
 Conditions: {C: !Equals [!Ref P, b]}
@@ -248,7 +246,7 @@ Resources:
 
 
 def test_a_loop_is_written_out() -> None:
-    from holdfast.validation.templates._loops import unrolled
+    from holdfast.validation.template_files import unrolled
 
     body = unrolled(
         read_yaml(
@@ -283,7 +281,7 @@ def test_a_loop_is_written_out() -> None:
 
 
 def test_a_loop_without_end_in_sight_stays_as_it_is() -> None:
-    from holdfast.validation.templates._loops import unrolled
+    from holdfast.validation.template_files import unrolled
 
     fragment: Any = {"R${A0}": {"Type": "T"}}
     for level in range(6):

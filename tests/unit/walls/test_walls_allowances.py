@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from holdfast.config import Environment
-from holdfast.validation.updates import environment_metadata, environment_of, guard
+from holdfast.updates import environment_metadata, environment_of, guard
 
 SLURM = yaml.safe_load((Path(__file__).parents[3] / "environments/slurm-p5.yaml").read_text())
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws import _fsx_rules
-from holdfast.localcloud.aws._errors import ServiceError
-from holdfast.localcloud.hyperpod._lustre import Linked
-from holdfast.localcloud.hyperpod._model import Association
+from holdfast.localcloud.aws import fsx
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.hyperpod.fsx import Linked
+from holdfast.localcloud.hyperpod.model import Association
 
 EVERYTHING = frozenset({"NEW", "CHANGED", "DELETED"})
 LATER_NS = 1 << 62
@@ -193,7 +193,7 @@ def test_an_object_whose_place_is_taken_stops_no_other(lab: Lab, caplog: pytest.
 @pytest.mark.parametrize("path", ["/..", "/../../..", "/a/../b", "/a/./b", "/a//b", "/a/.."])
 def test_fsx_refuses_a_path_that_could_lead_out_of_the_file_system(path: str) -> None:
     with pytest.raises(ServiceError, match="must not contain '//'"):
-        _fsx_rules.check_association(
+        fsx.check_association(
             path=path,
             repository="s3://b/p",
             lustre={"DeploymentType": "PERSISTENT_2"},
@@ -204,6 +204,6 @@ def test_fsx_refuses_a_path_that_could_lead_out_of_the_file_system(path: str) ->
 
 @pytest.mark.parametrize("path", ["/", "/a", "/a/", "/a/b..c/.d"])
 def test_fsx_takes_other_paths(path: str) -> None:
-    _fsx_rules.check_association(
+    fsx.check_association(
         path=path, repository="s3://b/p", lustre={"DeploymentType": "PERSISTENT_2"}, version="2.15", existing=()
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from holdfast_runtime.control import Progress, Ready
-from holdfast_runtime.launcher._launcher import BEGINNINGS, Launcher
-from holdfast_runtime.launcher._options import parse_options
-from holdfast_runtime.launcher._wire import Hello
+from holdfast_runtime.launcher.links import Hello
+from holdfast_runtime.launcher.node import BEGINNINGS, Launcher
+from holdfast_runtime.launcher.settings import parse_options
 from holdfast_runtime.membership import Commit, RankStatus, Slot, View
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from holdfast.cli import _output, _status, _submit
-from holdfast.cli._deployed import JobView, StatusView, parse_slurm
-from holdfast.cli._errors import CommandError
-from holdfast.cli._logs import job_output
+from holdfast.cli import views
+from holdfast.cli.deployed import JobView, StatusView, job_output, parse_slurm
+from holdfast.cli.submission import check_submission, submit_job
+from holdfast.cli.terminal import CommandError, step
+from holdfast.cli.terminal import console as output_console
+from holdfast.cli.terminal import output as _output
 
 REPOSITORY = Path(__file__).parents[3]
 NASTY = (
@@ -45,10 +47,12 @@ class Machine:
         # A login shell sets PATH anew; the account's profile has the last word.
         (place / ".bash_profile").write_text(f"PATH={tools}:$PATH\n")
         self._environment = {"PATH": os.environ["PATH"], "SEEN": str(self.seen), "HOME": str(place)}
-        monkeypatch.setattr(_submit, "run", self._run)
-        monkeypatch.setattr(_submit, "jobs_prefix", lambda _: ("bucket", "jobs", str(self.jobs)))
-        monkeypatch.setattr(_submit, "controller_hostname", lambda _: "head")
-        monkeypatch.setattr(_submit, "record_event", lambda *_, **__: None)
+        monkeypatch.setattr("holdfast.cli.submission.job_files.run", self._run)
+        monkeypatch.setattr(
+            "holdfast.cli.submission.job_files.jobs_prefix", lambda _: ("bucket", "jobs", str(self.jobs))
+        )
+        monkeypatch.setattr("holdfast.cli.submission.job_files.controller_hostname", lambda _: "head")
+        monkeypatch.setattr("holdfast.cli.submission.job_files.record_event", lambda *_, **__: None)
 
     def _run(
         self,
@@ -74,7 +78,7 @@ class Machine:
 
     def submit(self, name: str, *, submission: str | None = None) -> str:
         context: Any = SimpleNamespace(client=lambda _: self)
-        return _submit.submit_job(context, file=self.folder / name, user="ubuntu", submission=submission)
+        return submit_job(context, file=self.folder / name, user="ubuntu", submission=submission)
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ def test_a_job_belongs_to_the_submission_that_is_named_and_otherwise_to_its_numb
 @pytest.mark.parametrize("name", ["", "a b", "a\nb", "x" * 65, "$(id)", "\u0667"])
 def test_a_submission_has_a_name_that_folders_and_messages_can_have(name: str) -> None:
     with pytest.raises(CommandError, match=r"allowed: up to 64 letters"):
-        _submit.check_submission(name)
+        check_submission(name)
 
 
 def test_a_name_that_no_key_can_hold_is_refused_before_anything_is_uploaded(machine: Machine) -> None:
@@ -160,17 +164,17 @@ def test_a_job_called_like_markup_is_shown(monkeypatch: pytest.MonkeyPatch) -> N
         nodes=[], jobs=[job], file_system=None, stand_ins={"[/g]": "[/h]"},
     )  # fmt: skip
 
-    with _output.console.capture() as printed:
-        _output.console.print(_status.render(view))
+    with output_console.capture() as printed:
+        output_console.print(views.render(view))
 
     assert all(word in printed.get() for word in ("[/x]", "[/y]", "[/e]", "[/s]", "[/c]", "[/m]", "[/g]", "[/h]"))
 
 
 def test_a_step_called_like_markup_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, markup=False, width=80)
-    monkeypatch.setattr(_output, "console", terminal)
+    monkeypatch.setattr("holdfast.cli.terminal.output.console", terminal)
 
-    with _output.step("submit [/x]") as progress:
+    with step("submit [/x]") as progress:
         progress.update("[/y]")
 
     assert "submit [/x]" in terminal.file.getvalue()  # type: ignore[attr-defined]
@@ -245,7 +249,7 @@ def is_constant(value: ast.expr) -> bool:
 
 
 SHELLS_OF_DATA = {
-    "holdfast/localcloud/nodes/_node.py": ["shlex.join(program)"],  # script(1) takes one text; each word is quoted
+    "holdfast/localcloud/nodes/node.py": ["shlex.join(program)"],  # script(1) takes one text; each word is quoted
 }
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast_runtime.launcher._slots import LocalSlots
+from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, next_view
 
 POLICY = Policy(world_size=2)

@@ -7,7 +7,7 @@ import yaml
 from aws_cdk import RemovalPolicy
 
 from holdfast.config import Environment
-from stacks._foundations import removal_policy
+from holdfast_stacks import removal_policy
 
 SLURM = yaml.safe_load((Path(__file__).parents[3] / "environments/slurm-p5.yaml").read_text())
 

@@ -6,10 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from holdfast_runtime.snapshots import _keeper as keeping
-from holdfast_runtime.snapshots._keeper import Keeper
-from holdfast_runtime.snapshots._layout import Block, SnapshotError
-from holdfast_runtime.snapshots._wire import Link, proof_of, proves
+from holdfast_runtime import snapshots
+from holdfast_runtime.snapshots import Block, Keeper, Link, SnapshotError, proof_of, proves
 
 
 @pytest.fixture
@@ -27,9 +25,9 @@ def visit(port: int) -> Link:
 def test_who_does_not_know_the_token_neither_brings_nor_fetches(keeper: Keeper) -> None:
     for token in ("", "theirs"):
         with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="the proof of the run's token"):
-            keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token=token)
+            snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token=token)
     with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="is not here"):
-        keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+        snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
 
 
 def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
@@ -41,7 +39,7 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
         impostor.greet()
         impostor.say({"label": {}, "proof": "0" * 64})
         with pytest.raises(SnapshotError, match="who answers does not know the token"):
-            keeping.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+            snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
 
 
 def test_a_proof_is_of_one_message_and_one_challenge() -> None:

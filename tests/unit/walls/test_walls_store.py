@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast_runtime.control import Change, Keys, Put
-from holdfast_runtime.control._keys import KeyBox
-from holdfast_runtime.launcher._shared_keys import SharedKeys
-from holdfast_runtime.launcher._wire import ChangeAt
+from holdfast_runtime.control import Change, KeyBox, Keys, Put
+from holdfast_runtime.launcher.keys import SharedKeys
+from holdfast_runtime.launcher.links import ChangeAt
 
 VALUE = base64.b64encode(b"1").decode()
 

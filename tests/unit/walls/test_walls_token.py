@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast_runtime.control import MessageError, use_folder
-from holdfast_runtime.launcher._options import parse_options
-from holdfast_runtime.launcher._variables import cache_job, variables
-from holdfast_runtime.launcher._wire import Hello, Refused
-from holdfast_runtime.launcher.trust import Proofs, SealedLine, TokenError, run_token
+from holdfast_runtime.launcher.links import Hello, Proofs, Refused, SealedLine, TokenError, run_token
+from holdfast_runtime.launcher.settings import cache_job, parse_options, variables
 
 HELLO = Hello(node=1, incarnation=0, uid="u", run_id="7", host="h", port=1, known=(), met=(), nonce="n")
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast_runtime import transfer
 from holdfast_runtime.transfer import Flat, TransferError, receive
-from holdfast_runtime.transfer import _wire as wire
 
 EPOCH, STEP = 3, 17
 SKELETON = json.dumps({"tensors": []}).encode()
@@ -22,19 +22,19 @@ Take = Callable[..., Flat]
 def send_header(connection: socket.socket, **changes: object) -> None:
     header = {"refusal": "", "epoch": EPOCH, "step": STEP, "skeleton_bytes": len(SKELETON), "tensors": [], **changes}
     data = json.dumps(header).encode()
-    connection.sendall(wire.LENGTH.pack(len(data)) + data)
+    connection.sendall(transfer.LENGTH.pack(len(data)) + data)
 
 
 def send_chunk(connection: socket.socket, content: bytes, *, size: int | None = None) -> int:
-    checksum = wire.checksum_of([memoryview(content)])
-    connection.sendall(wire.CHUNK.pack(len(content) if size is None else size, checksum) + content)
+    checksum = transfer.checksum_of([memoryview(content)])
+    connection.sendall(transfer.CHUNK.pack(len(content) if size is None else size, checksum) + content)
     return checksum
 
 
 def send_end(connection: socket.socket, checksums: list[int], **changes: int) -> None:
     said = {"epoch": EPOCH, "step": STEP, "size": 0, **changes}
-    digest = wire.digest_of(checksums, epoch=said["epoch"], step=said["step"])
-    connection.sendall(wire.CHUNK.pack(said["size"], digest))
+    digest = transfer.digest_of(checksums, epoch=said["epoch"], step=said["step"])
+    connection.sendall(transfer.CHUNK.pack(said["size"], digest))
 
 
 OTHERS = (("b", "c", 1), ("a", "d", 1), ("a", "c", 2))
@@ -50,7 +50,7 @@ def take() -> Iterator[Take]:
         def answer(say: Said) -> None:
             connection, _ = door.accept()
             with connection, contextlib.suppress(OSError):  # the receiver may go as soon as it has heard enough
-                connection.sendall(bytes(wire.NONCE_BYTES))
+                connection.sendall(bytes(transfer.NONCE_BYTES))
                 (length,) = struct.unpack("!I", connection.recv(4, socket.MSG_WAITALL))
                 connection.recv(length, socket.MSG_WAITALL)
                 say(connection)
@@ -83,7 +83,7 @@ def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Take) -> N
     def say(connection: socket.socket) -> None:
         send_header(connection)
         send_chunk(connection, SKELETON)
-        send_end(connection, [wire.checksum_of([memoryview(b"of another step")])])
+        send_end(connection, [transfer.checksum_of([memoryview(b"of another step")])])
 
     with pytest.raises(TransferError, match="the digest of the whole is not the donor's"):
         take(say)
@@ -105,7 +105,7 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Take) -> Non
 
 
 def test_a_digest_is_of_its_epoch_and_step() -> None:
-    assert len({wire.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4
+    assert len({transfer.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4
 
 
 @pytest.mark.parametrize("proof", ["", "0" * 64])
@@ -121,7 +121,7 @@ def test_a_donor_that_does_not_know_the_token_is_no_donor(take: Take, proof: str
 
 
 def test_a_donors_proof_is_of_one_header_one_receiver_and_one_place() -> None:
-    header = wire.Header(epoch=1, step=2, skeleton_bytes=3, tensors=(("float32", (2,)),))
+    header = transfer.Header(epoch=1, step=2, skeleton_bytes=3, tensors=(("float32", (2,)),))
     changed = (replace(header, step=3), replace(header, tensors=()))
     proofs = {each.prove(token="a", challenge="c", port=1) for each in (header, *changed)}
     proofs |= {header.prove(token=token, challenge=challenge, port=port) for token, challenge, port in OTHERS}

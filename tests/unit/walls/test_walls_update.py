@@ -6,20 +6,19 @@ from typing import cast
 import pytest
 import torch
 
-from holdfast_runtime.inprocess import _vote
-from holdfast_runtime.inprocess._errors import BrokenError, DivergenceError
-from holdfast_runtime.inprocess._member import Member
+from holdfast_runtime import inprocess
+from holdfast_runtime.inprocess import BrokenError, DivergenceError, Member
 
 
 def judge(*votes: tuple[int, int], world_size: int = 3) -> None:
     """What a rank makes of these votes, of step and digest."""
-    total = torch.zeros(_vote.LENGTH)
+    total = torch.zeros(inprocess.LENGTH)
     for step, digest in votes:
-        one = torch.zeros(_vote.LENGTH)
-        _vote.cast(one, step=step, digest=digest, loss=0.5)
+        one = torch.zeros(inprocess.LENGTH)
+        inprocess.cast(one, step=step, digest=digest, loss=0.5)
         total += one
     member = SimpleNamespace(world_size=world_size, rank=0, committed_step=7)
-    Member.judge(cast(Member, member), _vote.count(total, world_size=world_size))
+    Member.judge(cast(Member, member), inprocess.count(total, world_size=world_size))
 
 
 def test_three_equal_votes_of_three_are_an_update() -> None:

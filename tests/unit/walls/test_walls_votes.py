@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast_runtime import membership as m
-from holdfast_runtime.membership._view import Ballot
+from holdfast_runtime.membership import Ballot
 
 SIZE = 3
 EVERYONE = frozenset(range(SIZE))

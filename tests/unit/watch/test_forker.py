@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher._forker import Forker, ForkError, _end_strays
-from holdfast_runtime.launcher._processes import PR_SET_CHILD_SUBREAPER
-from holdfast_runtime.launcher._zygote import Request
+from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_strays
+from holdfast_runtime.launcher.zygote import Request
 
 PROGRAM = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid()))"
 
@@ -110,7 +109,7 @@ def test_a_child_that_nobody_was_told_of_is_ended_and_no_other() -> None:
     before = children()
     known, _ = sleeping(), sleeping()
     try:
-        _end_strays(before | {known})
+        end_strays(before | {known})
 
         assert children() - before == {known}
     finally:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast_runtime import membership as m
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher._agreement import Agreement, Effects
+from holdfast_runtime.launcher.generation import Agreement, Effects
 
 
 def told(*, size: int, step: int) -> list[str]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher import _report
+from holdfast_runtime.launcher.node import print_status
 
 
 def said(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
-        _report.print_status(["--socket", str(path)])
+        print_status(["--socket", str(path)])
     assert ended.value.code == 1
     return capsys.readouterr().err
 
@@ -19,7 +19,7 @@ def said(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 def test_one_that_is_stopped_is_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_report, "ANSWER_S", 0.05)
+    monkeypatch.setattr("holdfast_runtime.launcher.node.report.ANSWER_S", 0.05)
     with socket.socket(socket.AF_UNIX) as door:  # the kernel takes the connection for a process that is stopped
         door.bind(str(tmp_path / "it"))
         door.listen()

@@ -7,21 +7,21 @@ from pathlib import Path
 PARTS = ("control", "faults", "inprocess", "launcher", "membership", "patience", "snapshots", "store", "transfer")
 WITHOUT_DEADLINE = {"wait", "join", "result", "acquire", "accept", "recv", "recvmsg", "communicate", "readline"}
 BOUNDED = {
-    "control/_client.py: self._connection.recv": "the socket's own time limit; then it looks at the launcher",
-    "inprocess/_member.py: work.wait": "the group's time limit (progress), after gloo said that it has ended, or nccl",
-    "inprocess/_reducer.py: work.wait": "the default of a caller without a launcher",
-    "inprocess/_run.py: self._member.join": "view and leave; a spare waits until it is needed, or its launcher is gone",
-    "launcher/_forker.py: line.recv": "the socket's time limit, frozen",
-    "launcher/_forker.py: process.wait": "called when its descriptor says that it has ended",
-    "launcher/_launcher.py: self._prepared.wait": "prepare() has start, and ends the job",
-    "launcher/_launcher.py: slot.silent.wait": "inside of wait_for",
-    "launcher/_links.py: link.ended.wait": "inside of wait_for",
-    "launcher/_links.py: reader.readline": "heartbeat: a silent link is aborted; the handshake is inside of wait_for",
-    "launcher/_report.py: reader.readline": "inside of wait_for",
-    "launcher/_slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
-    "snapshots/_keeper.py: self._door.accept": "a thread that serves",
-    "transfer/_serve.py: self._listener.accept": "a thread that serves",
-    "transfer/_serve.py: self._thread.join": "its listener was shut down before",
+    "control/client.py: self._connection.recv": "the socket's own time limit; then it looks at the launcher",
+    "inprocess/member.py: work.wait": "the group's time limit (progress), after gloo said that it has ended, or nccl",
+    "inprocess/reducer.py: work.wait": "the default of a caller without a launcher",
+    "inprocess/run.py: self._member.join": "view and leave; a spare waits until it is needed, or its launcher is gone",
+    "launcher/ranks/forker.py: line.recv": "the socket's time limit, frozen",
+    "launcher/ranks/forker.py: process.wait": "called when its descriptor says that it has ended",
+    "launcher/node/launcher.py: self._prepared.wait": "prepare() has start, and ends the job",
+    "launcher/node/launcher.py: slot.silent.wait": "inside of wait_for",
+    "launcher/links/connections.py: link.ended.wait": "inside of wait_for",
+    "launcher/links/connections.py: reader.readline": "heartbeat: a silent link is aborted; the handshake is inside of wait_for",
+    "launcher/node/report.py: reader.readline": "inside of wait_for",
+    "launcher/ranks/slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
+    "snapshots/keeper.py: self._door.accept": "a thread that serves",
+    "transfer/server.py: self._listener.accept": "a thread that serves",
+    "transfer/server.py: self._thread.join": "its listener was shut down before",
 }
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from holdfast_common import EventLog
 from holdfast_runtime.control import Deadlines, Phase, Progress, Ready
-from holdfast_runtime.launcher._journal import Journal
-from holdfast_runtime.launcher._processes import Process
-from holdfast_runtime.launcher._slots import LocalSlot, LocalSlots
+from holdfast_runtime.launcher.generation import Journal
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
 from holdfast_runtime.launcher.watch import Watch
 
 
@@ -133,12 +132,12 @@ def test_a_launcher_that_was_stopped_itself_reads_before_it_judges() -> None:
 
     async def test() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("holdfast_runtime.launcher.watch._watch.time", type("Clock", (), {"monotonic": times}))
+            patch.setattr("holdfast_runtime.launcher.watch.silence.time", type("Clock", (), {"monotonic": times}))
 
             async def no_wait(_seconds: float) -> None:
                 pass
 
-            patch.setattr("holdfast_runtime.launcher.watch._watch.asyncio", type("Fast", (), {"sleep": no_wait}))
+            patch.setattr("holdfast_runtime.launcher.watch.silence.asyncio", type("Fast", (), {"sleep": no_wait}))
             with pytest.raises(RuntimeError):
                 await world.watch.run()
 

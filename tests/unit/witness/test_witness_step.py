@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scratch_node import ScratchNode
 
-from holdfast_lifecycle.steps import _witness
+from holdfast_lifecycle.steps import witness
 
 UNIT = "etc/systemd/system/holdfast-witness.service"
 
@@ -58,7 +58,7 @@ def test_a_controller_that_cannot_have_one_says_so_and_is_not_failed(node: Scrat
 
 
 def test_a_python_that_is_too_old_is_named(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_witness, "_LEAST", (9, 0))
+    monkeypatch.setattr(witness, "_LEAST", (9, 0))
 
     result = node.step("witness")
 

@@ -1,20 +1,14 @@
 """What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
 
-from holdfast_runtime.control._cache_folder import ROOT as CACHE_ROOT
-from holdfast_runtime.control._cache_folder import VARIABLE as CACHE_VARIABLE
-from holdfast_runtime.control._cache_folder import (
-    cache_folder,
-    open_unbuffered,
-    own_cache,
-    remove_abandoned,
-    use_folder,
-)
-from holdfast_runtime.control._client import ControlClient, LauncherLostError
-from holdfast_runtime.control._codec import Codec, MessageError
-from holdfast_runtime.control._deadlines import Deadlines
-from holdfast_runtime.control._keys import KeyBox
-from holdfast_runtime.control._listen import listen
-from holdfast_runtime.control._messages import (
+from holdfast_runtime.control.cache import ROOT as CACHE_ROOT
+from holdfast_runtime.control.cache import VARIABLE as CACHE_VARIABLE
+from holdfast_runtime.control.cache import cache_folder, open_unbuffered, own_cache, remove_abandoned, use_folder
+from holdfast_runtime.control.client import ControlClient, LauncherLostError
+from holdfast_runtime.control.codec import Codec, MessageError
+from holdfast_runtime.control.deadlines import Deadlines
+from holdfast_runtime.control.keys import KeyBox
+from holdfast_runtime.control.listening import listen
+from holdfast_runtime.control.messages import (
     FROM_RANK,
     TO_RANK,
     Change,
@@ -35,7 +29,7 @@ from holdfast_runtime.control._messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control._stopped import Stopped, WatchedLauncher, is_stopped, timeval
+from holdfast_runtime.control.stopped import Stopped, WatchedLauncher, is_stopped, timeval
 
 __all__ = [
     "CACHE_ROOT",

@@ -5,13 +5,16 @@ It needs numpy, and torch only in ``Batch.torch``. ``python -m holdfast_runtime.
 """
 
 from holdfast_runtime.control import cache_folder, own_cache, remove_abandoned
-from holdfast_runtime.data._cache import DecodedCache
-from holdfast_runtime.data._dataset import Batch, Dataset, Source
-from holdfast_runtime.data._format import NO_END, DataError, Header
-from holdfast_runtime.data._packing import IGNORED
-from holdfast_runtime.data._tokenizers import ByteTokenizer, Tokenizer, load_tokenizer
-from holdfast_runtime.data._tokens import TokenFile, verify
-from holdfast_runtime.data._writer import TokenWriter
+from holdfast_runtime.data.cache import DecodedCache
+from holdfast_runtime.data.commands import main
+from holdfast_runtime.data.dataset import Batch, Dataset, Source
+from holdfast_runtime.data.format import NO_END, DataError, Header
+from holdfast_runtime.data.mixture import Mixture, whole_weights
+from holdfast_runtime.data.packing import IGNORED
+from holdfast_runtime.data.permutation import Permutation
+from holdfast_runtime.data.tokenizers import ByteTokenizer, Tokenizer, load_tokenizer
+from holdfast_runtime.data.tokens import TokenFile, verify
+from holdfast_runtime.data.writer import TokenWriter
 
 __all__ = [
     "IGNORED",
@@ -22,13 +25,17 @@ __all__ = [
     "Dataset",
     "DecodedCache",
     "Header",
+    "Mixture",
+    "Permutation",
     "Source",
     "TokenFile",
     "TokenWriter",
     "Tokenizer",
     "cache_folder",
     "load_tokenizer",
+    "main",
     "own_cache",
     "remove_abandoned",
     "verify",
+    "whole_weights",
 ]

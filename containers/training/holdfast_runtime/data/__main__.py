@@ -2,6 +2,6 @@
 
 import sys
 
-from holdfast_runtime.data._commands import main
+from holdfast_runtime.data.commands import main
 
 sys.exit(main())

@@ -5,7 +5,7 @@ Faults on purpose, in real processes: addressed by rank, step, phase and kind, a
 a test that sees none there has tested nothing. Without the variable nothing here costs more than one comparison.
 """
 
-from holdfast_runtime.faults._faults import Fault, InjectedError, parse_faults
-from holdfast_runtime.faults._injector import Injector
+from holdfast_runtime.faults.injector import Injector
+from holdfast_runtime.faults.specification import Fault, InjectedError, parse_faults
 
 __all__ = ["Fault", "InjectedError", "Injector", "parse_faults"]

@@ -5,9 +5,38 @@ A training loop that survives the loss of other processes: its own process, mode
 next one; ``_reducer`` adds up gradients; ``_group`` opens and closes process groups; ``_state`` is what training has.
 """
 
-from holdfast_runtime.inprocess._errors import DivergenceError, StoppedError
-from holdfast_runtime.inprocess._run import Run
-from holdfast_runtime.inprocess._step import Step
-from holdfast_runtime.inprocess._tiers import CheckpointTier
+from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess.group import Group, sockets_of
+from holdfast_runtime.inprocess.member import EpochStore, Member, _vote, has_ended
+from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
+from holdfast_runtime.inprocess.run import Run
+from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.step import Step
+from holdfast_runtime.inprocess.tiers import CheckpointTier
+from holdfast_runtime.inprocess.vote import LENGTH, Outcome, cast, count
 
-__all__ = ["CheckpointTier", "DivergenceError", "Run", "Step", "StoppedError"]
+__all__ = [
+    "BUCKET_BYTES",
+    "LENGTH",
+    "BrokenError",
+    "CheckpointTier",
+    "DivergenceError",
+    "EpochStore",
+    "Group",
+    "Member",
+    "Outcome",
+    "Reducer",
+    "Run",
+    "Step",
+    "StoppedError",
+    "TrainingState",
+    "_vote",
+    "cast",
+    "count",
+    "digest_of",
+    "has_ended",
+    "layout",
+    "sockets_of",
+    "weighted_sum",
+]

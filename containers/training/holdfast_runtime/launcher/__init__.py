@@ -1,6 +1,5 @@
 """
-``holdfast-run``: one launcher per node starts the ranks and replaces what breaks. Never imports torch.
-
-``_launcher`` connects the parts: ``_processes`` and ``_zygote`` (forks, deaths), ``_slots`` (what processes say),
-``_links`` (other launchers), ``_agreement`` (which view follows), ``_shared_keys`` (the store), ``_report`` (status).
+``holdfast-run``: one launcher per node starts the ranks and replaces what breaks. Never imports torch. ``node``
+connects the rooms: ``zygote`` (forks), ``ranks`` (processes and what they say), ``links`` (other launchers),
+``generation`` (which view follows), ``keys`` (the store), ``watch`` (silence).
 """

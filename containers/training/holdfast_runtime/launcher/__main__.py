@@ -2,7 +2,7 @@
 
 import sys
 
-from holdfast_runtime.launcher._main import main
+from holdfast_runtime.launcher.node import main
 
 if __name__ == "__main__":
     sys.exit(main())

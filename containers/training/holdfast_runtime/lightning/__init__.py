@@ -4,6 +4,6 @@ PyTorch Lightning on top of ``Run``: ``Trainer(strategy=HoldfastStrategy())`` un
 ``_strategy`` makes each optimizer step one of ``Run``; ``_data`` gives each rank its part of the data, from any batch.
 """
 
-from holdfast_runtime.lightning._strategy import HoldfastStrategy
+from holdfast_runtime.lightning.strategy import HoldfastStrategy
 
 __all__ = ["HoldfastStrategy"]

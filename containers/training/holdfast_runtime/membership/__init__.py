@@ -4,17 +4,9 @@ Who is in the job: views numbered by epoch, each committed by a majority of the 
 Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
 """
 
-from holdfast_runtime.membership._messages import (
-    Accept,
-    Accepted,
-    Commit,
-    Message,
-    Prepare,
-    Promise,
-    Refuse,
-)
-from holdfast_runtime.membership._plan import Hopeless, Policy, next_view
-from holdfast_runtime.membership._protocol import (
+from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
+from holdfast_runtime.membership.plan import Hopeless, Policy, next_view
+from holdfast_runtime.membership.protocol import (
     GATHER,
     GIVE_UP,
     MEET,
@@ -37,8 +29,8 @@ from holdfast_runtime.membership._protocol import (
     witness_found,
     witness_lost,
 )
-from holdfast_runtime.membership._view import Ballot, RankStatus, Slot, Snapshot, Source, State, Status, View
-from holdfast_runtime.membership._witness import Witness, answer
+from holdfast_runtime.membership.view import Ballot, RankStatus, Slot, Snapshot, Source, State, Status, View
+from holdfast_runtime.membership.witness import Witness, answer
 
 __all__ = [
     "GATHER",

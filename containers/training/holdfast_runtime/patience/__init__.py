@@ -5,7 +5,7 @@ How often what failed is tried again, and how long silence is no failure: the ru
 Pure: no clock, no process, no socket.
 """
 
-from holdfast_runtime.patience._errors import (
+from holdfast_runtime.patience.errors import (
     STEPS,
     Error,
     Ledger,
@@ -18,7 +18,7 @@ from holdfast_runtime.patience._errors import (
     judged,
     noted,
 )
-from holdfast_runtime.patience._pace import MULTIPLE, Pace, moved, paused, silence_s
+from holdfast_runtime.patience.pace import MULTIPLE, Pace, moved, paused, silence_s
 
 __all__ = [
     "MULTIPLE",

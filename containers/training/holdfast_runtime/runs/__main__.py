@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast_runtime.runs._claim import RunFolderError, adopt, claim
-from holdfast_runtime.runs._submission import find_submission
+from holdfast_runtime.runs.claims import RunFolderError, adopt, claim
+from holdfast_runtime.runs.submission import find_submission
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,18 +6,41 @@ costs a few steps, and storage is for when more is lost than that. ``ReplicaChec
 ranks are all the same.
 """
 
-from holdfast_runtime.snapshots._buddies import Buddies, buddies
-from holdfast_runtime.snapshots._checkpoints import Checkpoints, Outcome
-from holdfast_runtime.snapshots._layout import SnapshotError
-from holdfast_runtime.snapshots._manifest import complete_steps, newest_complete, verify
-from holdfast_runtime.snapshots._replicas import ReplicaCheckpoints
-from holdfast_runtime.snapshots._shard import Shard, Stateful
-from holdfast_runtime.snapshots._snapshots import Agree, Place, Snapshots, agree_by
+from holdfast_runtime.snapshots.checkpoints import Checkpoints, Outcome
+from holdfast_runtime.snapshots.copies import Copy
+from holdfast_runtime.snapshots.keeper import Keeper, fetch
+from holdfast_runtime.snapshots.layout import Block, Layout, SnapshotError
+from holdfast_runtime.snapshots.manifest import (
+    COMPLETE,
+    MANIFEST,
+    Manifest,
+    clear_incomplete,
+    complete,
+    complete_steps,
+    facts,
+    keep_newest,
+    newest_complete,
+    step_folder,
+    verify,
+)
+from holdfast_runtime.snapshots.memory import Agree, Place, Snapshots, agree_by
+from holdfast_runtime.snapshots.pairing import Buddies, buddies
+from holdfast_runtime.snapshots.replicas import ReplicaCheckpoints
+from holdfast_runtime.snapshots.shard import Shard, Stateful
+from holdfast_runtime.snapshots.wire import Link, proof_of, proves
 
 __all__ = [
+    "COMPLETE",
+    "MANIFEST",
     "Agree",
+    "Block",
     "Buddies",
     "Checkpoints",
+    "Copy",
+    "Keeper",
+    "Layout",
+    "Link",
+    "Manifest",
     "Outcome",
     "Place",
     "ReplicaCheckpoints",
@@ -27,7 +50,15 @@ __all__ = [
     "Stateful",
     "agree_by",
     "buddies",
+    "clear_incomplete",
+    "complete",
     "complete_steps",
+    "facts",
+    "fetch",
+    "keep_newest",
     "newest_complete",
+    "proof_of",
+    "proves",
+    "step_folder",
     "verify",
 ]

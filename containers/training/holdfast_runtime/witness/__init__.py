@@ -4,10 +4,10 @@ The witness: one more voter for jobs of an even number of launchers, in a servic
 ``python -m holdfast_runtime.witness`` serves many runs; ``WitnessLink`` is a launcher's end of the line.
 """
 
-from holdfast_runtime.witness._find import PORT, WitnessError, find_witness
-from holdfast_runtime.witness._link import OPEN, WitnessHandlers, WitnessLink
-from holdfast_runtime.witness._records import Limits, Record, Records
-from holdfast_runtime.witness._service import Service
+from holdfast_runtime.witness.finding import PORT, WitnessError, find_witness
+from holdfast_runtime.witness.link import OPEN, WitnessHandlers, WitnessLink
+from holdfast_runtime.witness.records import Limits, Record, Records
+from holdfast_runtime.witness.service import Service
 
 __all__ = [
     "OPEN",

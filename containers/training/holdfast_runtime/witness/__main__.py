@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from holdfast_runtime.control import listen
-from holdfast_runtime.witness._find import PORT
-from holdfast_runtime.witness._service import Service
+from holdfast_runtime.witness.finding import PORT
+from holdfast_runtime.witness.service import Service
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

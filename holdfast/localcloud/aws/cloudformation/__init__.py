@@ -5,6 +5,6 @@ Every resource is made by calling AWS APIs at the embedded endpoint, as CloudFor
 Serving it over HTTP, and keeping its state on disk, is the host's business.
 """
 
-from holdfast.localcloud.aws.cloudformation._api import CloudFormation
+from holdfast.localcloud.aws.cloudformation.api import CloudFormation
 
 __all__ = ["CloudFormation"]

@@ -5,14 +5,27 @@ A web page is kept out by what browsers say of themselves, anybody else by the s
 node's role, and everybody by bounds on bodies, connections and time. ``docs/local-cloud.md`` says what this is worth.
 """
 
-from holdfast.localcloud.aws.guard._body import Budget, ceiling_of, read_body
-from holdfast.localcloud.aws.guard._callers import Callers, Who
-from holdfast.localcloud.aws.guard._doors import BoundedServer, Handler
-from holdfast.localcloud.aws.guard._judge import Judge
-from holdfast.localcloud.aws.guard._origin import foreign
-from holdfast.localcloud.aws.guard._signature import Signed, signed, verify
+from holdfast.localcloud.aws.guard.bodies import (
+    ALL_TOGETHER,
+    LARGEST,
+    LARGEST_OF_S3,
+    STEP,
+    Budget,
+    ceiling_of,
+    read_body,
+)
+from holdfast.localcloud.aws.guard.callers import Callers, Who
+from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, Handler
+from holdfast.localcloud.aws.guard.judge import Judge
+from holdfast.localcloud.aws.guard.origin import foreign
+from holdfast.localcloud.aws.guard.signatures import Signed, signed, verify
 
 __all__ = [
+    "ALL_TOGETHER",
+    "LARGEST",
+    "LARGEST_OF_S3",
+    "MOST_CONNECTIONS",
+    "STEP",
     "BoundedServer",
     "Budget",
     "Callers",

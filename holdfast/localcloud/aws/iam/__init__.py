@@ -4,8 +4,9 @@ What roles may do: policies are evaluated for the calls that services and functi
 Calls of users are not judged: whoever runs the embedded AWS owns its account.
 """
 
-from holdfast.localcloud.aws.iam._evaluation import Decision, Policy, Request, decide
-from holdfast.localcloud.aws.iam._rights import Rights
-from holdfast.localcloud.aws.iam._simulation import Simulation
+from holdfast.localcloud.aws.iam.conditions import hold, matches
+from holdfast.localcloud.aws.iam.evaluation import Decision, Policy, Request, decide
+from holdfast.localcloud.aws.iam.rights import Rights
+from holdfast.localcloud.aws.iam.simulation import Simulation
 
-__all__ = ["Decision", "Policy", "Request", "Rights", "Simulation", "decide"]
+__all__ = ["Decision", "Policy", "Request", "Rights", "Simulation", "decide", "hold", "matches"]

@@ -8,6 +8,6 @@ Standard library only: a node has no more, and 64 of these may start at once. Ev
 a user whom nobody trusts, except for the user's number, groups and folders, which Slurm says.
 """
 
-from ._main import main
+from .program import main
 
-__all__ = ["main"]
+__all__ = ["errors", "main", "mounts", "reference", "request", "spec"]

@@ -1,6 +1,6 @@
 """Slurm's daemons on nodes in service: noticed when they end or stand still, started again, and told of."""
 
-from holdfast.localcloud.hyperpod.upkeep._decide import Daemon, Decision, decide
-from holdfast.localcloud.hyperpod.upkeep._upkeep import Kept, Upkeep
+from holdfast.localcloud.hyperpod.upkeep.decisions import Condition, Daemon, Decision, condition, decide
+from holdfast.localcloud.hyperpod.upkeep.thread import Kept, Upkeep
 
-__all__ = ["Daemon", "Decision", "Kept", "Upkeep", "decide"]
+__all__ = ["Condition", "Daemon", "Decision", "Kept", "Upkeep", "condition", "decide"]

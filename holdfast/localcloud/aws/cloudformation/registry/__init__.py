@@ -4,8 +4,29 @@ The CloudFormation registry: which resource types a region has, and what their s
 The schemas are those that CloudFormation itself publishes; cfn-lint carries a dated copy of each region's.
 """
 
-from holdfast.localcloud.aws.cloudformation.registry._foresight import foreseen
-from holdfast.localcloud.aws.cloudformation.registry._schemas import available, dated, schema
-from holdfast.localcloud.aws.cloudformation.registry._validation import Violation, violations
+from holdfast.localcloud.aws.cloudformation.registry.foresight import foreseen
+from holdfast.localcloud.aws.cloudformation.registry.properties import (
+    attributes,
+    paths,
+    prepared,
+    replaced_by,
+    tag_property,
+    value_at,
+)
+from holdfast.localcloud.aws.cloudformation.registry.schemas import available, dated, schema
+from holdfast.localcloud.aws.cloudformation.registry.validation import Violation, violations
 
-__all__ = ["Violation", "available", "dated", "foreseen", "schema", "violations"]
+__all__ = [
+    "Violation",
+    "attributes",
+    "available",
+    "dated",
+    "foreseen",
+    "paths",
+    "prepared",
+    "replaced_by",
+    "schema",
+    "tag_property",
+    "value_at",
+    "violations",
+]

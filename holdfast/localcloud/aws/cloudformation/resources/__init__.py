@@ -5,13 +5,7 @@ Every handler works as CloudFormation's own do, by calling the services' public 
 ``_table``; see ``_generic`` for what a row need not say.
 """
 
-from holdfast.localcloud.aws.cloudformation.resources._base import (
-    Context,
-    Handler,
-    Made,
-    ResourceError,
-    Stopped,
-)
-from holdfast.localcloud.aws.cloudformation.resources._table import handler_for, supports
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, ResourceError, Stopped
+from holdfast.localcloud.aws.cloudformation.resources.table import HANDLERS, handler_for, supports
 
-__all__ = ["Context", "Handler", "Made", "ResourceError", "Stopped", "handler_for", "supports"]
+__all__ = ["HANDLERS", "Context", "Handler", "Made", "ResourceError", "Stopped", "handler_for", "supports"]

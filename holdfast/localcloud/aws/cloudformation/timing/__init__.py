@@ -5,7 +5,7 @@ CloudFormation promises an order between two resources only where one refers to 
 what is not ordered overlaps: see ``_courses``.
 """
 
-from holdfast.localcloud.aws.cloudformation.timing._courses import Course, course
-from holdfast.localcloud.aws.cloudformation.timing._run import Cancelled, Switch, run, run_in_time
+from holdfast.localcloud.aws.cloudformation.timing.courses import Course, course
+from holdfast.localcloud.aws.cloudformation.timing.graph import Cancelled, Switch, run, run_in_time
 
 __all__ = ["Cancelled", "Course", "Switch", "course", "run", "run_in_time"]

@@ -7,7 +7,7 @@ import os
 import shlex
 from typing import Any, Callable  # noqa: UP035  collections.abc costs start-up time
 
-from ._common import refuse
+from .common import refuse
 
 _VERSION = "ansible [core 2.17.7]\n  holdfast's stand-in: modules on localhost"
 Arguments = dict[str, str]

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-from ._common import STATE, real, record, recorded, refuse
+from .common import STATE, real, record, recorded, refuse
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "apg": ("apg",),

@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 
-from ._common import record, recorded, refuse
+from .common import record, recorded, refuse
 
 _PLACE = "/run/holdfast/containers"
 _ECR = re.compile(r"([0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?)/.+")

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from ._common import real
+from .common import real
 
 ENROOT = re.compile(r"https://github\.com/NVIDIA/enroot/releases/download/v[0-9.]+/(enroot(?:\+caps)?_[^/]+\.deb)")
 GO = re.compile(r"https://go\.dev/dl/go[0-9.]+\.linux-(?:amd64|arm64)\.tar\.gz")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from ._common import refuse
 from .apt import DRIVER
+from .common import refuse
 
 MODULES = {"lnet": "2.15.6", "lustre": "2.15.6", "nvidia": DRIVER}
 """Modules of HyperPod's images and what modinfo gives as their version (assumed)."""

@@ -17,7 +17,7 @@ It runs on the node's own Python and imports the standard library alone, sparing
     telling   _options  _verbs  _show  _enable  _journal
 """
 
-from ._journal import main as journalctl
-from ._verbs import main as systemctl
+from .journal import main as journalctl
+from .verbs import main as systemctl
 
-__all__ = ["journalctl", "systemctl"]
+__all__ = ["enable", "journalctl", "manager", "restart", "systemctl"]

@@ -1,0 +1,21 @@
+"""
+The HyperPod cluster, owned or imported: its orchestrator, its roles, and its properties. Everything that it stands on
+is handed to it.
+"""
+
+from holdfast_constructs.cluster.hyperpod import AutoScaling, HyperPodCluster, TieredStorage, check_groups
+from holdfast_constructs.cluster.l1 import orchestrator_property
+from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs.cluster.reference import IHyperPodCluster
+
+__all__ = [
+    "AccountingDatabase",
+    "AutoScaling",
+    "EksOrchestrator",
+    "HyperPodCluster",
+    "IHyperPodCluster",
+    "SlurmOrchestrator",
+    "TieredStorage",
+    "check_groups",
+    "orchestrator_property",
+]

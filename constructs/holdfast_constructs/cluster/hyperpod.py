@@ -1,0 +1,388 @@
+"""The HyperPod cluster."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import jsii
+from aws_cdk import CfnTag, Names
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct, IDependable
+
+from holdfast_constructs.cluster.auto_scaling_role import AutoScalingRole
+from holdfast_constructs.cluster.execution_roles import NodeRights, adopt, execution_role, volume_keys
+from holdfast_constructs.cluster.l1 import Nodes, orchestrator_property, shared_environment, vpc_property
+from holdfast_constructs.cluster.lifecycle_config import Lifecycle
+from holdfast_constructs.cluster.orchestrators import EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs.cluster.reference import ClusterBase, IHyperPodCluster
+from holdfast_constructs.eks import IHyperPodEks, NodesReady
+from holdfast_constructs.groups import InstanceGroup, RestrictedEnvironment, RestrictedInstanceGroup
+from holdfast_constructs.lifecycle import ILifecycleScripts
+from holdfast_constructs.network import IHyperPodNetwork
+from holdfast_constructs.storage import LustreMount, Mount, OpenZfsMount
+from holdfast_constructs.synthesis import acknowledge_schema_gaps, register_rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoScaling:
+    """Nodes come and go with the pods that want them, by HyperPod's own Karpenter."""
+
+    enabled: bool = True
+    """False turns it off on a cluster that had it. Default: True."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TieredStorage:
+    """Checkpoints in the memory of nodes (managed tiered checkpointing)."""
+
+    memory_percentage: int | None = None
+    """Part of each node's memory, 0 to 100. Default: HyperPod's choice."""
+    enabled: bool = True
+    """False turns it off on a cluster that had it. Default: True."""
+
+
+@jsii.implements(iam.IGrantable)
+class HyperPodCluster(ClusterBase):
+    """
+    A HyperPod cluster with Slurm, configured through the API, or on EKS.
+
+    To grant something to the cluster is to grant it to the execution role of its nodes.
+    """
+
+    role: iam.IRole
+    """The execution role of all instance groups that have none of their own."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str | None = None,
+        network: IHyperPodNetwork,
+        orchestrator: SlurmOrchestrator | EksOrchestrator,
+        instance_groups: Sequence[InstanceGroup] = (),
+        lifecycle: ILifecycleScripts | None = None,
+        lustre: LustreMount | None = None,
+        home: OpenZfsMount | None = None,
+        restricted_instance_groups: Sequence[RestrictedInstanceGroup] = (),
+        restricted_environment: RestrictedEnvironment | None = None,
+        node_recovery: Literal["Automatic", "None"] = "Automatic",
+        continuous_provisioning: bool = False,
+        auto_scaling: AutoScaling | None = None,
+        tiered_storage: TieredStorage | None = None,
+        role: iam.IRole | None = None,
+        auto_scaling_role: iam.IRole | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Define a cluster.
+
+        Args:
+            cluster_name: Changing it replaces the cluster. Default: a name that follows from the construct's place.
+            network: Where the nodes are. Changing it replaces the cluster.
+            orchestrator: Slurm or EKS.
+            instance_groups: Taking one out of the list deletes its nodes. Default: those of ``add_instance_group``.
+            lifecycle: What runs on new nodes, in groups whose ``lifecycle_mode`` is not none. Its prefix is delivered
+                before the cluster is made, and what only scripts have to know (mounts, accounting) is put into it.
+                Default: none, HyperPod alone makes nodes ready, which it does with Slurm only.
+            lustre: On the nodes of every group that has no ``mounts`` of its own; with Slurm only. Default: none.
+            home: The same for home directories. Default: none, every node has its own.
+            restricted_instance_groups: Default: none.
+            restricted_environment: Default: restricted groups share nothing.
+            node_recovery: Default: "Automatic", HyperPod replaces or reboots nodes that it finds faulty.
+            continuous_provisioning: Whether the cluster is in service with the nodes that there are while HyperPod goes
+                on trying for the others. An existing Slurm cluster cannot get it. Default: False, all nodes or none.
+            auto_scaling: With EKS and continuous provisioning only. Default: none.
+            tiered_storage: With EKS only. Default: none.
+            role: The execution role of nodes. It gets what they need, unless it is imported as immutable. Default: one
+                is made.
+            auto_scaling_role: What HyperPod scales the cluster with. Nothing is added to it. Default: one is made when
+                there is ``auto_scaling``.
+            tags: Default: no tags. A cluster on EKS gets SageMaker=true besides, without which the training operator is
+                not installed.
+        """
+        eks = orchestrator.control_plane if isinstance(orchestrator, EksOrchestrator) else None
+        super().__init__(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            security_groups=network.security_groups,
+            eks_cluster_name=None if eks is None else eks.cluster_name,
+        )
+        if cluster_name is None:
+            self._cluster_name = Names.unique_resource_name(self, max_length=63, separator="-")
+        self._mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
+        self._network, self._orchestrator = network, orchestrator
+        every = [*self._mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
+        check_groups(instance_groups, every, on_eks=eks is not None)
+        self._modes = modes = Lifecycle(
+            bundle=lifecycle, orchestrator=orchestrator, continuous=continuous_provisioning, mounts=self._mounts
+        )
+        modes.check(instance_groups)
+        self._rights = NodeRights(scope=self, network=network, orchestrator=orchestrator)
+        self._allowed: dict[str, iam.IRole] = {}
+        self.role = execution_role(self, "Role") if role is None else adopt(role)
+        for own in _roles(self.role, instance_groups, restricted_instance_groups):
+            self._allow(own, instance_groups, restricted_instance_groups)
+        modes.tell(instance_groups)
+        _reach_services(network, orchestrator, every)
+        scaler = None
+        if auto_scaling is not None and auto_scaling_role is None:
+            scaler = AutoScalingRole(self, "AutoScalingRole")
+            auto_scaling_role = scaler.role
+        self._nodes = Nodes(role=self.role, lifecycle=modes, mounts=self._mounts)
+        self._groups = {group.name: self._nodes.group(group) for group in instance_groups}
+        resource = self._resource = sagemaker.CfnCluster(
+            self,
+            "Resource",
+            cluster_name=self.cluster_name,
+            orchestrator=orchestrator_property(orchestrator, continuous=continuous_provisioning),
+            vpc_config=vpc_property(network.subnets, network.security_groups),
+            instance_groups=list(self._groups.values()) or None,
+            restricted_instance_groups=[self._nodes.restricted(group) for group in restricted_instance_groups] or None,
+            restricted_instance_groups_config=(
+                None if restricted_environment is None else shared_environment(restricted_environment)
+            ),
+            node_recovery=node_recovery,
+            node_provisioning_mode="Continuous" if continuous_provisioning else None,
+            auto_scaling=None if auto_scaling is None else _auto_scaling(auto_scaling),
+            cluster_role=None if auto_scaling_role is None else auto_scaling_role.role_arn,
+            tiered_storage_config=None if tiered_storage is None else _tiered(tiered_storage),
+            tags=_tags(tags or {}, on_eks=eks is not None),
+        )
+        self.cluster_arn = resource.attr_cluster_arn
+        self._scaler = scaler
+        if scaler is not None:
+            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
+        # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
+        resource.node.add_dependency(
+            network,
+            *network.subnets,
+            *network.security_groups,
+            *self._allowed.values(),
+            *(mount.file_system for mount in every),
+            *self._scripts(instance_groups),
+        )
+        if eks is not None:
+            resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
+        self.nodes = self._first_nodes(eks, instance_groups, continuous=continuous_provisioning)
+        if eks is not None:
+            eks.install_after(self.nodes)
+        acknowledge_schema_gaps(resource, instance_groups)
+        register_rules(self, subnets=[network.subnet])
+
+    def _first_nodes(
+        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool
+    ) -> IDependable:
+        """The cluster itself, unless it is in service before its nodes are there."""
+        installer = None if eks is None else eks.known_installer
+        if installer is None or not continuous or not any(group.instance_count for group in groups):
+            return self.resource
+        name = self.cluster_name
+        return NodesReady(self, "Nodes", installer=installer, cluster_name=name, cluster=self.resource)
+
+    @property
+    def resource(self) -> sagemaker.CfnCluster:
+        """What to wait for, and the escape hatch."""
+        return self._resource
+
+    def add_instance_group(self, group: InstanceGroup) -> None:
+        """
+        Add a group to those that the cluster was made with; the network has to have room for its nodes.
+
+        Raises:
+            ValueError: the cluster has a group of the name, or the group is not one of its orchestrator.
+        """
+        if group.name in self._groups:
+            raise ValueError(
+                f"instance group '{group.name}': got the name twice; allowed: names of their own "
+                f"(there are: {', '.join(self._groups)})"
+            )
+        eks = self._orchestrator.control_plane if isinstance(self._orchestrator, EksOrchestrator) else None
+        check_groups([group], group.mounts or (), on_eks=eks is not None)
+        self._modes.check([group])
+        mounts = self._mounts if group.mounts is None else group.mounts
+        role = group.role or self.role
+        if role.node.path in self._allowed:
+            self._rights.allow_more(role, group, mounts=mounts)
+            for scripts in self._scripts([group]):
+                scripts.grant_read(role)
+        else:
+            self._allow(role, [group], ())
+            self.resource.node.add_dependency(role)
+            if eks is not None:
+                self.resource.node.add_dependency(*_entries(eks, [role]))
+        if self._scaler is not None:
+            self._scaler.allow_keys(volume_keys([group]))
+        self._modes.tell_more(group)
+        _reach_services(self._network, self._orchestrator, mounts)
+        self._groups[group.name] = self._nodes.group(group)
+        self.resource.instance_groups = list(self._groups.values())
+        self.resource.node.add_dependency(*(mount.file_system for mount in mounts), *self._scripts([group]))
+        acknowledge_schema_gaps(self.resource, [group])
+
+    def _allow(
+        self,
+        role: iam.IRole,
+        groups: Sequence[InstanceGroup],
+        restricted_groups: Sequence[RestrictedInstanceGroup],
+    ) -> None:
+        """Give a role what the groups that have it need, once."""
+        own = [group for group in groups if (group.role or self.role).node.path == role.node.path]
+        restricted = [group for group in restricted_groups if (group.role or self.role).node.path == role.node.path]
+        mounts = [*self._mounts, *(mount for group in own for mount in group.mounts or ())]
+        self._rights.allow(
+            role if role is self.role else adopt(role), groups=own, restricted_groups=restricted, mounts=mounts
+        )
+        for scripts in self._scripts(own):
+            scripts.grant_read(role)
+        self._allowed[role.node.path] = role
+
+    def _scripts(self, groups: Sequence[InstanceGroup]) -> list[ILifecycleScripts]:
+        """The scripts of groups, those of the cluster first."""
+        found = [self._modes.bundle, *(group.lifecycle for group in groups)]
+        return list({scripts.node.path: scripts for scripts in found if scripts is not None}.values())
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The execution role of the nodes."""
+        return self.role.grant_principal
+
+    @staticmethod
+    def from_cluster_arn(scope: Construct, construct_id: str, *, cluster_arn: str) -> IHyperPodCluster:
+        """Refer to a cluster that this app does not own. Its name is not known then."""
+        return ClusterBase(scope, construct_id, cluster_arn=cluster_arn)
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        eks_cluster_name: str | None = None,
+    ) -> IHyperPodCluster:
+        """
+        Refer to a cluster that this app does not own.
+
+        Args:
+            cluster_name: Of the cluster.
+            cluster_arn: Its end is not the name but an id that HyperPod has chosen.
+            security_groups: Of its nodes, for ``connections``. Default: unknown.
+            eks_cluster_name: Of its control plane, for metrics. Default: it is a Slurm cluster, or unknown.
+        """
+        return ClusterBase(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            eks_cluster_name=eks_cluster_name,
+        )
+
+    @staticmethod
+    def from_lookup(
+        scope: Construct, construct_id: str, *, cluster_name: str | None = None, cluster_arn: str | None = None
+    ) -> IHyperPodCluster:
+        """
+        Refer to a cluster that the CDK CLI looks up in the stack's account and region and then remembers.
+
+        Args:
+            cluster_name: Of the cluster. Default: none, and ``cluster_arn`` is given.
+            cluster_arn: Of the cluster; then its security groups and its EKS cluster are looked up too. Default: none,
+                and ``cluster_name`` is given.
+        """
+        from holdfast_constructs.cluster.lookup import looked_up
+
+        found = looked_up(scope, cluster_name=cluster_name, cluster_arn=cluster_arn)
+        eks = ((found.get("Orchestrator") or {}).get("Eks") or {}).get("ClusterArn")
+        groups = (found.get("VpcConfig") or {}).get("SecurityGroupIds") or ()
+        place = Construct(scope, f"{construct_id}-Looked")
+        return ClusterBase(
+            scope,
+            construct_id,
+            cluster_name=found["ClusterName"],
+            cluster_arn=found["ClusterArn"],
+            security_groups=[
+                ec2.SecurityGroup.from_security_group_id(place, f"SecurityGroup{index}", group)
+                for index, group in enumerate(groups)
+            ],
+            eks_cluster_name=None if eks is None else eks.rpartition("/")[2],
+        )
+
+
+def _roles(
+    role: iam.IRole, groups: Sequence[InstanceGroup], restricted_groups: Sequence[RestrictedInstanceGroup]
+) -> list[iam.IRole]:
+    """That of the cluster and those of groups, each once."""
+    found = [role, *(group.role for group in groups), *(group.role for group in restricted_groups)]
+    return list({each.node.path: each for each in found if each is not None}.values())
+
+
+def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]:
+    """
+    What lets the roles of this app into the EKS cluster.
+
+    An imported role may have an entry already, of which there can be one, and HyperPod makes one that is missing: who
+    creates a cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS
+    Identity and Access Management for SageMaker HyperPod", cluster admin).
+    """
+    return [eks.add_nodes_role(role) for role in roles if iam.Role.is_role(role)]
+
+
+def _reach_services(
+    network: IHyperPodNetwork, orchestrator: SlurmOrchestrator | EksOrchestrator, mounts: Sequence[Mount]
+) -> None:
+    """What nodes ask for besides what all nodes do, where they have no other way to it."""
+    if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
+        network.add_interface_endpoint("secretsmanager")
+    if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):
+        network.add_interface_endpoint("fsx")
+
+
+def _tags(tags: Mapping[str, str], *, on_eks: bool) -> list[CfnTag] | None:
+    """SageMaker developer guide, "Installing the training operator": without the tag "the installation will fail"."""
+    wanted = {"SageMaker": "true", **tags} if on_eks else tags
+    return [CfnTag(key=key, value=value) for key, value in sorted(wanted.items())] or None
+
+
+def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:
+    return sagemaker.CfnCluster.ClusterAutoScalingConfigProperty(
+        mode=_mode(enabled=auto_scaling.enabled), auto_scaler_type="Karpenter"
+    )
+
+
+def _tiered(storage: TieredStorage) -> sagemaker.CfnCluster.TieredStorageConfigProperty:
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode=_mode(enabled=storage.enabled), instance_memory_allocation_percentage=storage.memory_percentage
+    )
+
+
+def _mode(*, enabled: bool) -> str:
+    return "Enable" if enabled else "Disable"
+
+
+def check_groups(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:
+    """Refuse what belongs to the other orchestrator: it has no place in the cluster."""
+    if on_eks and mounts:
+        raise ValueError(
+            f"cluster on EKS: got file systems at {', '.join(mount.mount_path for mount in mounts)}; allowed: none, "
+            "pods mount them through the FSx CSI driver"
+        )
+    for group in groups:
+        if on_eks and (group.node_type is not None or group.partition is not None):
+            raise ValueError(
+                f"instance group '{group.name}': got node_type {group.node_type!r} and partition {group.partition!r} "
+                "on EKS; allowed: neither, they are Slurm's"
+            )
+        if not on_eks and (group.labels or group.taints):
+            raise ValueError(
+                f"instance group '{group.name}': got labels or taints with Slurm; allowed: neither, they are for EKS"
+            )
+        if not on_eks and group.node_type is None:
+            raise ValueError(
+                f"instance group '{group.name}': got no node_type; allowed with Slurm: Controller, Login or Compute"
+            )

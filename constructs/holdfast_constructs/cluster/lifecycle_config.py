@@ -1,0 +1,123 @@
+"""The lifecycle of each group: which file of the bundle its nodes run, and what they have to be told for it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aws_cdk.aws_sagemaker import CfnCluster
+
+from holdfast_constructs.cluster.orchestrators import AccountingDatabase, EksOrchestrator, SlurmOrchestrator
+from holdfast_constructs.groups import InstanceGroup, LifecycleMode
+from holdfast_constructs.lifecycle import ACCOUNTING, MOUNTS, MOUNTS_OF, ILifecycleScripts
+from holdfast_constructs.storage import LustreMount, Mount
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifecycle:
+    """
+    The lifecycle of a cluster's groups.
+
+    HyperPod takes OnCreate alone on EKS and with continuous provisioning (SageMaker developer guide, "Getting started
+    with SageMaker HyperPod using the AWS CLI"), so that custom is the default there.
+    """
+
+    bundle: ILifecycleScripts | None
+    orchestrator: SlurmOrchestrator | EksOrchestrator
+    continuous: bool
+    mounts: Sequence[Mount]
+    """Those of groups that have none of their own."""
+
+    def scripts(self, group: InstanceGroup) -> ILifecycleScripts | None:
+        """What the nodes of a group run, if they run scripts."""
+        return group.lifecycle or self.bundle
+
+    def mode(self, group: InstanceGroup) -> LifecycleMode:
+        """Who makes the nodes of a group ready."""
+        if group.lifecycle_mode is not None:
+            return group.lifecycle_mode
+        if isinstance(self.orchestrator, EksOrchestrator) or self.continuous:
+            return "custom"
+        return "extension" if self.scripts(group) is not None else "none"
+
+    def check(self, groups: Sequence[InstanceGroup]) -> None:
+        """Refuse a group whose mode needs a file that there is not."""
+        for group in groups:
+            mode, scripts = self.mode(group), self.scripts(group)
+            if mode == "none":
+                continue
+            hook = "on_create" if mode == "custom" else "on_init_complete"
+            if scripts is None or getattr(scripts, hook) is None:
+                given = "no lifecycle bundle" if scripts is None else f"a lifecycle bundle without {hook}"
+                raise ValueError(
+                    f"instance group '{group.name}': got lifecycle_mode '{mode}' and {given}; allowed: a bundle with "
+                    f"{hook}, or another mode"
+                )
+
+    def property(self, group: InstanceGroup) -> CfnCluster.ClusterLifeCycleConfigProperty | None:
+        """The LifeCycleConfig of a group."""
+        mode, scripts = self.mode(group), self.scripts(group)
+        if scripts is None or mode == "none":
+            return None
+        return CfnCluster.ClusterLifeCycleConfigProperty(
+            on_create=scripts.on_create if mode == "custom" else None,
+            on_init_complete=scripts.on_init_complete if mode == "extension" else None,
+            source_s3_uri=scripts.source_s3_uri,
+        )
+
+    def tell(self, groups: Sequence[InstanceGroup]) -> None:
+        """Put beside the scripts what HyperPod leaves to them: the mounts, and where accounting is kept."""
+        for scripts, own in self._by_scripts(groups):
+            mounts = self._mounts(own)
+            if mounts:
+                scripts.tell(MOUNTS, mounts)
+            database = None if isinstance(self.orchestrator, EksOrchestrator) else self.orchestrator.accounting_database
+            if database is not None and any(group.node_type == "Controller" for group in own):
+                scripts.tell(ACCOUNTING, _accounting(database))
+
+    def tell_more(self, group: InstanceGroup) -> None:
+        """The same for a group that comes later, in a file of its own."""
+        for scripts, own in self._by_scripts([group]):
+            mounts = self._mounts(own)
+            if mounts:
+                scripts.tell(MOUNTS_OF.format(group=group.name), mounts)
+
+    def _by_scripts(
+        self, groups: Sequence[InstanceGroup]
+    ) -> Iterator[tuple[ILifecycleScripts, Sequence[InstanceGroup]]]:
+        """Scripts that make nodes ready by themselves, each with its groups; on EKS they are told nothing."""
+        if isinstance(self.orchestrator, EksOrchestrator):
+            return
+        found: dict[str, tuple[ILifecycleScripts, list[InstanceGroup]]] = {}
+        for group in groups:
+            scripts = self.scripts(group)
+            if scripts is not None and self.mode(group) == "custom":
+                found.setdefault(scripts.node.path, (scripts, []))[1].append(group)
+        yield from found.values()
+
+    def _mounts(self, groups: Sequence[InstanceGroup]) -> list[dict[str, str]]:
+        return [
+            {"instance_group": group.name, **_mount(mount)}
+            for group in groups
+            for mount in (self.mounts if group.mounts is None else group.mounts)
+        ]
+
+
+def _mount(mount: Mount) -> dict[str, str]:
+    if isinstance(mount, LustreMount):
+        return {
+            "type": "lustre",
+            "dns_name": mount.file_system.dns_name,
+            "mount_name": mount.file_system.mount_name,
+            "mount_path": mount.mount_path,
+        }
+    return {"type": "openzfs", "dns_name": mount.file_system.dns_name, "mount_path": mount.mount_path}
+
+
+def _accounting(database: AccountingDatabase) -> dict[str, object]:
+    name = {} if database.name is None else {"database": database.name}
+    return {
+        "endpoint": database.endpoint,
+        "port": database.port,
+        "secret_arn": database.secret.secret_arn,
+        **name,
+        **({"tls": True} if database.tls else {}),
+    }

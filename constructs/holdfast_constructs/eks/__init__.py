@@ -1,0 +1,23 @@
+"""
+The EKS control plane, owned or existing, with access, add-ons, Helm charts and the wait for nodes. What is installed
+once nodes are there is left to eks_addons; the function that runs helm is helm_installer.
+"""
+
+from holdfast_constructs.eks.addon import EksAddon, PodIdentity
+from holdfast_constructs.eks.base import EksBase, IHyperPodEks
+from holdfast_constructs.eks.charts import chart_values
+from holdfast_constructs.eks.control_plane import HyperPodEks
+from holdfast_constructs.eks.helm import HelmInstaller, HelmRelease
+from holdfast_constructs.eks.nodes import NodesReady
+
+__all__ = [
+    "EksAddon",
+    "EksBase",
+    "HelmInstaller",
+    "HelmRelease",
+    "HyperPodEks",
+    "IHyperPodEks",
+    "NodesReady",
+    "PodIdentity",
+    "chart_values",
+]

@@ -1,0 +1,134 @@
+"""What owned and imported EKS clusters share: who may come in. It relies on the cluster's name and ARN alone."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct, DependencyGroup, IConstruct, IDependable
+
+from holdfast_constructs.eks.access import AccessPolicy, IEksAccess
+
+if TYPE_CHECKING:
+    from holdfast_constructs.eks.helm import HelmInstaller
+
+
+class IHyperPodEks(IEksAccess, Protocol):
+    """An EKS cluster that HyperPod nodes can join, whether this app owns it or not."""
+
+    dependencies: IDependable
+    """What must be there before the HyperPod cluster is created."""
+
+    @property
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes; None for a cluster that is not this app's and where nothing is installed."""
+        ...
+
+    @property
+    def installer(self) -> "HelmInstaller":
+        """For releases of Helm. ValueError: nothing is known that reaches the API server of an imported cluster."""
+        ...
+
+    def install_charts(self, instance_types: Collection[str] | None = None) -> None:
+        """Install HyperPod's Helm charts on an imported cluster that does not have them; one of this app has them."""
+        ...
+
+    def add_nodes_role(self, role: iam.IRole) -> IDependable:
+        """Let nodes with this execution role join. The HyperPod cluster waits for what is returned."""
+        ...
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Let what runs on nodes wait for them."""
+        ...
+
+
+class EksBase(Construct):
+    """An EKS cluster by its name and ARN."""
+
+    cluster_name: str
+    cluster_arn: str
+    dependencies: IDependable
+
+    def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str) -> None:
+        super().__init__(scope, construct_id)
+        self.cluster_name = cluster_name
+        self.cluster_arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
+        self.dependencies = DependencyGroup()
+        self._installer: HelmInstaller | None = None
+
+    @property
+    def known_installer(self) -> "HelmInstaller | None":
+        """What asks Kubernetes for nodes."""
+        return self._installer
+
+    @property
+    def installer(self) -> "HelmInstaller":
+        """For releases of Helm."""
+        assert self._installer is not None, "it is made with the cluster"
+        return self._installer
+
+    def install_charts(self, instance_types: Collection[str] | None = None) -> None:
+        """Nothing to do: the charts came with the cluster."""
+
+    def add_nodes_role(self, role: iam.IRole) -> IDependable:
+        """
+        Let nodes with this execution role join the cluster.
+
+        The entry has no access policy: its type gives a node what it needs and nothing else. The role must not be the
+        role of EKS nodes (SageMaker developer guide, "Getting started with Amazon EKS support in SageMaker HyperPod").
+
+        Returns:
+            What the HyperPod cluster has to wait for.
+        """
+        return eks.CfnAccessEntry(
+            self._place(role) if iam.Role.is_role(role) else self,
+            f"Nodes{role.node.addr[-8:]}",
+            cluster_name=self.cluster_name,
+            principal_arn=role.role_arn,
+            type="HYPERPOD_LINUX",
+        )
+
+    def install_after(self, nodes: IDependable) -> None:
+        """Nothing to do: what an imported cluster has, it has."""
+
+    def grant_access(
+        self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
+    ) -> IDependable:
+        """
+        Let ``role`` use the Kubernetes API. EKS allows one entry per role.
+
+        Args:
+            policy: An access policy of EKS.
+            namespaces: Default: the whole cluster.
+        """
+        scope = eks.CfnAccessEntry.AccessScopeProperty(
+            type="namespace" if namespaces else "cluster", namespaces=list(namespaces) if namespaces else None
+        )
+        arn = Stack.of(self).format_arn(
+            service="eks",
+            region="",
+            account="aws",
+            resource="cluster-access-policy",
+            resource_name=policy,
+            arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+        )
+        return eks.CfnAccessEntry(
+            self._place(role) if iam.Role.is_role(role) else self,
+            f"Access{role.node.addr[-8:]}",
+            cluster_name=self.cluster_name,
+            principal_arn=role.role_arn,
+            access_policies=[eks.CfnAccessEntry.AccessPolicyProperty(policy_arn=arn, access_scope=scope)],
+        )
+
+    def _place(self, beside: IConstruct) -> Construct:
+        """
+        Where something of this cluster is defined that refers to a construct: in that one's stack.
+
+        It refers to this one's stack anyway, and two stacks cannot wait for each other.
+        """
+        stack = Stack.of(beside)
+        if stack.node.path == Stack.of(self).node.path:
+            return self
+        found = stack.node.try_find_child(f"Eks{self.node.addr[-8:]}")
+        return found if isinstance(found, Construct) else Construct(stack, f"Eks{self.node.addr[-8:]}")

@@ -1,0 +1,152 @@
+"""Which Helm charts a HyperPod cluster needs, and the values that put each pod on the nodes where it belongs."""
+
+from collections.abc import Collection, Mapping
+
+from aws_cdk import Annotations, Stack
+from constructs import Construct
+
+from holdfast.catalog import (
+    InstanceType,
+    charts,
+    eks_image_account,
+    health_monitoring_agent_regions,
+    instance_types,
+    nvidia_device_plugin_mirror,
+)
+from holdfast_constructs.cdk import has_token, is_commercial
+from holdfast_constructs.eks.helm import HelmInstaller, HelmRelease
+
+MAKES_NAMESPACE = "deep-health-check"
+"""The chart that makes the namespace ``aws-hyperpod``, into which others put their objects: the first of all."""
+NEURON = "Trainium"
+"""How the names of Neuron devices begin in the catalog."""
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+TOLERATE_UNHEALTHY: Mapping[str, str] = {
+    "key": "sagemaker.amazonaws.com/node-health-status",
+    "operator": "Equal",
+    "value": "Unschedulable",
+    "effect": "NoSchedule",
+}
+"""HyperPod taints a node while it checks it, through its device plugins (hyperpod-cli, helm_chart/readme.md)."""
+
+
+def releases(
+    scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None, closed: bool = False
+) -> list[HelmRelease]:
+    """
+    All releases that must be there before the HyperPod cluster.
+
+    Args:
+        scope: Parent of the releases. Each has its chart's name.
+        installer: Of the cluster.
+        types: Instance types that the cluster can have; None for any.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
+    """
+    made: dict[str, HelmRelease] = {}
+    for name, values in chart_values(types, region=_region(scope), closed=closed).items():
+        after = [made[MAKES_NAMESPACE].resource] if made else []
+        made[name] = HelmRelease(
+            scope, name, installer=installer, chart=charts()[name], values=values, wait=False, after=after
+        )
+    return list(made.values())
+
+
+def chart_values(types: Collection[str] | None, *, region: str, closed: bool = False) -> dict[str, dict[str, object]]:
+    """
+    Names of the charts to install, with their values; the first is there before the others.
+
+    A device plugin is installed when a type of the cluster has its device, and its pods go to every type of the catalog
+    that has it, so that a new group changes no release. Instance types have their SageMaker names, as nodes do.
+
+    Args:
+        types: Instance types that the cluster can have; None for any.
+        region: Whose image registries are used. May be a token.
+        closed: Whether images come through endpoints of AWS alone. Default: False.
+
+    Raises:
+        ValueError: an image cannot be had in a closed network.
+    """
+    catalog = instance_types()
+    used = catalog.values() if types is None else [catalog[name] for name in types]
+    chosen: dict[str, dict[str, object]] = {
+        MAKES_NAMESPACE: {},
+        "health-monitoring-agent": {"region": region, "debug": False},
+        "job-auto-restart": {},
+        "hyperpod-patching": {},
+    }
+    if any(_is_gpu(facts) for facts in used):
+        gpus = [name for name, facts in catalog.items() if _is_gpu(facts)]
+        chosen["nvidia-device-plugin"] = {**_nvidia_values(gpus), **(_nvidia_mirror(region) if closed else {})}
+    if any(facts.accelerator.startswith(NEURON) for facts in used):
+        if closed and types is not None:
+            raise ValueError(
+                "closed network: got instance types with Neuron devices, whose device plugin comes from "
+                "public.ecr.aws by a name that its chart has fixed; allowed: other types, or a network with a way out"
+            )
+        chosen["neuron-device-plugin"] = {}
+    if any(facts.efa_interfaces for facts in used):
+        efa_types = [name for name, facts in catalog.items() if facts.efa_interfaces]
+        chosen["aws-efa-k8s-device-plugin"] = _efa_values(efa_types, region)
+    return chosen
+
+
+def _nvidia_values(types: list[str]) -> dict[str, object]:
+    expression = {"key": INSTANCE_TYPE_LABEL, "operator": "In", "values": types}
+    return {
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [expression]}]
+                }
+            }
+        },
+        "tolerations": [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            dict(TOLERATE_UNHEALTHY),
+        ],
+    }
+
+
+def _nvidia_mirror(region: str) -> dict[str, object]:
+    """AWS's own copy in the region: nodes without a way out do not reach nvcr.io, which the chart names."""
+    mirror = None if has_token(region) else nvidia_device_plugin_mirror(region)
+    if mirror is None:
+        given = "a stack without a region" if has_token(region) else region
+        raise ValueError(
+            f"closed network: got {given}, where AWS has no copy of NVIDIA's device plugin; allowed: a region that has "
+            "one (docs/eks.md), or a network with a way out"
+        )
+    repository, tag = mirror
+    return {"image": {"repository": repository, "tag": tag}}
+
+
+def _efa_values(types: list[str], region: str) -> dict[str, object]:
+    values: dict[str, object] = {
+        "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": types},
+        "tolerations": [
+            {"key": "aws.amazon.com/efa", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            dict(TOLERATE_UNHEALTHY),
+        ],
+    }
+    # Otherwise the chart's own: us-west-2, which a closed network cannot reach.
+    if not has_token(region) and is_commercial(region):
+        registry = f"{eks_image_account(region)}.dkr.ecr.{region}.amazonaws.com"
+        values["image"] = {"repository": f"{registry}/eks/aws-efa-k8s-device-plugin"}
+    return values
+
+
+def _is_gpu(facts: InstanceType) -> bool:
+    return facts.accelerators > 0 and not facts.accelerator.startswith(NEURON)
+
+
+def _region(scope: Construct) -> str:
+    region = Stack.of(scope).region
+    known = health_monitoring_agent_regions()
+    if not has_token(region) and region not in known:
+        Annotations.of(scope).add_warning_v2(
+            "holdfast:health-monitoring-agent-region",
+            f"the health monitoring agent has no image in {region}, so its chart takes the image of us-east-1; "
+            f"allowed: {', '.join(known)}",
+        )
+    return region

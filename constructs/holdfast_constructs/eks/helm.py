@@ -1,0 +1,183 @@
+"""Helm releases as resources of a stack: charts at one commit, verified by digest, installed by one function."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import CustomResource, Duration, IgnoreMode, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3_assets as s3_assets
+from constructs import Construct, IDependable
+
+from holdfast.catalog import Chart
+from holdfast_constructs.cdk import json_text
+from holdfast_constructs.eks.access import IEksAccess
+from holdfast_constructs.network import IHyperPodNetwork
+
+RESOURCE_TYPE = "Custom::HoldfastHelmRelease"
+TIMEOUT_MINUTES = 15
+"""The longest that Lambda allows. Helm itself gives up after five minutes, and has as many to roll back."""
+
+
+class HelmInstaller(Construct):
+    """
+    The function that runs helm against one EKS cluster, from inside the nodes' subnet.
+
+    There it reaches the private endpoint of the cluster. Its role needs cluster admin in Kubernetes, because the charts
+    make cluster roles, and Kubernetes lets nobody hand out more than they have.
+    """
+
+    function: lambda_.IFunction
+    timeout: Duration
+    service_token: str
+    """What a custom resource names the function by."""
+    access: IDependable
+    """The function's way into the cluster. Releases are made after it, and uninstalled before it is gone."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        eks_cluster: IEksAccess,
+        network: IHyperPodNetwork,
+        endpoint: str | None,
+        certificate_authority: str | None,
+        archives: Mapping[str, Path] | None = None,
+        log_retention: logs.RetentionDays = logs.RetentionDays.THREE_MONTHS,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """
+        Define an installer.
+
+        Args:
+            eks_cluster: Where to install. The function's role is let in.
+            network: Of the cluster.
+            endpoint: Its API server. None: the function asks EKS for it, which it has to reach then.
+            certificate_authority: Its certificate, base64. None: the same.
+            archives: Archives of charts' repositories, by repository, for a network that does not reach GitHub. They
+                go to S3 with the app's other assets. Default: every archive comes from GitHub.
+            log_retention: Default: THREE_MONTHS.
+            encryption_key: Of the log. Default: CloudWatch's own.
+        """
+        super().__init__(scope, construct_id)
+        self.timeout = Duration.minutes(TIMEOUT_MINUTES)
+        log = logs.LogGroup(
+            self,
+            "Log",
+            retention=log_retention,
+            encryption_key=encryption_key,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        environment = {"CLUSTER_NAME": eks_cluster.cluster_name}
+        if endpoint is not None and certificate_authority is not None:
+            environment |= {"CLUSTER_ENDPOINT": endpoint, "CLUSTER_CERTIFICATE_AUTHORITY": certificate_authority}
+        self.function = self._function(network, log, environment)
+        if "CLUSTER_ENDPOINT" not in environment:
+            self.function.add_to_role_policy(
+                iam.PolicyStatement(actions=["eks:DescribeCluster"], resources=[eks_cluster.cluster_arn])
+            )
+        self.service_token = self.function.function_arn
+        role = self.function.role
+        assert role is not None
+        self.access = eks_cluster.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+        self._assets = {
+            repository: s3_assets.Asset(self, f"Archive{index}", path=str(path))
+            for index, (repository, path) in enumerate(sorted((archives or {}).items()))
+        }
+        for asset in self._assets.values():
+            # One object, where Asset.grant_read would allow to read and list the whole bucket.
+            archive = asset.bucket.arn_for_objects(asset.s3_object_key)
+            self.function.add_to_role_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive]))
+
+    def archive(self, chart: Chart) -> dict[str, str]:
+        """Where the function gets the archive of a chart's repository from."""
+        asset = self._assets.get(chart.repository)
+        if asset is None:
+            return {"Url": f"https://codeload.github.com/{chart.repository}/tar.gz/{chart.commit}"}
+        return {"Bucket": asset.s3_bucket_name, "Key": asset.s3_object_key}
+
+    def _function(
+        self, network: IHyperPodNetwork, log: logs.ILogGroup, environment: dict[str, str]
+    ) -> lambda_.IFunction:
+        from aws_cdk.lambda_layer_kubectl_v34 import KubectlV34Layer  # makes Node load a package of its own
+
+        function = lambda_.Function(
+            self,
+            "Resource",
+            description=f"Installs Helm charts into EKS cluster {environment['CLUSTER_NAME']}",
+            runtime=lambda_.Runtime.PYTHON_3_14,
+            code=lambda_.Code.from_asset(
+                str(Path(__file__).parents[1]),
+                exclude=["*", "!helm_installer", "!helm_installer/*.py"],
+                ignore_mode=IgnoreMode.GIT,
+            ),
+            handler="helm_installer.handler.on_event",
+            layers=[KubectlV34Layer(self, "Helm")],
+            memory_size=1024,
+            timeout=self.timeout,
+            log_group=log,
+            vpc=network.vpc,
+            vpc_subnets=ec2.SubnetSelection(subnets=[network.subnet]),
+            security_groups=[network.security_group],
+            environment=environment,
+        )
+        resource = function.node.default_child
+        assert resource is not None
+        # Routes and rules, without which the function runs into its timeout. The function alone: its role needs none.
+        resource.node.add_dependency(network)
+        return function
+
+
+class HelmRelease(Construct):
+    """One chart in one cluster. Deleting the resource uninstalls it."""
+
+    resource: CustomResource
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        installer: HelmInstaller,
+        chart: Chart,
+        namespace: str = "kube-system",
+        values: Mapping[str, object] | None = None,
+        wait: bool = True,
+        after: Sequence[IDependable] = (),
+    ) -> None:
+        """
+        Define a release with the chart's name.
+
+        Args:
+            installer: Of the cluster.
+            chart: What to install. Files with another digest than the chart's are refused.
+            namespace: Default: "kube-system". It is made when it is not there. Changing it installs anew.
+            values: Default: the chart's own. Plain values and tokens.
+            wait: Default: True, it is there when all its pods are ready, and is rolled back when they are not after
+                five minutes. False: it is there when Kubernetes has taken it, which is right for daemon sets: on a
+                large cluster there is always a node that is not ready, and an upgrade goes from node to node.
+            after: What must be there before. Default: only the cluster and the function's way into it.
+        """
+        super().__init__(scope, construct_id)
+        self.resource = CustomResource(
+            self,
+            "Resource",
+            resource_type=RESOURCE_TYPE,
+            service_token=installer.service_token,
+            service_timeout=installer.timeout,
+            properties={
+                "Release": chart.name,
+                "Namespace": namespace,
+                "Archive": installer.archive(chart),
+                "ChartPath": chart.path,
+                "TreeSha256": chart.tree_sha256,
+                "Wait": "true" if wait else "false",
+                # As text: CloudFormation makes strings of the numbers and booleans of a custom resource.
+                "Values": json_text(self, dict(values or {})),
+            },
+        )
+        self.resource.node.add_dependency(installer.access, *after)

@@ -1,0 +1,45 @@
+"""A wait for nodes in Kubernetes, after which what runs on them can be installed."""
+
+from aws_cdk import CustomResource
+from constructs import Construct
+
+from holdfast_constructs.eks.helm import HelmInstaller
+from holdfast_constructs.helm_installer._nodes import RESOURCE_TYPE
+
+CALLS = 3
+"""Of 15 minutes each, the longest that a function runs. AWS's own sample waits for 30 in all."""
+
+
+class NodesReady(Construct):
+    """
+    Done when the first node of a HyperPod cluster is ready in Kubernetes.
+
+    With continuous provisioning the cluster is in service before it has a node, and an add-on that needs one is
+    degraded until then, which CloudFormation takes for a failure (awslabs/awsome-distributed-ai 95b939c waits in the
+    same way, hyperpod-eks-tf/scripts/wait-for-hyperpod-nodes.sh).
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, installer: HelmInstaller, cluster_name: str, cluster: Construct
+    ) -> None:
+        """
+        Define the wait.
+
+        Args:
+            installer: Of the EKS cluster. Its function asks.
+            cluster_name: Of the HyperPod cluster.
+            cluster: The resource of the HyperPod cluster, which is there first.
+        """
+        super().__init__(scope, construct_id)
+        before = cluster
+        for index in range(CALLS):
+            call = CustomResource(
+                self,
+                f"Call{index}",
+                resource_type=RESOURCE_TYPE,
+                service_token=installer.service_token,
+                service_timeout=installer.timeout,
+                properties={"ClusterName": cluster_name, "Last": "true" if index == CALLS - 1 else "false"},
+            )
+            call.node.add_dependency(installer.access, before)
+            before = call

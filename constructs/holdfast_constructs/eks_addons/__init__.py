@@ -1,0 +1,29 @@
+"""
+What runs on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors. EksAddon itself,
+and what has to be there before nodes, is left to eks.
+"""
+
+from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
+from holdfast_constructs.eks_addons.operators import (
+    COMPUTE_QUOTA,
+    InstanceQuota,
+    PriorityClass,
+    TaskGovernance,
+    Team,
+    TrainingOperator,
+)
+from holdfast_constructs.eks_addons.storage import FsxCsiDriver, LustreVolume, volume_values
+
+__all__ = [
+    "COMPUTE_QUOTA",
+    "ContainerInsights",
+    "FsxCsiDriver",
+    "InstanceQuota",
+    "LustreVolume",
+    "ObservabilityAddon",
+    "PriorityClass",
+    "TaskGovernance",
+    "Team",
+    "TrainingOperator",
+    "volume_values",
+]

@@ -1,0 +1,116 @@
+"""The cluster's Lustre file system for pods: the driver that mounts it, and the volume that they claim."""
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from holdfast.catalog import charts
+from holdfast_constructs.cluster import IHyperPodCluster
+from holdfast_constructs.eks import EksAddon, HelmRelease, IHyperPodEks, PodIdentity
+from holdfast_constructs.storage import ILustreFileSystem
+
+
+class FsxCsiDriver(Construct):
+    """
+    The FSx for Lustre CSI driver, for file systems that exist.
+
+    It may look at file systems and not make or delete them: a claim in Kubernetes mounts the cluster's own file system.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        eks_cluster: IHyperPodEks,
+        cluster: IHyperPodCluster,
+        version: str | None = None,
+    ) -> None:
+        """
+        Define the driver.
+
+        Args:
+            eks_cluster: Where it is installed.
+            cluster: Whose nodes run it. It is made after them.
+            version: Default: see ``EksAddon``.
+        """
+        super().__init__(scope, construct_id)
+        file_systems = Stack.of(self).format_arn(service="fsx", resource="file-system", resource_name="*")
+        identity = PodIdentity(
+            self,
+            "Identity",
+            eks_cluster=eks_cluster,
+            namespace="kube-system",
+            service_account="fsx-csi-controller-sa",
+            statements=[iam.PolicyStatement(actions=["fsx:DescribeFileSystems"], resources=[file_systems])],
+        )
+        EksAddon(
+            self,
+            "Addon",
+            eks_cluster=eks_cluster,
+            name="aws-fsx-csi-driver",
+            version=version,
+            after=[cluster.nodes, identity.resource],
+        )
+
+
+class LustreVolume(Construct):
+    """A file system as a volume, which the pods of one namespace mount by a claim."""
+
+    claim_name = "lustre"
+    """What a pod names in ``persistentVolumeClaim``."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        eks_cluster: IHyperPodEks,
+        driver: FsxCsiDriver,
+        file_system: ILustreFileSystem,
+        capacity_gib: int,
+        namespace: str = "default",
+    ) -> None:
+        """
+        Define a volume and its claim. Deleting them leaves the file system as it is.
+
+        Args:
+            eks_cluster: Where the pods run.
+            driver: It is made after this.
+            file_system: What is mounted.
+            capacity_gib: What Kubernetes shows; it limits nothing.
+            namespace: Default: "default". It is made when it is not there. One volume per namespace.
+        """
+        super().__init__(scope, construct_id)
+        HelmRelease(
+            self,
+            "Release",
+            installer=eks_cluster.installer,
+            chart=charts()["storage"],
+            namespace=namespace,
+            values=volume_values(file_system, capacity_gib=capacity_gib, namespace=namespace, claim=self.claim_name),
+            wait=False,  # a claim is bound in its own time
+            after=[driver],
+        )
+
+
+def volume_values(
+    file_system: ILustreFileSystem, *, capacity_gib: int, namespace: str, claim: str
+) -> dict[str, dict[str, object]]:
+    """Values of the chart: a volume of no storage class, so that nothing is provisioned for its claim."""
+    capacity = f"{capacity_gib}Gi"
+    return {
+        "persistentVolume": {
+            "name": f"{claim}-{namespace}",
+            "capacity": capacity,
+            "csi": {
+                "volumeHandle": file_system.file_system_id,
+                "volumeAttributes": {"dnsname": file_system.dns_name, "mountname": file_system.mount_name},
+            },
+        },
+        "persistentVolumeClaim": {
+            "name": claim,
+            "storageClassName": '""',  # with its quotes: the chart puts it into YAML as it is
+            "requests": {"storage": capacity},
+        },
+    }

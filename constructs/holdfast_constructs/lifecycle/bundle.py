@@ -1,0 +1,195 @@
+"""The lifecycle scripts of a cluster, in S3."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import Names, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_deployment as s3_deployment
+from constructs import Construct
+
+from holdfast_constructs.cdk import claim, has_token
+from holdfast_constructs.lifecycle.files import JOB_ENVIRONMENT, collect, content_hash, entry
+from holdfast_constructs.lifecycle.scripts import ILifecycleScripts
+
+
+class LifecycleBundle(Construct):
+    """
+    What HyperPod runs on a new node, under a prefix named by its content.
+
+    A changed script is a changed prefix: CloudFormation sees that the instance groups change, and running groups keep
+    the prefix that they were made with. Old prefixes stay until the stack is deleted. The bucket always goes with its
+    stack, because all in it can be made again and no node outlives the stack.
+    """
+
+    bucket: s3.IBucket
+    prefix: str
+    on_create: str | None
+    """What nodes of groups in mode custom run; None when the bundle has nothing for them."""
+    on_init_complete: str | None
+    """What nodes of groups in mode extension run; None when the bundle has nothing for them."""
+    source_s3_uri: str
+    """Begins with ``s3://sagemaker-``, which the managed policy of HyperPod's role covers, unless a bucket is given."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str | None = None,
+        sources: Sequence[Path],
+        scripts: Sequence[Path] = (),
+        config: Mapping[str, object],
+        job_environment: Mapping[str, str] | None = None,
+        on_create: str | None = None,
+        on_init_complete: str | None = None,
+        encryption_key: kms.IKey | None = None,
+        bucket: s3.IBucket | None = None,
+        prefix: str = "lifecycle",
+    ) -> None:
+        """
+        Define a bundle.
+
+        Args:
+            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens. No other bundle in the
+                account and region has it. Default: a name that follows from the construct's place in the app.
+            sources: Files and folders, each put into the bundle under its own name.
+            scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
+            config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
+            job_environment: Variables that jobs on the nodes find, such as ``MlflowApp.environment``. Values may be
+                known only at deployment: they are no part of the hash, and a change reaches new nodes only. Default:
+                none.
+            on_create: The file that HyperPod runs in place of its own configuration of a node, and that has to start
+                Slurm; one of ``sources``. Default: "on_create.sh" where the sources have it.
+            on_init_complete: The file that HyperPod runs after its own configuration of a node, once Slurm is started;
+                one of ``sources``. Default: "on_init_complete.sh" where the sources have it.
+            encryption_key: Default: a key of S3.
+            bucket: One that is there, or that the app makes itself. The managed policy of HyperPod's role covers names
+                that begin with ``sagemaker-``; the rights to read any other are granted. Default: one is made.
+            prefix: What the bundle is under, without slashes at its ends. Default: "lifecycle".
+        """
+        super().__init__(scope, construct_id)
+        for setting, value in config.items():
+            if has_token(value):
+                raise ValueError(
+                    f"lifecycle bundle: got config '{setting}' with a value that is known only at deployment; allowed: "
+                    "plain values, which the bundle's hash covers; give the stack its account and region"
+                )
+        variables = dict(job_environment or {})
+        for variable in variables:
+            if not (variable.isidentifier() and variable.isascii()):
+                raise ValueError(
+                    f"lifecycle bundle: got job_environment variable '{variable}'; allowed: a name of letters, digits "
+                    "and underscores that does not begin with a digit"
+                )
+        files = collect(sources=sources, scripts=scripts, config=config)
+        self.on_create = entry(files, "on_create", on_create)
+        self.on_init_complete = entry(files, "on_init_complete", on_init_complete)
+        if self.on_create is None and self.on_init_complete is None:
+            raise ValueError(
+                "lifecycle bundle: got neither on_create nor on_init_complete; allowed: a file of the bundle "
+                f"({', '.join(sorted(file for file in files if '/' not in file))})"
+            )
+        digest = content_hash(files)
+        self._taken = {*files, *([JOB_ENVIRONMENT] if variables else [])}
+        self.prefix = f"{prefix}/{digest}"
+        self._prefix = prefix
+        self.bucket = self._bucket(name, encryption_key) if bucket is None else bucket
+        self.source_s3_uri = f"s3://{self.bucket.bucket_name}/{self.prefix}"
+        self._deployment = self._deploy(files, digest, variables)
+
+    @staticmethod
+    def from_source_s3_uri(
+        scope: Construct,
+        construct_id: str,
+        *,
+        source_s3_uri: str,
+        on_create: str | None = None,
+        on_init_complete: str | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> ILifecycleScripts:
+        """
+        Refer to scripts that this app does not own. They stay as they are, and nothing is put beside them.
+
+        Args:
+            source_s3_uri: ``s3://``, bucket and prefix.
+            on_create: As of a bundle. Default: none, and ``on_init_complete`` is given.
+            on_init_complete: As of a bundle. Default: none, and ``on_create`` is given.
+            encryption_key: Of the bucket; nodes get the right to use it. Default: a key of S3.
+        """
+        from holdfast_constructs.lifecycle.existing import ExistingScripts
+
+        return ExistingScripts(
+            scope,
+            construct_id,
+            source_s3_uri=source_s3_uri,
+            on_create=on_create,
+            on_init_complete=on_init_complete,
+            encryption_key=encryption_key,
+        )
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to read this bundle and those before it."""
+        return self.bucket.grant_read(grantee, f"{self._prefix}/*")
+
+    def tell(self, name: str, value: object) -> None:
+        """Put what only the cluster knows beside the scripts, as a JSON file."""
+        self.add_data(name, value)
+
+    def add_data(self, name: str, value: object) -> None:
+        """
+        Put a JSON file beside the scripts, such as ``mounts.json``.
+
+        Args:
+            name: Of the file.
+            value: Its content. Parts of it may be known only at deployment: they are no part of the bundle's hash.
+        """
+        if name in self._taken:
+            raise ValueError(
+                f"lifecycle bundle: got the file {name} twice; allowed: a name of its own; give each cluster a bundle"
+            )
+        self._taken.add(name)
+        self._deployment.add_source(s3_deployment.Source.json_data(name, value))
+
+    def _bucket(self, name: str | None, encryption_key: kms.IKey | None) -> s3.Bucket:
+        own = name or Names.unique_resource_name(self, max_length=24, separator="-").lower()
+        stack = Stack.of(self)
+        bucket_name = f"sagemaker-{own}-{stack.account}-{stack.region}"
+        claim(self, "lifecycle bundle", bucket_name, given=f"name '{own}'")
+        return s3.Bucket(
+            self,
+            "Resource",
+            bucket_name=bucket_name,
+            encryption=s3.BucketEncryption.S3_MANAGED if encryption_key is None else s3.BucketEncryption.KMS,
+            encryption_key=encryption_key,
+            bucket_key_enabled=None if encryption_key is None else True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.DESTROY,
+            auto_delete_objects=True,
+        )
+
+    def _deploy(
+        self, files: Mapping[str, bytes], digest: str, variables: Mapping[str, str]
+    ) -> s3_deployment.BucketDeployment:
+        with tempfile.TemporaryDirectory(prefix="holdfast-lifecycle-") as folder:
+            for name, content in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            # The asset is copied into the cloud assembly here and now, so the folder need not stay.
+            return s3_deployment.BucketDeployment(
+                self,
+                "Deployment",
+                sources=[
+                    s3_deployment.Source.asset(folder, asset_hash=digest),
+                    *([s3_deployment.Source.json_data(JOB_ENVIRONMENT, variables)] if variables else []),
+                ],
+                destination_bucket=self.bucket,
+                destination_key_prefix=self.prefix,
+                prune=False,
+                retain_on_delete=True,
+            )

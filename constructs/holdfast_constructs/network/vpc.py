@@ -1,0 +1,307 @@
+"""The network of a cluster: one zone, one private subnet for the nodes, and the security group that EFA needs."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from aws_cdk import Acknowledgment, CfnResource, RemovalPolicy, Validations
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_logs as logs
+from constructs import Construct, IConstruct
+
+from holdfast.catalog import Orchestrator, addresses_needed, instance_types, prefix_length_for
+from holdfast_constructs.cdk import has_token
+from holdfast_constructs.groups import InstanceGroup
+from holdfast_constructs.network.endpoints import HTTPS, SERVICES, InterfaceEndpoints
+from holdfast_constructs.network.zone import Zone
+
+SMALL_SUBNET_PREFIX = 28
+Egress = Literal["nat", "none"]
+
+
+class IHyperPodNetwork(IConstruct, Protocol):
+    """Where a cluster is, whether this app owns the network or not."""
+
+    @property
+    def vpc(self) -> ec2.IVpc:
+        """ValueError when the network was imported without it."""
+        ...
+
+    subnet: ec2.ISubnet
+    """The private subnet of nodes and file systems."""
+    security_group: ec2.ISecurityGroup
+    """All traffic among its members, in and out, by reference to itself: EFA's addresses match no CIDR rule."""
+    subnets: Sequence[ec2.ISubnet]
+    """All that the cluster may put nodes into: ``subnet`` and those beside it."""
+    security_groups: Sequence[ec2.ISecurityGroup]
+    """All that nodes are members of: ``security_group`` and those beside it."""
+    control_plane_subnets: Sequence[ec2.ISubnet]
+    """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
+    network has one zone only."""
+    closed: bool
+    """Whether nodes have no way to the internet, and reach services of AWS through endpoints."""
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
+        ...
+
+
+class HyperPodNetwork(Construct):
+    """
+    A VPC with its nodes in one availability zone, because EFA does not cross zones.
+
+    The nodes' subnet is the first half of the block, whatever the groups: a subnet cannot change its size, and one that
+    followed the number of nodes would replace itself, and the cluster with it, when a group grows.
+    """
+
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+    security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
+    control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cidr: str,
+        availability_zone: str | None = None,
+        instance_groups: Sequence[InstanceGroup],
+        orchestrator: Orchestrator = "slurm",
+        second_availability_zone: str | None = None,
+        availability_zone_id: str | None = None,
+        second_availability_zone_id: str | None = None,
+        egress: Egress = "nat",
+        flow_logs: logs.ILogGroup | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+    ) -> None:
+        """
+        Define a network.
+
+        Args:
+            cidr: IPv4 block of the VPC.
+            availability_zone: The zone of the nodes' subnet. The CDK compares it with ``Stack.availability_zones`` and
+                looks those up in the account, unless the stack overrides them. Default: none, and
+                ``availability_zone_id`` is given.
+            instance_groups: What the subnet must have room for. ValueError when it has not.
+            orchestrator: Default: "slurm". Nodes of "eks" take more addresses and, without a way out, more endpoints.
+            second_availability_zone: Adds ``control_plane_subnets``. Default: none, for Slurm without a database.
+            availability_zone_id: The zone by its id, such as ``use1-az4``, which is the same in all accounts. Default:
+                none, and ``availability_zone`` is given.
+            second_availability_zone_id: The second zone by its id. Default: none.
+            egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
+                services of AWS through endpoints.
+            flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
+            removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps what a retained file system stands on:
+                VPC, subnets and security group. Without them the stack of such a file system cannot be deleted.
+        """
+        super().__init__(scope, construct_id)
+        nat = egress == "nat"
+        self.closed = not nat
+        _check(cidr, availability_zone, availability_zone_id)
+        first = Zone(name=availability_zone, id=availability_zone_id)
+        second = Zone(name=second_availability_zone, id=second_availability_zone_id)
+        self.vpc = ec2.Vpc(
+            self,
+            "Resource",
+            ip_addresses=ec2.IpAddresses.cidr(cidr),
+            availability_zones=[first.name or first.unnamed],
+            subnet_configuration=_subnets(cidr, instance_groups, orchestrator, nat=nat),
+            nat_gateways=1 if nat else 0,
+            restrict_default_security_group=False,
+            gateway_endpoints={"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)},
+        )
+        chosen = Acknowledgment(id="CloudFormation-Validate::W3010", reason="zones are chosen, EFA does not cross them")
+        Validations.of(self).acknowledge(chosen)
+        self.subnet = (self.vpc.private_subnets if nat else self.vpc.isolated_subnets)[0]
+        zones = (first, second) if second.is_said else ()
+        self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
+        for subnet in self.control_plane_subnets:
+            # Another size would replace the subnets, and with them the EKS cluster.
+            reason = "EKS alone is in it, which asks for 6 addresses of the 11"
+            Validations.of(subnet).acknowledge(Acknowledgment(id="holdfast::HF244", reason=reason))
+        for subnet in (*self.vpc.private_subnets, *self.vpc.isolated_subnets, *self.vpc.public_subnets):
+            first.apply(subnet)
+        self.security_group = self._security_group(cidr, egress)
+        self.subnets, self.security_groups = (self.subnet,), (self.security_group,)
+        if flow_logs is not None:
+            self.vpc.add_flow_log("FlowLogs", destination=ec2.FlowLogDestination.to_cloud_watch_logs(flow_logs))
+        self._endpoints: InterfaceEndpoints | None = None
+        if not nat:
+            self._endpoints = InterfaceEndpoints(
+                self, "Endpoints", vpc=self.vpc, subnet=self.subnet, nodes=self.security_group
+            )
+            for service in SERVICES[orchestrator]:
+                self._endpoints.add(service)
+        self._apply(removal_policy)
+        inside = self.vpc.node.find_all()
+        attachments = [found for found in inside if isinstance(found, ec2.CfnVPCGatewayAttachment)]
+        for address in inside:
+            if isinstance(address, ec2.CfnEIP):
+                # CloudFormation user guide, DependsOn: an address of a VPC waits for the attachment of its gateway.
+                address.node.add_dependency(*attachments)
+
+    @staticmethod
+    def from_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        vpc: ec2.IVpc | None = None,
+        additional_subnets: Sequence[ec2.ISubnet] = (),
+        additional_security_groups: Sequence[ec2.ISecurityGroup] = (),
+        control_plane_subnets: Sequence[ec2.ISubnet] = (),
+        s3_gateway_endpoint: bool = False,
+        closed: bool = False,
+    ) -> IHyperPodNetwork:
+        """
+        Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
+
+        Args:
+            subnet: A private subnet for nodes and file systems, with room for all of them.
+            security_group: One that allows all traffic from and to itself, by reference.
+            vpc: Where the subnets are, for what has to be made in it. Default: nothing is.
+            additional_subnets: Further ones that the cluster may put nodes into; EFA does not cross their zones.
+                Default: none.
+            additional_security_groups: Further ones of the nodes, such as that of a file system. Default: none.
+            control_plane_subnets: Default: none, for Slurm without a database.
+            s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
+            closed: Whether there is no way to the internet; its owner makes the endpoints. Default: False.
+        """
+        imported = _Imported(scope, construct_id)
+        imported.closed = closed
+        imported.known_vpc, imported.subnet, imported.security_group = vpc, subnet, security_group
+        imported.subnets = (subnet, *additional_subnets)
+        imported.security_groups = (security_group, *additional_security_groups)
+        imported.control_plane_subnets = tuple(control_plane_subnets)
+        if s3_gateway_endpoint:
+            ec2.GatewayVpcEndpoint(
+                imported,
+                "S3",
+                vpc=imported.vpc,
+                service=ec2.GatewayVpcEndpointAwsService.S3,
+                subnets=[ec2.SubnetSelection(subnets=[subnet])],
+            )
+        return imported
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
+        if self._endpoints is not None:
+            self._endpoints.add(service)
+
+    def _control_plane_subnets(self, cidr: str, zones: Sequence[Zone]) -> Sequence[ec2.ISubnet]:
+        """At the end of the block, where no subnet of the VPC construct will ever be."""
+        last = ipaddress.IPv4Network(cidr).broadcast_address + 1
+        size = 2 ** (32 - SMALL_SUBNET_PREFIX)
+        return tuple(
+            zone.apply(
+                ec2.PrivateSubnet(
+                    self,
+                    f"ControlPlaneSubnet{index}",
+                    vpc_id=self.vpc.vpc_id,
+                    availability_zone=zone.name or zone.unnamed,
+                    cidr_block=f"{last - index * size}/{SMALL_SUBNET_PREFIX}",
+                    map_public_ip_on_launch=False,
+                )
+            )
+            for index, zone in enumerate(zones, start=1)
+        )
+
+    def _security_group(self, cidr: str, egress: Egress) -> ec2.ISecurityGroup:
+        group = ec2.SecurityGroup(
+            self,
+            "SecurityGroup",
+            vpc=self.vpc,
+            description="HyperPod nodes and their file system",
+            # With True the CDK drops the rule to itself, and EFA fails: 0.0.0.0/0 does not cover EFA's addresses.
+            allow_all_outbound=False,
+        )
+        # All traffic covers Lustre's ports 988 and 1018-1023 and NFS' 2049 too.
+        group.connections.allow_internally(ec2.Port.all_traffic(), "EFA and Lustre among members")
+        resource = group.node.default_child
+        assert isinstance(resource, ec2.CfnSecurityGroup)
+        # Written into the group itself: without a rule of its own there, EC2 keeps its default rule to anywhere, which
+        # a rule added from outside neither removes nor may repeat.
+        resource.add_property_override("SecurityGroupEgress", _egress_rules(egress, cidr))
+        return group
+
+    def _apply(self, removal_policy: RemovalPolicy) -> None:
+        for construct in (
+            self.vpc.node.default_child,
+            self.subnet.node.default_child,
+            *(subnet.node.default_child for subnet in self.control_plane_subnets),
+            *self.security_group.node.find_all(),
+        ):
+            if isinstance(construct, CfnResource):
+                construct.apply_removal_policy(removal_policy)
+
+
+class _Imported(Construct):
+    known_vpc: ec2.IVpc | None
+    subnet: ec2.ISubnet
+    security_group: ec2.ISecurityGroup
+    subnets: Sequence[ec2.ISubnet]
+    security_groups: Sequence[ec2.ISecurityGroup]
+    control_plane_subnets: Sequence[ec2.ISubnet]
+    closed: bool
+
+    @property
+    def vpc(self) -> ec2.IVpc:
+        if self.known_vpc is None:
+            raise ValueError(
+                f"network {self.node.path}: got no VPC, and something has to be made in it; allowed: one with its VPC; "
+                "give from_attributes the vpc"
+            )
+        return self.known_vpc
+
+    def add_interface_endpoint(self, service: str) -> None:
+        """Nothing to do: endpoints are the owner's."""
+
+
+def _check(cidr: str, zone: str | None, zone_id: str | None) -> None:
+    if has_token(cidr):
+        raise ValueError(
+            "network: got a cidr that is known only at deployment; allowed: a plain block, of which the subnets are cut"
+        )
+    if (zone is None) == (zone_id is None):
+        raise ValueError(
+            f"network: got availability_zone {zone!r} and availability_zone_id {zone_id!r}; allowed: exactly one"
+        )
+
+
+def _egress_rules(egress: Egress, vpc_cidr: str) -> list[dict[str, object]]:
+    if egress == "nat":
+        to_internet = "AWS APIs and package repositories, through the NAT gateway"
+        return [{"IpProtocol": "-1", "CidrIp": "0.0.0.0/0", "Description": to_internet}]
+    # The gateway endpoint of S3 leads to public addresses. No route leads to any other.
+    s3 = {"IpProtocol": "tcp", "FromPort": HTTPS, "ToPort": HTTPS, "CidrIp": "0.0.0.0/0"}
+    return [
+        {"IpProtocol": "-1", "CidrIp": vpc_cidr, "Description": "addresses of this network"},
+        {**s3, "Description": "S3, through its gateway endpoint"},
+    ]
+
+
+def _subnets(
+    cidr: str, groups: Sequence[InstanceGroup], orchestrator: Orchestrator, *, nat: bool
+) -> list[ec2.SubnetConfiguration]:
+    prefix = ipaddress.IPv4Network(cidr).prefixlen + 1
+    known = instance_types()
+    # A type that the catalog does not know is not counted here; a rule tells of it.
+    types = [(group.instance_count, [known[name] for name in group.types if name in known]) for group in groups]
+    largest = [(max(of, key=lambda type_: type_.addresses(orchestrator)).name, count) for count, of in types if of]
+    needed = addresses_needed(largest, orchestrator=orchestrator)
+    if prefix_length_for(needed) < prefix:
+        raise ValueError(
+            f"the instance groups need {needed} addresses, and half of cidr {cidr} has {2 ** (32 - prefix)}; "
+            f"give a block of /{prefix_length_for(needed) - 1} or larger"
+        )
+    kind = ec2.SubnetType.PRIVATE_WITH_EGRESS if nat else ec2.SubnetType.PRIVATE_ISOLATED
+    nodes = ec2.SubnetConfiguration(name="Nodes", subnet_type=kind, cidr_mask=prefix)
+    public = ec2.SubnetConfiguration(
+        name="Nat", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=SMALL_SUBNET_PREFIX, map_public_ip_on_launch=False
+    )
+    return [nodes, public] if nat else [nodes]

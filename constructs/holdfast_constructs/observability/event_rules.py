@@ -1,0 +1,89 @@
+"""HyperPod's three kinds of events: to people, and to a log group that metrics are made from."""
+
+from typing import Any
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from holdfast_constructs.observability.logs import RETENTION_DAYS, log_group, log_group_arn
+from holdfast_constructs.observability.metrics import CLUSTER_EVENT, NODE_HEALTH, STATE_CHANGE
+
+NOTED_LEVELS = ("Warn", "Error")
+"""Of cluster events, which a cluster with continuous provisioning emits by the hundred."""
+
+
+class ClusterEventRules(Construct):
+    """
+    EventBridge rules for one cluster, found by its name.
+
+    The name is known before the cluster exists, so that a creation that fails is told too; its ARN is not.
+    """
+
+    log_group: logs.ILogGroup
+    """Each event as one line of JSON."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        topic: sns.ITopic,
+        encryption_key: kms.IKey | None = None,
+        retention_days: int = RETENTION_DAYS,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        """
+        Define the rules.
+
+        Args:
+            cluster_name: Whose events.
+            topic: Gets state changes, node health events, and cluster events of level Warn and Error. It must let
+                EventBridge publish, as an AlertTopic does.
+            encryption_key: Of the log group. Default: CloudWatch Logs' own encryption.
+            retention_days: Default: 90.
+            removal_policy: Of the log group. Default: RETAIN_ON_UPDATE_OR_DELETE.
+        """
+        super().__init__(scope, construct_id)
+        name = f"/aws/events/holdfast/{cluster_name}"  # a prefix that EventBridge's console knows, too
+        self.log_group = log_group(
+            self,
+            "Log",
+            name=name,
+            retention_days=retention_days,
+            encryption_key=encryption_key,
+            removal_policy=removal_policy,
+        )
+        write = self.log_group.grant_write(iam.ServicePrincipal("events.amazonaws.com"))
+        by_name = {"ClusterName": [cluster_name]}
+        in_details = {"EventDetails": by_name}
+        self._rule("StateChange", STATE_CHANGE, by_name, topic.topic_arn)
+        self._rule("NodeHealth", NODE_HEALTH, by_name, topic.topic_arn)
+        noted = {"EventDetails": {**by_name, "EventLevel": list(NOTED_LEVELS)}}
+        self._rule("ClusterEvent", CLUSTER_EVENT, noted, topic.topic_arn)
+        kept = self._rule(
+            "Archive",
+            [STATE_CHANGE, NODE_HEALTH, CLUSTER_EVENT],
+            {"$or": [by_name, in_details]},
+            log_group_arn(self, name),
+        )
+        write.apply_before(kept)
+
+    def _rule(self, name: str, kinds: str | list[str], detail: dict[str, Any], target_arn: str) -> events.CfnRule:
+        """An L1: the L2's target for log groups brings a Lambda function along, only to write a policy."""
+        return events.CfnRule(
+            self,
+            name,
+            description=f"HyperPod: {kinds if isinstance(kinds, str) else 'all events'}",
+            event_pattern={
+                "source": ["aws.sagemaker"],
+                "detail-type": [kinds] if isinstance(kinds, str) else kinds,
+                "detail": detail,
+            },
+            targets=[events.CfnRule.TargetProperty(arn=target_arn, id=name)],
+        )

@@ -1,0 +1,253 @@
+"""An FSx for Lustre file system and its links to S3."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, IConstruct
+
+from holdfast_constructs.cdk import url_suffix
+from holdfast_constructs.storage.file_system_rules import usual_dns_name, wait_for_rules
+
+FileEvent = Literal["NEW", "CHANGED", "DELETED"]
+FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataRepository:
+    """
+    A folder of the file system that is linked with a prefix of a bucket.
+
+    Files are loaded lazily: names and sizes are there at once, contents when a file is first read, or when the
+    lifecycle scripts ask for them (``preload`` in their configuration).
+    """
+
+    name: str
+    """Becomes part of the association's logical id: changing it replaces the association."""
+    bucket: s3.IBucket
+    """A key of this app that encrypts it is told to serve FSx; the policy of any other key has to say so already."""
+    prefix: str
+    """Without slashes at its ends."""
+    file_system_path: str
+    """Begins with ``/``."""
+    auto_import: Sequence[FileEvent] = ()
+    """Default: changes of objects are not imported by themselves."""
+    auto_export: Sequence[FileEvent] = ()
+    """Default: changes of files are not exported by themselves."""
+    import_on_create: bool | None = None
+    """Whether the names of what the bucket has already appear at once. Changing it replaces the association. Default:
+    when ``auto_import`` is given."""
+
+
+class ILustreFileSystem(IConstruct, Protocol):
+    """An FSx for Lustre file system, whether this app owns it or not."""
+
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    efa: bool
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """
+        Allow ``grantee`` to see whether the file system has EFA.
+
+        Without it, nodes mount an EFA-enabled file system over TCP and say nothing. A Slurm cluster is granted it by
+        mounting the file system; on EKS, where pods do, grant it to the cluster, and give a closed network the endpoint
+        ``fsx``.
+        """
+        ...
+
+
+class _LustreBase(Construct):
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    efa: bool
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow ``grantee`` to see whether the file system has EFA, without which nodes mount it over TCP."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["fsx:DescribeFileSystems"],
+            resource_arns=["*"],  # nodes look for the file system by its name in DNS, among all
+        )
+
+    def associate(self, repositories: Sequence[DataRepository], removal_policy: RemovalPolicy) -> None:
+        """Link folders with prefixes of buckets."""
+        keys = (repository.bucket.encryption_key for repository in repositories)
+        for key in {key.key_arn: key for key in keys if key is not None}.values():
+            _let_fsx_use(key, Stack.of(self))
+        previous: fsx.CfnDataRepositoryAssociation | None = None
+        for repository in repositories:
+            at_once = repository.import_on_create
+            association = fsx.CfnDataRepositoryAssociation(
+                self,
+                f"Association-{repository.name}",
+                file_system_id=self.file_system_id,
+                file_system_path=repository.file_system_path,
+                data_repository_path=f"s3://{repository.bucket.bucket_name}/{repository.prefix}",
+                batch_import_meta_data_on_create=bool(repository.auto_import) if at_once is None else at_once,
+                s3=fsx.CfnDataRepositoryAssociation.S3Property(
+                    auto_import_policy=_import_policy(repository.auto_import),
+                    auto_export_policy=_export_policy(repository.auto_export),
+                ),
+            )
+            association.apply_removal_policy(removal_policy)
+            association.node.add_dependency(repository.bucket)
+            if previous is not None:
+                # One after the other: FSx works on one association at a time, and the others can time out.
+                association.add_resource_dependency(previous)
+            previous = association
+
+
+class LustreFileSystem(_LustreBase):
+    """
+    A file system of deployment type PERSISTENT_2 on SSD, compressed, encrypted, retained by default.
+
+    Lustre 2.15 with a metadata configuration, which EFA needs and which lets metadata grow on its own.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        storage_capacity_gib: int,
+        per_unit_storage_throughput: Literal[125, 250, 500, 1000],
+        efa: bool = False,
+        metadata_iops: int | None = None,
+        compression: Literal["LZ4", "NONE"] = "LZ4",
+        data_repositories: Sequence[DataRepository] = (),
+        log_group: logs.ILogGroup | None = None,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        """
+        Define a file system.
+
+        Args:
+            subnet: The nodes' subnet: what crosses zones is slow and costs, and EFA does not cross them.
+            security_group: Must let its members talk to each other, such as ``HyperPodNetwork.security_group``.
+            storage_capacity_gib: 1200, or a multiple of 2400; with EFA a multiple of 38400, 19200, 9600 or 4800 at a
+                throughput of 125, 250, 500 or 1000. It can grow later, and never shrink.
+            per_unit_storage_throughput: MB/s per TiB. With EFA it cannot be changed later.
+            efa: Default: False, nodes reach it over TCP. Changing it replaces the file system.
+            metadata_iops: Default: mode AUTOMATIC, the rate follows from the capacity.
+            compression: Default: "LZ4".
+            data_repositories: At most 8. Default: no links to S3.
+            log_group: Where failed imports and exports are told; its name begins with ``/aws/fsx/``. Default: nowhere.
+            encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and links outlive their stack.
+        """
+        super().__init__(scope, construct_id)
+        resource = fsx.CfnFileSystem(
+            self,
+            "Resource",
+            file_system_type="LUSTRE",
+            file_system_type_version="2.15",
+            storage_capacity=storage_capacity_gib,
+            storage_type="SSD",
+            subnet_ids=[subnet.subnet_id],
+            security_group_ids=[security_group.security_group_id],
+            kms_key_id=None if encryption_key is None else encryption_key.key_arn,
+            lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
+                deployment_type="PERSISTENT_2",
+                per_unit_storage_throughput=per_unit_storage_throughput,
+                data_compression_type=compression,
+                efa_enabled=efa or None,
+                metadata_configuration=_metadata(metadata_iops),
+                log_configuration=None if log_group is None else _logs(log_group),
+            ),
+        )
+        resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
+        self.file_system_id = resource.ref
+        self.dns_name = resource.attr_dns_name
+        self.mount_name = resource.attr_lustre_mount_name
+        self.efa = efa
+        self.associate(data_repositories, removal_policy)
+
+    @staticmethod
+    def from_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        file_system_id: str,
+        dns_name: str | None = None,
+        mount_name: str,
+        efa: bool = False,
+        data_repositories: Sequence[DataRepository] = (),
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> ILustreFileSystem:
+        """
+        Refer to a file system that this app does not own.
+
+        Args:
+            file_system_id: Such as ``fs-0123456789abcdef0``.
+            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
+            mount_name: Of the file system.
+            efa: Whether it is EFA-enabled; nodes need a permission more then. Default: False.
+            data_repositories: Links that are made on it, beside those that it has. Default: none.
+            removal_policy: Of these links. Default: RETAIN_ON_UPDATE_OR_DELETE.
+        """
+        imported = _LustreBase(scope, construct_id)
+        imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
+        imported.mount_name, imported.efa = mount_name, efa
+        imported.associate(data_repositories, removal_policy)
+        return imported
+
+
+def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
+    """
+    Tell the key of a linked bucket to serve the role with which FSx reads and writes that bucket.
+
+    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for
+    each file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own
+    resource names the key. The policy of an imported key is its owner's.
+    """
+    role = f"arn:{stack.partition}:iam::{stack.account}:role/aws-service-role/{FSX_ROLE}"
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="LustreOfThisAccount",
+            principals=[iam.AnyPrincipal()],
+            actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+            resources=["*"],  # in a key's policy: this key
+            conditions={
+                "StringEquals": {
+                    "kms:CallerAccount": stack.account,
+                    "kms:ViaService": f"s3.{stack.region}.{url_suffix(stack)}",
+                },
+                "ArnLike": {"aws:PrincipalArn": role},
+            },
+        )
+    )
+
+
+def _metadata(iops: int | None) -> fsx.CfnFileSystem.MetadataConfigurationProperty:
+    mode = "AUTOMATIC" if iops is None else "USER_PROVISIONED"
+    return fsx.CfnFileSystem.MetadataConfigurationProperty(mode=mode, iops=iops)
+
+
+def _logs(log_group: logs.ILogGroup) -> fsx.CfnFileSystem.LogConfigurationProperty:
+    return fsx.CfnFileSystem.LogConfigurationProperty(level="WARN_ERROR", destination=log_group.log_group_arn)
+
+
+def _import_policy(
+    events: Sequence[FileEvent],
+) -> fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty | None:
+    return fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(events=list(events)) if events else None
+
+
+def _export_policy(
+    events: Sequence[FileEvent],
+) -> fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty | None:
+    return fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(events=list(events)) if events else None

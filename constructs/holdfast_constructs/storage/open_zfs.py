@@ -1,0 +1,114 @@
+"""An FSx for OpenZFS file system, for home directories."""
+
+from typing import Literal, Protocol
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from holdfast_constructs.storage.file_system_rules import usual_dns_name, wait_for_rules
+
+BACKUP_RETENTION_DAYS = 7
+ThroughputCapacity = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
+
+
+class IOpenZfsFileSystem(IConstruct, Protocol):
+    """An FSx for OpenZFS file system, whether this app owns it or not."""
+
+    file_system_id: str
+    dns_name: str
+
+
+class OpenZfsFileSystem(Construct):
+    """
+    A file system on SSD in one zone, compressed, encrypted, backed up daily for a week, retained by default.
+
+    One zone, because that is where the nodes are. Its clients are the members of the security group, with root as root:
+    lifecycle scripts make home directories and give them to their users.
+    """
+
+    file_system_id: str
+    dns_name: str
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        storage_capacity_gib: int,
+        throughput_capacity: ThroughputCapacity = 160,
+        deployment_type: Literal["SINGLE_AZ_2", "SINGLE_AZ_HA_2"] = "SINGLE_AZ_2",
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        """
+        Define a file system.
+
+        Args:
+            subnet: The nodes' subnet.
+            security_group: Must let its members reach port 2049 of each other, such as
+                ``HyperPodNetwork.security_group``.
+            storage_capacity_gib: 64 to 524288. It can grow later, and never shrink.
+            throughput_capacity: MB/s. Default: 160.
+            deployment_type: Default: "SINGLE_AZ_2", a failed file server is replaced within minutes, in which homes
+                do not answer. "SINGLE_AZ_HA_2": a second server takes over, typically within a minute, at a
+                higher price.
+            encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the file system outlives its stack.
+        """
+        super().__init__(scope, construct_id)
+        export = fsx.CfnFileSystem.ClientConfigurationsProperty(
+            clients="*", options=["rw", "crossmnt", "no_root_squash"]
+        )
+        root = fsx.CfnFileSystem.RootVolumeConfigurationProperty(
+            data_compression_type="LZ4",
+            nfs_exports=[fsx.CfnFileSystem.NfsExportsProperty(client_configurations=[export])],
+        )
+        deleted = removal_policy is RemovalPolicy.DESTROY
+        resource = fsx.CfnFileSystem(
+            self,
+            "Resource",
+            file_system_type="OPENZFS",
+            storage_capacity=storage_capacity_gib,
+            storage_type="SSD",
+            subnet_ids=[subnet.subnet_id],
+            security_group_ids=[security_group.security_group_id],
+            kms_key_id=None if encryption_key is None else encryption_key.key_arn,
+            open_zfs_configuration=fsx.CfnFileSystem.OpenZFSConfigurationProperty(
+                deployment_type=deployment_type,
+                throughput_capacity=throughput_capacity,
+                automatic_backup_retention_days=0 if deleted else BACKUP_RETENTION_DAYS,
+                copy_tags_to_backups=True,
+                copy_tags_to_volumes=True,
+                options=["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"] if deleted else None,
+                root_volume_configuration=root,
+            ),
+        )
+        resource.apply_removal_policy(removal_policy)
+        wait_for_rules(resource, security_group)
+        self.file_system_id = resource.ref
+        self.dns_name = resource.attr_dns_name
+
+    @staticmethod
+    def from_attributes(
+        scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str | None = None
+    ) -> IOpenZfsFileSystem:
+        """
+        Refer to a file system that this app does not own.
+
+        Args:
+            file_system_id: Such as ``fs-0123456789abcdef0``.
+            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
+        """
+        imported = _Imported(scope, construct_id)
+        imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
+        return imported
+
+
+class _Imported(Construct):
+    file_system_id: str
+    dns_name: str

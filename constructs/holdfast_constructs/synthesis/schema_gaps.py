@@ -1,0 +1,61 @@
+"""
+What the CDK's own validator finds wrong about right clusters: its copy of the registry is behind CloudFormation's.
+
+Each finding is acknowledged on clusters that use the setting, and on no other, with what allows it. A test holds that
+the newer schema of the pinned cfn-lint allows it, and fails when the validator does not find it any more; these are of
+aws-cdk-lib 2.275. What CloudFormation's schema refuses is never here: nothing would be made.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Acknowledgment, CfnResource, Stack, Token, Validations
+
+from holdfast.catalog.facts import hyperpod_types
+from holdfast_constructs.groups import InstanceGroup
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gap:
+    rule: str
+    reason: str
+    is_used: Callable[[InstanceGroup], bool]
+
+
+GAPS = (
+    _Gap(
+        rule="F3002",
+        reason="ImageReleaseVersion is a property of groups (resource schema of 2026-10-20; CfnCluster has it too)",
+        is_used=lambda group: group.image_release_version is not None,
+    ),
+    _Gap(
+        rule="E1152",
+        reason="ImageId may be 'default', as its pattern in the resource schema says",
+        is_used=lambda group: group.image_id == "default",
+    ),
+)
+
+
+TYPE_GAP = "E3644"
+"""Types in regions are judged by HF032, with a list that is newer than the validator's."""
+QUOTA_GAP = "F3006"
+"""AWS::SageMaker::ComputeQuota is not in the validator's copy of the registry; a rule of ours judges its regions."""
+
+
+def acknowledge_new_type(resource: CfnResource) -> None:
+    """Keep the validator from calling a type wrong that it does not know yet."""
+    reason = f"{resource.cfn_resource_type} is newer than the validator's copy of the registry (schemas of 2026-10-20)"
+    Validations.of(resource).acknowledge(Acknowledgment(id=f"CloudFormation-Validate::{QUOTA_GAP}", reason=reason))
+
+
+def acknowledge_schema_gaps(resource: CfnResource, groups: Sequence[InstanceGroup]) -> None:
+    """Keep the validator from calling wrong what these groups use."""
+    for gap in GAPS:
+        if any(gap.is_used(group) for group in groups):
+            known = Acknowledgment(id=f"CloudFormation-Validate::{gap.rule}", reason=gap.reason)
+            Validations.of(resource).acknowledge(known)
+    region = Stack.of(resource).region
+    if not Token.is_unresolved(region) and {name for group in groups for name in group.types} <= hyperpod_types(region):
+        reason = f"HyperPod has these instance types in {region} (holdfast/catalog/facts; HF032 judges them)"
+        known = Acknowledgment(id=f"CloudFormation-Validate::{TYPE_GAP}", reason=reason)
+        Validations.of(resource).acknowledge(known)

@@ -1,0 +1,173 @@
+"""The rank's end of the control socket."""
+
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from holdfast_runtime.control.codec import MessageError
+from holdfast_runtime.control.deadlines import Deadlines
+from holdfast_runtime.control.keys import KeyBox
+from holdfast_runtime.control.messages import (
+    FROM_RANK,
+    TO_RANK,
+    Changed,
+    FromRank,
+    Hello,
+    Keys,
+    Leave,
+    Stop,
+    ToRank,
+    View,
+)
+from holdfast_runtime.control.stopped import WatchedLauncher, timeval
+from holdfast_runtime.control.warm_up import warm_up
+
+VARIABLE = "HOLDFAST_CONTROL_FD"
+WAIT_S = 3600.0
+"""A wait without an end is many of these: the operating system takes no longer ones."""
+
+
+class LauncherLostError(ConnectionError):
+    """The launcher has closed the control socket: it is dead, or ends."""
+
+
+class ControlClient:
+    """
+    Sends messages and receives those of the launcher; any thread may use it.
+
+    A thread reads the socket all the time, because ``leave`` has to reach a rank that is blocked in a collective:
+    ``on_leave`` is called there, at once. Entries of the store go to ``keys``; views and stops wait for ``receive``.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        world_size: int = 1,
+        on_leave: Callable[[Leave], None] | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        """
+        Say hello and begin to listen.
+
+        Args:
+            world_size: The job's, so that its messages find memory that is warm. Default: 1.
+            on_leave: Must not raise. Default: leaves wait for ``receive`` too.
+            deadlines: Of the launcher. Default: the defaults.
+        """
+        deadlines = deadlines or Deadlines()
+        self.keys = KeyBox(self.send)
+        self._connection = connection
+        connection.settimeout(None)
+        # A launcher that reads nothing for so long is lost, whatever the operating system says of it.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval(deadlines.view))
+        parent = os.getppid()
+        self._launcher = WatchedLauncher(
+            pid=parent if os.environ.get("HOLDFAST_LAUNCHER_PID") == str(parent) else 0, limit_s=deadlines.frozen
+        )
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(self._launcher.every_s))
+        self._on_leave = on_leave
+        self._sending = threading.Lock()
+        self._arrived = threading.Condition()
+        self._inbox: deque[ToRank] = deque()
+        self._lost = ""
+        warm = threading.Event()
+        self._thread = threading.Thread(
+            target=self._listen, args=(world_size, warm), name="holdfast-control", daemon=True
+        )
+        self._thread.start()
+        warm.wait(deadlines.start)
+        self.send(Hello(pid=os.getpid()))
+
+    @staticmethod
+    def from_environment(
+        environment: Mapping[str, str] = os.environ, *, on_leave: Callable[[Leave], None] | None = None
+    ) -> "ControlClient | None":
+        """The client of this process, or None where there is no launcher."""
+        number = environment.get(VARIABLE)
+        if not number:
+            return None
+        world_size = int(environment.get("WORLD_SIZE") or 1)
+        return ControlClient(
+            socket.socket(fileno=int(number)),
+            world_size=world_size,
+            on_leave=on_leave,
+            deadlines=Deadlines.from_environment(environment),
+        )
+
+    def send(self, message: FromRank) -> None:
+        """Send a message. Raises LauncherLostError."""
+        with self._sending:
+            try:
+                self._connection.sendall(FROM_RANK.encode(message) + b"\n")
+            except OSError as error:
+                raise LauncherLostError(f"the launcher cannot be reached: {error}") from error
+
+    def receive(self, *, deadline_s: float) -> ToRank:
+        """The next message, in the order of arrival. Raises TimeoutError after ``deadline_s``, LauncherLostError."""
+        end = time.monotonic() + deadline_s
+        with self._arrived:
+            while not self._inbox:
+                if self._lost:
+                    raise LauncherLostError(self._lost)
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"nothing from the launcher for {deadline_s} s")
+                self._arrived.wait(min(left, WAIT_S))
+            return self._inbox.popleft()
+
+    def receive_view(self, *, deadline_s: float, after: int = 0) -> View | Stop:
+        """The next view of an epoch later than ``after``, or the stop; leaves that come before it are dropped."""
+        end = time.monotonic() + deadline_s
+        while True:
+            message = self.receive(deadline_s=max(0.0, end - time.monotonic()))
+            if isinstance(message, Stop) or (isinstance(message, View) and message.epoch > after):
+                return message
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._connection.close()
+
+    def _listen(self, world_size: int, warm: threading.Event) -> None:
+        warm_up(world_size=world_size)
+        warm.set()
+        pending = b""
+        why = "the launcher has closed the control socket"
+        try:
+            while True:
+                try:
+                    data = self._connection.recv(1 << 16)
+                except BlockingIOError:
+                    self._launcher.look()
+                    continue
+                if not data:
+                    break
+                *lines, pending = (pending + data).split(b"\n")
+                for line in lines:
+                    self._deliver(TO_RANK.decode(line))
+        except MessageError as error:
+            why = f"the launcher said something else than agreed: {error}"
+        except (OSError, ValueError) as error:
+            why = f"the control socket is closed: {error}"
+        self.keys.close(why)
+        with self._arrived:
+            self._lost = why
+            self._arrived.notify_all()
+
+    def _deliver(self, message: ToRank) -> None:
+        if isinstance(message, Keys):
+            self.keys.take(message)
+            return
+        if isinstance(message, Changed):
+            self.keys.changed(message)
+            return
+        if isinstance(message, Leave) and self._on_leave is not None:
+            self.keys.end(message.epoch - 1)
+            self._on_leave(message)
+            return
+        with self._arrived:
+            self._inbox.append(message)
+            self._arrived.notify_all()

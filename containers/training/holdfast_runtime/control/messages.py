@@ -1,0 +1,206 @@
+"""
+What a rank and its launcher say to each other: JSON lines on the socket of HOLDFAST_CONTROL_FD.
+
+A rank that says ``hello`` stays alive through faults of others: it is told to ``leave``, answers ``ready`` and gets the
+next ``view``. A script that says nothing is restarted as a whole.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast_runtime.control.codec import Codec
+from holdfast_runtime.membership import Snapshot, Source, State
+from holdfast_runtime.patience import Where
+
+Phase = Literal["start", "data", "forward", "backward", "vote", "update", "copy", "recover", "other"]
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The process is up and speaks this protocol."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The process has left all collectives and waits for a view."""
+
+    committed_step: int
+    """Optimizer updates that it has finished."""
+    state: State
+    digest: str | None = None
+    """Of its state at committed_step."""
+    port: int = 0
+    """Where it sends and receives state, 1-65535."""
+    snapshots: tuple[Snapshot, ...] = ()
+    """Shards that it keeps in memory, its own among them."""
+    checkpoint_step: int = -1
+    """The newest complete checkpoint in storage that it knows of; -1 without one."""
+    sharded: bool = False
+    """Whether each rank's state is its own. Default: all ranks have the same."""
+    reason: str = ""
+    """Why it left; empty at its start."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Still alive: in this phase of the update that follows ``step`` finished ones. A few per step at most."""
+
+    step: int
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A collective failed here. Sent at once, before ``ready``."""
+
+    reason: str
+    fatal: bool = False
+    """Whether the job must end, because going on would hide damage."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """
+    The program raised an exception: nobody is lost, and trying again may not help. Sent at once.
+
+    A process that can try again sends ``ready`` next. The launcher decides: it gives another view, or stops the process
+    or the job.
+    """
+
+    step: int
+    """Updates that were finished when the step began."""
+    epoch: int
+    what: str
+    """The exception and where it was raised, in one line."""
+    traceback: str
+    where: Where
+    """A process that raised after the update of a step cannot do it again: it ends."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The training loop has ended; the process may go on and then ends with exit code 0."""
+
+    committed_step: int
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Leave all collectives and close the groups now; answer ``ready``. A view of this epoch or a later one follows."""
+
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the state of the rank comes from."""
+
+    source: Source
+    donors: tuple[int, ...] = ()
+    """For a receiver: ranks that can give its state, the best first."""
+    receivers: tuple[int, ...] = ()
+    """For a donor: ranks that have it as their best."""
+    lost_steps: int = 0
+    """Updates that had been committed and are done again."""
+    allowed: bool = True
+    """Whether the job allows that loss; a view whose loss is not allowed is never sent."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The place of this process in the next epoch; rank -1 stays a spare and keeps waiting."""
+
+    epoch: int
+    rank: int
+    local_rank: int
+    world_size: int
+    resume_step: int
+    """Updates that count: training goes on with the one that follows."""
+    plan: Plan
+    hosts: tuple[str, ...] = ()
+    """Of each rank's process, by rank."""
+    ports: tuple[int, ...] = ()
+    """Where each rank's process sends and receives state, by rank."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """End now, with this exit code."""
+
+    reason: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Put:
+    """An entry of the epoch's store, for every rank."""
+
+    epoch: int
+    key: str
+    value: str
+    """Base64."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an entry that must not race with another; answered by ``Changed``."""
+
+    epoch: int
+    request: int
+    key: str
+    operation: Literal["add", "compare_set", "delete"]
+    amount: int = 0
+    """For add."""
+    expected: str = ""
+    """Base64, for compare_set; an absent entry equals an empty one."""
+    desired: str = ""
+    """Base64, for compare_set."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Entries of the epoch's store, of some or of all ranks, as two columns."""
+
+    epoch: int
+    keys: tuple[str, ...]
+    values: tuple[str | None, ...]
+    """Base64; None where the entry was deleted."""
+
+    @staticmethod
+    def of(epoch: int, entries: Mapping[str, str | None]) -> "Keys":
+        """A message with these entries."""
+        return Keys(epoch, tuple(entries), tuple(entries.values()))
+
+    @property
+    def entries(self) -> Iterator[tuple[str, str | None]]:
+        """Key and value of each."""
+        return zip(self.keys, self.values, strict=True)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The entry after a change."""
+
+    request: int
+    value: str
+    """Base64."""
+
+
+FromRank = Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
+ToRank = Leave | View | Stop | Keys | Changed
+
+FROM_RANK: Codec[FromRank] = Codec(
+    hello=Hello,
+    ready=Ready,
+    progress=Progress,
+    fault=Fault,
+    raised=Raised,
+    finished=Finished,
+    put=Put,
+    change=Change,
+)
+TO_RANK: Codec[ToRank] = Codec(leave=Leave, view=View, stop=Stop, keys=Keys, changed=Changed)

@@ -1,0 +1,372 @@
+"""
+This process as a member of the job: out of a broken epoch at once, into the next one with the right state.
+
+The order is always the same. Close the group, so that no neighbour waits for this process. Report. Wait for a view.
+Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from holdfast_runtime.control import (
+    ControlClient,
+    Deadlines,
+    Fault,
+    Finished,
+    LauncherLostError,
+    Leave,
+    Phase,
+    Progress,
+    Raised,
+    Ready,
+    Stop,
+    View,
+)
+from holdfast_runtime.faults import Injector
+from holdfast_runtime.inprocess import vote
+from holdfast_runtime.inprocess.errors import (
+    BrokenError,
+    DivergenceError,
+    StoppedError,
+    described,
+    of_peers,
+    on_uncaught,
+)
+from holdfast_runtime.inprocess.group import Group
+from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.tiers import CheckpointTier
+from holdfast_runtime.membership import State
+from holdfast_runtime.patience import Where
+from holdfast_runtime.store import EpochStore
+from holdfast_runtime.transfer import Offer, Server, TransferError, receive
+
+RELEASE_EVERY_S = 0.02
+NOTICE_S = 0.1
+"""How long after an error of a collective the launcher may take to say that somebody is gone."""
+LOOK_UP = timedelta(seconds=0.2)
+REPLICA = "replica"
+PEERS = (RuntimeError, OSError, TransferError)
+"""What a collective or a copy raises when a peer dies in it."""
+
+
+class Member:
+    """
+    One process of a job with a launcher.
+
+    Args:
+        backend: Of torch.distributed.
+        tier: Default: none, there is no state but that of processes.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        *,
+        backend: str,
+        tier: CheckpointTier | None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.faults = Injector.from_environment(environment)
+        self.deadlines = Deadlines.from_environment(environment)
+        self.epoch = 0
+        self.rank = -1
+        self.world_size = 0
+        self.committed_step = 0
+        self.validity: State = "none"
+        self.lost_steps = 0
+        self.left_cleanly = True
+        """Whether nothing of an earlier group is at work any more."""
+        self._state = state
+        self._tier = tier
+        self._group = Group(backend=backend)
+        self._leave_epoch = 0
+        self._left = threading.Event()
+        self._left.set()
+        self._token = environment.get("HOLDFAST_TOKEN", "")
+        self._server = Server(token=self._token, faults=self.faults, deadline_s=self.deadlines.transfer)
+        control = ControlClient.from_environment(environment, on_leave=self._leave_asked)
+        if control is None:
+            raise LookupError("there is no launcher")
+        self._control = control
+        self._told_of: BaseException | None = None
+        self._told = ""
+        on_uncaught(self.uncaught)
+
+    @property
+    def must_leave(self) -> bool:
+        """Whether the launcher has ended the epoch that this process is in."""
+        return self._leave_epoch > self.epoch
+
+    def told_to_leave(self, *, within_s: float = NOTICE_S) -> bool:
+        """Whether somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
+        end = time.monotonic() + within_s
+        while not self.must_leave and time.monotonic() < end:
+            time.sleep(0.002)
+        return self.must_leave
+
+    def check(self) -> None:
+        """Raises BrokenError when the epoch is over."""
+        if self.must_leave:
+            raise BrokenError(f"epoch {self.epoch} is over")
+
+    def wait(self, work: Any) -> None:
+        """
+        Until a collective is done.
+
+        Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
+
+        Raises:
+            BrokenError: it failed, or the epoch is over.
+        """
+        with _with_peers("a collective failed"):
+            if self._group.backend == "nccl":
+                work.wait()
+                return
+            while not has_ended(work):
+                self.check()
+
+    def progress(self, phase: Phase) -> None:
+        """Tell the launcher that this process is alive."""
+        self._control.send(Progress(step=self.committed_step, phase=phase))
+
+    def join(self, reason: str = "") -> bool:
+        """
+        Until this process has a rank, the state of the step to go on from, and all its peers.
+
+        Args:
+            reason: What broke the epoch before. Default: nothing did, this is the first.
+
+        Returns:
+            False when all others have finished, so that there is nothing to join.
+
+        Raises:
+            StoppedError: the launcher has ended the job.
+            DivergenceError: this state is not that of the others.
+        """
+        while True:
+            self.left_cleanly = self._group.close() and self.left_cleanly
+            self._left.set()
+            if reason and reason != self._told and not self.must_leave:
+                self._control.send(Fault(reason=reason.splitlines()[0][:300]))
+            self.faults.point("ready")
+            view = self._wait_for_view(reason)
+            if isinstance(view, Stop):
+                if view.exit_code == 0:
+                    return False
+                raise StoppedError(view.reason, view.exit_code)
+            try:
+                self._enter(view)
+            except DivergenceError as error:
+                self.diverged(error)
+                raise
+            except BrokenError as error:
+                reason = f"epoch {self.epoch} was not reached: {error}"
+            except Exception as error:  # noqa: BLE001 - the program's own, in what it loads or puts back
+                reason = self.raised(error, step=view.resume_step, where="recovery")
+            else:
+                self.progress("other")
+                return True
+
+    def finish(self) -> bool:
+        """Whether all ranks have done the last update; else there are steps to do again."""
+        try:
+            self.check()
+            if self.world_size > 1:
+                self.progress("vote")
+                self.wait(dist.all_reduce(torch.ones(1, device=self._device), async_op=True))
+        except BrokenError as error:
+            if self.join(str(error)):
+                return False
+        self._control.send(Finished(committed_step=self.committed_step))
+        return True
+
+    def raised(self, error: BaseException, *, step: int, where: Where) -> str:
+        """
+        Tell the launcher of an exception of the program; a sentence about it.
+
+        Args:
+            step: Updates that were finished when the step began.
+            where: After the update of the step the process ends; otherwise it joins to try again.
+        """
+        what, trace = described(error)
+        self._control.send(Raised(step=step, epoch=self.epoch, what=what, traceback=trace, where=where))
+        self._told_of, self._told = error, f"the program raised {what}"
+        return self._told
+
+    def uncaught(self, error: BaseException) -> None:
+        """The program ends with an exception."""
+        if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
+            with contextlib.suppress(LauncherLostError):
+                self.raised(error, step=self.committed_step, where="after")
+
+    def diverged(self, error: DivergenceError) -> None:
+        """The job must end."""
+        self._control.send(Fault(reason=str(error), fatal=True))
+
+    def _wait_for_view(self, reason: str) -> View | Stop:
+        self._control.send(
+            Ready(
+                committed_step=self.committed_step,
+                state=self.validity,
+                port=self._server.port,
+                checkpoint_step=self._tier.newest_step() if self._tier is not None else -1,
+                reason=reason[:300],
+            )
+        )
+        self.faults.point("waiting")
+        # A spare waits as long as the job needs none; when its launcher ends, so does it.
+        deadline_s = self.deadlines.view + self.deadlines.leave if self.epoch else float("inf")
+        return self._control.receive_view(deadline_s=deadline_s, after=self.epoch)
+
+    def _enter(self, view: View) -> None:
+        """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
+        self.epoch, self.rank, self.world_size = view.epoch, view.rank, view.world_size
+        self.progress("recover")
+        self.lost_steps = view.plan.lost_steps
+        self._left.clear()
+        self.faults.rank, self.faults.step = view.rank, view.resume_step
+        self.faults.point("view")
+        self.check()
+        self._take_state(view)
+        self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self._state.flat))
+        try:
+            self.faults.point("connect")
+            self._connect(fresh=view.plan.source == "fresh")
+            self.faults.point("confirm")
+            self._confirm()
+            self.validity = "valid"
+        finally:
+            self._server.withdraw(REPLICA)
+
+    def _take_state(self, view: View) -> None:
+        source = view.plan.source
+        if source == "memory":
+            if self.validity != "valid" or self.committed_step != view.resume_step:
+                raise BrokenError(f"this process has step {self.committed_step}, and not {view.resume_step}")
+            self._state.put_back()
+            return
+        if source == "fresh":
+            # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
+            self.committed_step, self.validity = view.resume_step, "none"
+            return
+        self.progress("copy")
+        self.validity = "torn"
+        if source == "checkpoint":
+            self._load_checkpoint(view)
+        else:
+            self._receive(view)
+        self.committed_step, self.validity = view.resume_step, "valid"
+
+    def _receive(self, view: View) -> None:
+        places = self._state.places()
+
+        def place(number: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
+            own = places[number] if number < len(places) else None
+            return own if own is not None and own.dtype == dtype and tuple(own.shape) == shape else None
+
+        with _with_peers("the state did not arrive"):
+            flat = receive(
+                [(view.hosts[donor], view.ports[donor]) for donor in view.plan.donors],
+                epoch=view.epoch,
+                step=view.resume_step,
+                into=place,
+                token=self._token,
+                deadline_s=self.deadlines.transfer,
+                check=self.check,
+                faults=self.faults,
+            )
+        self._state.load(flat)
+
+    def _load_checkpoint(self, view: View) -> None:
+        if self._tier is None:
+            raise BrokenError("the view asks for a checkpoint and this script has none")
+        self._state.load_tree(self._tier.load(view.resume_step, rank=view.rank))
+
+    def _connect(self, *, fresh: bool) -> None:
+        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.world_size), HOLDFAST_EPOCH=str(self.epoch))
+        if self.world_size == 1:
+            return
+        store = EpochStore(self._control.keys, epoch=self.epoch, deadline_s=self.deadlines.connect)
+        with _with_peers("the ranks did not connect"):
+            self._group.open(
+                store=store,
+                rank=self.rank,
+                world_size=self.world_size,
+                deadline_s=self.deadlines.connect,
+                wait_s=self.deadlines.progress + self.deadlines.ready,
+                leaving=lambda: self.must_leave,
+            )
+        self.check()
+        if fresh:
+            seed = torch.tensor(self._state.seed, device=self._device)
+            for tensor in (seed, *self._state.places()):
+                with _with_peers("the first parameters did not arrive"):
+                    self.wait(dist.broadcast(tensor, src=0, async_op=True))
+            self._state.seed = int(seed)
+
+    def _confirm(self) -> None:
+        """All ranks are here, at the same step and with the same parameters."""
+        if self.world_size == 1:
+            return
+        tail = torch.zeros(vote.LENGTH, device=self._device)
+        vote.cast(tail, step=self.committed_step, digest=self._state.digest(), loss=0.0)
+        with _with_peers("the ranks could not be compared"):
+            self.wait(dist.all_reduce(tail, async_op=True))
+        self.judge(vote.count(tail, world_size=self.world_size))
+
+    def judge(self, outcome: vote.Outcome) -> None:
+        """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
+        if outcome.ready != self.world_size:
+            raise BrokenError(f"{outcome.ready} of {self.world_size} ranks are ready")
+        if not outcome.same_step:
+            raise DivergenceError(f"ranks are at different steps; rank {self.rank} is at {self.committed_step}")
+        if not outcome.same_digest:
+            raise DivergenceError(f"the parameters of the ranks are different at step {self.committed_step}")
+
+    def _leave_asked(self, leave: Leave) -> None:
+        """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
+        self._leave_epoch = max(self._leave_epoch, leave.epoch)
+        if not self._left.is_set():
+            self._group.release()
+            threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()
+
+    def _release_until_left(self) -> None:
+        """Connections that are being made when it is time to leave come after the first release."""
+        end = time.monotonic() + self.deadlines.leave
+        while not self._left.wait(RELEASE_EVERY_S) and time.monotonic() < end and self.must_leave:
+            self._group.release()
+
+    @property
+    def _device(self) -> torch.device:
+        return torch.device("cuda") if self._group.backend == "nccl" else torch.device("cpu")
+
+
+@contextlib.contextmanager
+def _with_peers(what: str) -> Iterator[None]:
+    """Around what needs other processes, and nothing of the program: its errors mean that one of them is gone."""
+    try:
+        yield
+    except BrokenError:
+        raise
+    except PEERS as error:
+        raise BrokenError(f"{what}: {error}") from error
+
+
+def has_ended(work: Any) -> bool:
+    """Whether a collective has ended, after a while. Raises its error."""
+    try:
+        work.wait(LOOK_UP)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # its own error, or none
+    return True

@@ -1,0 +1,11 @@
+"""
+Drives the membership protocol of this launcher: agreement, the witness, the journal, and the end of the run. What is
+decided is for `membership`.
+"""
+
+from holdfast_runtime.launcher.generation.agreement import Agreement, Effects
+from holdfast_runtime.launcher.generation.ending import Ending
+from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.generation.witnessing import Asks, Witnessing
+
+__all__ = ["Agreement", "Asks", "Effects", "Ending", "Journal", "Witnessing"]

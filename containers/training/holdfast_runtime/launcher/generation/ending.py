@@ -1,0 +1,113 @@
+"""The end of a launcher: all ranks of all nodes have finished, the job cannot go on, or a signal came."""
+
+import asyncio
+import signal
+
+from holdfast_common import kinds
+from holdfast_runtime.control import Deadlines, Stop
+from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.links import Done, Links
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import View
+
+
+class Ending:
+    """Who has finished, and what is done to end."""
+
+    def __init__(self, *, slots: LocalSlots, links: Links, journal: Journal, deadlines: Deadlines) -> None:
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._deadlines = deadlines
+        self._loop = asyncio.get_running_loop()
+        self._finished: set[int] = set()
+        self._code = 0
+        self.begun = False
+        self.exit_code: asyncio.Future[int] = self._loop.create_future()
+        """There once no process is left."""
+
+    @property
+    def some_finished(self) -> bool:
+        """Whether all ranks of some node have."""
+        return bool(self._finished)
+
+    def has_finished(self, node: int) -> bool:
+        """Whether all ranks of a node have."""
+        return node in self._finished
+
+    def forget(self, node: int) -> None:
+        """The launcher of a node is another: it has finished nothing."""
+        self._finished.discard(node)
+
+    def forget_all(self) -> None:
+        """All ranks begin again."""
+        self._finished.clear()
+
+    def finish_if_all_have(self, view: View) -> None:
+        """Tell the others once all local ranks have finished, and end when all of the view have."""
+        node, ranks = self._slots.node, self._slots.in_view
+        if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
+            self._finished.add(node)
+            self._links.broadcast(Done(exit_code=0, reason="all ranks have finished"))
+        nodes = {item.slot.node for item in view.ranks}
+        if nodes and nodes <= self._finished:
+            self.end(0, "")
+
+    def peer_done(self, node: int, done: Done, *, view: View) -> None:
+        """Another launcher says that its ranks have finished, or that the job has to stop."""
+        if done.exit_code:
+            self.end(done.exit_code, done.reason, tell=False)
+            return
+        self._finished.add(node)
+        self.finish_if_all_have(view)
+
+    def give_up(self, reason: str) -> None:
+        """The job cannot go on."""
+        self.end(1, reason)
+
+    def signalled(self, number: int) -> None:
+        """A signal that ends programs: the processes get it too."""
+        name = signal.Signals(number).name
+        if self.begun:
+            return
+        self._journal.say(f"{name}: ending")
+        for slot in self._slots:
+            if slot.process is not None:
+                slot.process.kill(number)
+        self.end(128 + number, f"node {self._slots.node} got {name}")
+
+    def end(self, code: int, reason: str, *, tell: bool = True) -> None:
+        """Stop the processes; ``exit_code`` follows."""
+        if self.begun:
+            return
+        self.begun = True
+        if code:
+            self._journal.say(f"the job ends: {reason}")
+            self._journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)
+            if tell:
+                self._links.broadcast(Done(exit_code=code, reason=reason))
+        self._code = code
+        for slot in self._slots:
+            slot.send(Stop(reason=reason, exit_code=code))
+            if not self._slots.in_process and slot.process is not None:
+                slot.process.kill(signal.SIGTERM)
+        self._loop.call_later(self._deadlines.stop, self._kill_all)
+        self.end_if_empty()
+
+    def end_if_empty(self) -> None:
+        """To be called whenever a process has ended."""
+        if not any(slot.alive for slot in self._slots) and not self.exit_code.done():
+            self.exit_code.set_result(self._code)
+
+    def _kill_all(self) -> None:
+        for slot in self._slots:
+            if slot.process is not None:
+                slot.process.kill()
+        self._loop.call_later(self._deadlines.stop, self._abandon)
+
+    def _abandon(self) -> None:
+        """What a broken device or file system holds in the kernel does not even end when it is killed."""
+        left = [slot.process.pid for slot in self._slots if slot.process is not None]
+        if left and not self.exit_code.done():
+            self._journal.say(f"processes {left} were killed and do not end; the launcher ends without them")
+            self.exit_code.set_result(self._code or 1)

@@ -1,0 +1,150 @@
+"""
+A launcher and the witness: which of its memories is the run's, when a view should name it, and what may be lost.
+
+The first view that is chosen with a link to it names it, at no cost. One that comes later, or comes back without its
+memory, is named by the next view; where the loss of one more launcher would end the job, a view is asked for.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast_common import kinds
+from holdfast_runtime import membership
+from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.membership import View
+from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness
+
+STEADY = 3.0
+"""Heartbeats that it has been in reach for before training is interrupted for its vote; twice as many each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asks:
+    """What the launcher does for it."""
+
+    view: Callable[[], View]
+    found: Callable[[int], None]
+    lost: Callable[[], None]
+    message: Callable[[membership.Message], None]
+    interrupt: Callable[[str], bool]
+    """Another view is wanted; whether processes live through it, so that it costs them nothing but a moment."""
+
+
+class Witnessing:
+    """One launcher's part in it."""
+
+    def __init__(self, options: Options, *, links: Links, journal: Journal, asks: Asks) -> None:
+        self._options = options
+        self._links = links
+        self._journal = journal
+        self._asks = asks
+        self._loop = asyncio.get_running_loop()
+        self._steady_s = STEADY * options.deadlines.heartbeat
+        self._timer: asyncio.TimerHandle | None = None
+        self._said = ""
+        self.link = WitnessLink(
+            run_id=options.run_id,
+            seat=options.nodes,
+            token=options.token,
+            deadlines=options.deadlines,
+            handlers=WitnessHandlers(
+                address=lambda: find_witness(options.witness, nodes=options.nodes, environment=os.environ),
+                claim=self._claim,
+                found=self._found,
+                lost=self._lost,
+                left=self._left,
+                message=asks.message,
+                refused=lambda why: journal.say(f"no witness: {why}"),
+            ),
+        )
+
+    @property
+    def votes(self) -> bool:
+        """Whether it is in reach and may vote on the next view."""
+        return 0 <= self.link.identity == self._asks.view().witness
+
+    @property
+    def may_be_lost(self) -> int:
+        """Launchers that can be lost at once, and the others still are a majority."""
+        view, nodes = self._asks.view(), self._options.nodes
+        return max(0, sum(incarnation >= 0 for incarnation in view.nodes) + self.votes - (nodes // 2 + 1))
+
+    def start(self) -> None:
+        """Begin to look for one, where it could help."""
+        if self._options.nodes % 2 == 0:
+            self.link.start()
+
+    async def close(self) -> None:
+        """The launcher ends."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.link.close()
+
+    def installed(self) -> None:
+        """There is another view."""
+        self.link.claim_changed()
+        self._consider()
+        if self.votes or self._asks.view().witness < 0:
+            self.say_what_may_be_lost()
+        else:  # this launcher has just been told which memory to join
+            self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
+
+    def say_what_may_be_lost(self) -> None:
+        """Said at the start, and whenever it is something else."""
+        nodes, view = self._options.nodes, self._asks.view()
+        if nodes == 1 or not view.epoch:
+            return
+        text = f"{self.may_be_lost} of {nodes} launchers may be lost"
+        if self.votes and self.link.address is not None:
+            text += f", with the witness at {self.link.address[0]} port {self.link.address[1]}"
+        elif nodes % 2 == 0:
+            text += "; a witness would make it one more"
+        if text != self._said:
+            self._said = text
+            self._journal.say(text)
+
+    def _claim(self) -> int | None:
+        view, me = self._asks.view(), self._options.node_rank
+        if view.witness >= 0 and not self.link.has_forgotten(view.witness):
+            return view.witness
+        # One is enough to open another, and the next view tells the others which.
+        first = not any(other < me for other in self._links.up)
+        return OPEN if first and (view.epoch or self._links.up) else None
+
+    def _found(self, identity: int) -> None:
+        self._asks.found(identity)
+        if self._asks.view().epoch:
+            self._journal.say("the witness is in reach")
+        self._consider()
+        self.say_what_may_be_lost()
+
+    def _lost(self, why: str) -> None:
+        self._journal.say(f"the witness is lost: {why}")
+        self._journal.event(kinds.WITNESS_LOST, evidence=why)
+        self._asks.lost()
+        self.say_what_may_be_lost()
+
+    def _left(self) -> None:
+        """Not a loss: the witness answers, and the next view's vote comes from the memory that it goes over to."""
+        self._journal.say("the view names another memory of the witness than this launcher's; going over to it")
+        self._asks.lost()
+
+    def _consider(self) -> None:
+        """Whether a view has to be asked for."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._is_needed():
+            self._timer = self._loop.call_later(self._steady_s, self._ask)
+
+    def _is_needed(self) -> bool:
+        identity, view = self.link.identity, self._asks.view()
+        return bool(view.epoch) and identity >= 0 and view.witness != identity and not self.may_be_lost
+
+    def _ask(self) -> None:
+        if self._is_needed() and self._asks.interrupt("the witness is back, and without its vote no loss is survived"):
+            self._steady_s *= 2

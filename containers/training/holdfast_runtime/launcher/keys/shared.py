@@ -1,0 +1,134 @@
+"""
+The launcher's side of the store: entries of its ranks go to one launcher of the view, and from there to all at once.
+
+Which one that is changes with each epoch, and it needs no replacement: when a launcher of a view is lost, so is the
+epoch. It puts all changes in one order, so that ``add``, ``compare_set`` and ``delete`` cannot race. Among n launchers
+2n messages suffice where all to all would take n squared. Pure but for what it hands to ``Outlet``.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Protocol
+
+from holdfast_runtime.control import Change, Changed, Keys, Put
+from holdfast_runtime.launcher.links import ChangeAt, ChangedAt
+
+
+class Outlet(Protocol):
+    """Where messages go."""
+
+    def to_ranks(self, keys: Keys) -> None: ...
+    def to_launchers(self, keys: Keys) -> None: ...
+    def to_launcher(self, node: int, message: Keys | ChangeAt | ChangedAt) -> None: ...
+    def to_slot(self, slot: int, message: Changed) -> None: ...
+
+
+class SharedKeys:
+    """The entries of the newest epoch. Those of later epochs wait until their view is there."""
+
+    def __init__(self, outlet: Outlet, *, node: int) -> None:
+        self._outlet = outlet
+        self._node = node
+        self._epoch = 0
+        self._collector = node
+        self._items: dict[str, str] = {}
+        """All entries, where they are collected."""
+        self._fresh: dict[str, str | None] = {}
+        """Not yet sent on."""
+        self._early: list[Keys | ChangeAt] = []
+
+    def begin(self, epoch: int, *, nodes: Sequence[int]) -> None:
+        """A view is committed, with ranks on these nodes; ``share`` once it was given to the local ranks."""
+        self._epoch = epoch
+        self._collector = nodes[epoch % len(nodes)] if nodes else self._node
+        self._items, self._fresh = {}, {}
+        early, self._early = self._early, []
+        for message in early:
+            if isinstance(message, Keys):
+                self.take(message)
+            else:
+                self.change_here(message)
+
+    def put(self, put: Put) -> bool:
+        """An entry of a local rank. Whether there is something to ``share``."""
+        if put.epoch == self._epoch:
+            self._add({put.key: put.value})
+        return put.epoch == self._epoch
+
+    def take(self, keys: Keys) -> bool:
+        """Entries from another launcher. Whether there is something to ``share``."""
+        if keys.epoch > self._epoch:
+            self._early.append(keys)
+        if keys.epoch != self._epoch:
+            return False
+        if self._collector != self._node:
+            self._outlet.to_ranks(keys)
+            return False
+        self._add(dict(keys.entries))
+        return True
+
+    def share(self) -> None:
+        """Send on, in one message, what has come since the last time."""
+        if not self._fresh:
+            return
+        keys = Keys.of(self._epoch, self._fresh)
+        self._fresh = {}
+        if self._collector == self._node:
+            self._outlet.to_launchers(keys)
+            self._outlet.to_ranks(keys)
+        else:
+            self._outlet.to_launcher(self._collector, keys)
+
+    def change(self, slot: int, change: Change) -> None:
+        """A local rank asks for a change."""
+        asked = ChangeAt(node=self._node, slot=slot, change=change)
+        if self._collector == self._node:
+            self.change_here(asked)
+        else:
+            # What ranks here have put before comes before it.
+            self.share()
+            self._outlet.to_launcher(self._collector, asked)
+
+    def change_here(self, asked: ChangeAt) -> None:
+        """A change, where entries are collected: all ranks have it before the one that asked has its answer."""
+        change = asked.change
+        if change.epoch > self._epoch:
+            self._early.append(asked)
+        if change.epoch != self._epoch:
+            return
+        answer, after = _changed(self._items.get(change.key), change)
+        self._add({change.key: after})
+        self.share()
+        self.answer(ChangedAt(node=asked.node, slot=asked.slot, answer=Changed(change.request, answer)))
+
+    def answer(self, changed: ChangedAt) -> None:
+        """The answer to a change, on its way to the rank that asked."""
+        if changed.node == self._node:
+            self._outlet.to_slot(changed.slot, changed.answer)
+        else:
+            self._outlet.to_launcher(changed.node, changed)
+
+    def _add(self, entries: dict[str, str | None]) -> None:
+        self._fresh |= entries
+        if self._collector == self._node:
+            for key, value in entries.items():
+                if value is None:
+                    self._items.pop(key, None)
+                else:
+                    self._items[key] = value
+
+
+def _changed(before: str | None, change: Change) -> tuple[str, str | None]:
+    """The answer, and the entry after a change; None when it is deleted."""
+    if change.operation == "delete":
+        return _encoded(b"0" if before is None else b"1"), None
+    if change.operation == "add":
+        total = int(base64.b64decode(before or "") or b"0") + change.amount
+        after = _encoded(str(total).encode())
+        return after, after
+    after = change.desired if (before or "") == change.expected else (before or change.expected)
+    return after, after
+
+
+def _encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()

@@ -1,0 +1,53 @@
+"""
+Launchers connected: who they are, how they prove it, and what they say to each other. Every user of a node may
+connect to a launcher's port, or listen where a launcher will call: both sides prove that they know the run's token
+over nonces of both, and all that follows is sealed with a key of it.
+"""
+
+from holdfast_runtime.launcher.links.connections import Handlers, Identity, Links, at_the_other_end
+from holdfast_runtime.launcher.links.handshake import Proofs
+from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
+from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.token import TokenError, run_token
+from holdfast_runtime.launcher.links.wire import (
+    HANDSHAKE,
+    LINK,
+    Challenge,
+    ChangeAt,
+    ChangedAt,
+    Done,
+    Hello,
+    LinkMessage,
+    RaisedAt,
+    Refused,
+    Trouble,
+    Warm,
+)
+
+__all__ = [
+    "HANDSHAKE",
+    "LINK",
+    "Address",
+    "Challenge",
+    "ChangeAt",
+    "ChangedAt",
+    "Done",
+    "Handlers",
+    "Hello",
+    "Identity",
+    "LinkMessage",
+    "Links",
+    "Peers",
+    "PeersError",
+    "Proofs",
+    "RaisedAt",
+    "Refused",
+    "SealedLine",
+    "TokenError",
+    "Trouble",
+    "Warm",
+    "at_the_other_end",
+    "expand_host_list",
+    "find_peers",
+    "run_token",
+]

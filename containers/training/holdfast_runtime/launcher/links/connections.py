@@ -1,0 +1,403 @@
+"""
+One TCP connection to every other launcher: a closed one is a death, a silent one too.
+
+Launchers tell each other the addresses they know, so one that answers is enough to find all. Of two, the one of the
+higher node makes the connection; the other only shows where it is, so that there are never two with a message lost in
+one of them. Both sides prove that they know the run's token before anything else is read, and seal what follows.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from holdfast_runtime.control import Deadlines, MessageError, listen
+from holdfast_runtime.launcher.links.handshake import Proofs
+from holdfast_runtime.launcher.links.peers import Address
+from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.wire import (
+    HANDSHAKE,
+    LINK,
+    Beat,
+    Challenge,
+    Hello,
+    LinkMessage,
+    Refused,
+    identity_of,
+)
+
+HANDSHAKE_BYTES = 1 << 20
+"""The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
+MOST_STRANGERS = 32
+"""Who is told of; whoever can reach the port could fill the journal otherwise."""
+RETRY_S = 0.2
+SLOW_RETRY_S = 1.0
+JUDGE_AFTER_S = 0.02
+PARTING_S = 1.0
+"""Longest wait for the others to have read the last message."""
+
+
+BEAT = LINK.encode(Beat())
+ANOTHER_TOKEN, ANOTHER_RUN = "the token of the run is another", "the name of the run is another"
+REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
+
+
+@dataclass
+class _Link:
+    peer: Hello
+    writer: asyncio.StreamWriter
+    sealed: SealedLine
+    heard_s: float = 0.0
+    silent: bool = False
+    replaced: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def write(self, line: bytes) -> None:
+        self.writer.write(self.sealed.seal(line))
+
+
+def _new_uid() -> str:
+    return secrets.token_hex(6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """This launcher, as others know it."""
+
+    node: int
+    run_id: str
+    token: str = field(repr=False)
+    uid: str = field(default_factory=_new_uid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handlers:
+    """Who is told. Nothing here may block."""
+
+    up: Callable[[Hello], None]
+    down: Callable[[int, str], None]
+    message: Callable[[int, LinkMessage], None]
+    taken: Callable[[str], None]
+    """Another launcher has this one's place."""
+    anew: Callable[[], bool]
+    """There was another launcher in this one's place: forget all that was agreed on, if nothing is lost by that, and
+    say whether it was so."""
+    stranger: Callable[[str], None]
+    """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
+
+
+class Links:
+    """All links of this launcher."""
+
+    def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers) -> None:
+        self.incarnation = 0
+        self._me = identity
+        self._proofs = Proofs(run_id=identity.run_id, token=identity.token)
+        self.strangers: list[str] = []
+        self._host = host
+        self._port = 0
+        self._deadlines = deadlines
+        self._handlers = handlers
+        self._links: dict[int, _Link] = {}
+        self._book: dict[int, Address] = {}
+        self._met: dict[int, tuple[str, int]] = {}
+        """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
+        self._own: set[Address] = set()
+        self._dialling: dict[Address, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+        self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
+
+    @property
+    def identity(self) -> int:
+        """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
+        return identity_of(self._me.uid)
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def up(self) -> frozenset[int]:
+        """Nodes in reach."""
+        return frozenset(self._links)
+
+    def address_of(self, node: int) -> str:
+        """The host of a launcher; this one's own when it is unknown."""
+        return self._host if node == self._me.node else self._book.get(node, (self._host, 0))[0]
+
+    async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
+        """Listen, and look for the others. Raises OSError when the port cannot be had."""
+        door = listen(port=port)
+        self._port = door.getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
+        self._own.add((self._host, self._port))
+        for address in known:
+            self._dial(address)
+
+    def send(self, node: int, message: LinkMessage) -> None:
+        """Send to a launcher; one that is not in reach gets nothing."""
+        link = self._links.get(node)
+        if link is not None and not self._closing:
+            link.write(self._written(message))
+
+    def broadcast(self, message: LinkMessage) -> None:
+        """Send to all in reach."""
+        for node in [*self._links]:
+            self.send(node, message)
+
+    def _written(self, message: LinkMessage) -> bytes:
+        """A message that goes to many is written once."""
+        if self._last[0] is not message:
+            self._last = (message, LINK.encode(message))
+        return self._last[1]
+
+    async def close(self) -> None:
+        """Close all, after what was sent has gone out."""
+        self._closing = True
+        if self._server is not None:
+            self._server.close()
+        links = [*self._links.values()]
+        for link in links:
+            # Only the end of what is sent: a connection that is closed with something unread in it is reset, and the
+            # other side loses the last message too.
+            with contextlib.suppress(OSError):
+                link.writer.write_eof()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
+        for task in [*self._tasks, *self._dialling.values()]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._dialling.values(), return_exceptions=True)
+
+    def _dial(self, address: Address) -> None:
+        if address in self._own or address in self._dialling or self._closing:
+            return
+        task = asyncio.get_running_loop().create_task(self._keep_dialling(address))
+        self._dialling[address] = task
+        task.add_done_callback(lambda _: self._dialling.pop(address, None))
+
+    async def _keep_dialling(self, address: Address) -> None:
+        """Until this address is that of somebody in reach, or of nobody else than this launcher."""
+        tries = 0
+        while address not in self._own and not self._closing:  # a wait that just ended does not see its cancellation
+            if not any((link.peer.host, link.peer.port) == address for link in self._links.values()):
+                if any(book == address and node in self._links for node, book in self._book.items()):
+                    return
+                with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
+                    await self._call(address)
+            tries += 1
+            await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
+
+    async def _call(self, address: Address) -> None:
+        opening = asyncio.open_connection(*address, limit=HANDSHAKE_BYTES)
+        reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
+        try:
+            challenge = HANDSHAKE.decode(await self._line(reader))
+            if not isinstance(challenge, Challenge):
+                raise MessageError("the other side does not begin with a challenge")
+            own = self._proofs.call(self._hello(), challenge=challenge.nonce)
+            writer.write(HANDSHAKE.encode(own) + b"\n")
+            answer = HANDSHAKE.decode(await self._line(reader))
+            if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
+                self._stranger(at_the_other_end(answer, address))
+            elif isinstance(answer, Refused):
+                self._refused(answer, address)
+            elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
+                sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
+                await self._serve(_Link(peer=answer, writer=writer, sealed=sealed), reader)
+        finally:
+            writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        try:
+            await self._admit(reader, writer)
+        except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
+            pass
+        except asyncio.CancelledError:
+            pass  # asyncio logs a server's task that is cancelled as if it had failed
+        finally:
+            writer.close()
+
+    async def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        challenge = secrets.token_hex(16)
+        writer.write(HANDSHAKE.encode(Challenge(nonce=challenge)) + b"\n")
+        caller = HANDSHAKE.decode(await self._line(reader))
+        if not isinstance(caller, Hello):
+            raise MessageError("the caller does not say hello")
+        refusal = self._admission(caller, challenge=challenge, host=str(writer.get_extra_info("peername")[0]))
+        if refusal is not None:
+            writer.write(HANDSHAKE.encode(refusal) + b"\n")
+            await writer.drain()
+            return
+        own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
+        writer.write(HANDSHAKE.encode(own) + b"\n")
+        sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
+        await self._serve(_Link(peer=caller, writer=writer, sealed=sealed), reader)
+
+    def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
+        """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
+        if caller.run_id != self._me.run_id or not self._proofs.is_call(caller, challenge=challenge):
+            what = ANOTHER_RUN if caller.run_id != self._me.run_id else ANOTHER_TOKEN
+            self._stranger(f"a launcher at {host} is not let in: {what}; {REMEDY}")
+            return Refused(what)
+        self._learn(caller)
+        refusal = self._objection(caller)
+        if refusal is None and caller.node < self._me.node:
+            self._dial((caller.host, caller.port))
+            refusal = Refused("the higher node calls")
+        return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
+
+    def _stranger(self, told: str) -> None:
+        if told not in self.strangers and len(self.strangers) < MOST_STRANGERS:
+            self.strangers.append(told)
+            self._handlers.stranger(told)
+
+    def _objection(self, caller: Hello) -> Refused | None:
+        if caller.node == self._me.node:
+            itself = caller.uid == self._me.uid
+            return Refused("this is you" if itself else f"node {caller.node} is here", -1 if itself else 0)
+        uid, incarnation = self._met.get(caller.node, (caller.uid, -1))
+        if uid != caller.uid and caller.incarnation <= incarnation:
+            return Refused(f"node {caller.node} was replaced", incarnation + 1)
+        return None
+
+    def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
+        """Whether the link counts. One that began anew meanwhile is another launcher than the one that called."""
+        self._learn(answer)
+        current = (called_as.uid, called_as.incarnation) == (self._me.uid, self.incarnation)
+        return current and self._objection(answer) is None
+
+    def _refused(self, answer: Refused, address: Address) -> None:
+        if answer.reason == "this is you":
+            self._own.add(address)
+        else:
+            self._replace(answer.incarnation)
+
+    def _learn(self, other: Hello) -> None:
+        """Whom the other has met: it may be another launcher of this node, or one that nobody else tells of."""
+        for node, uid, incarnation in other.met:
+            if node != self._me.node:
+                self._note(node, uid, incarnation)
+            elif uid != self._me.uid:
+                self._replace(incarnation + 1)
+
+    def _note(self, node: int, uid: str, incarnation: int) -> None:
+        """An incarnation that two launchers had is used up for both."""
+        known, newest = self._met.get(node, (uid, -1))
+        if incarnation >= newest:
+            self._met[node] = (uid if incarnation > newest or uid == known else "", incarnation)
+
+    def _replace(self, incarnation: int) -> None:
+        if incarnation <= self.incarnation or self._closing:
+            return
+        if not self._handlers.anew():
+            self._handlers.taken(f"another launcher has the place of node {self._me.node}")
+            return
+        self.incarnation = incarnation
+        self._me = replace(self._me, uid=_new_uid())  # it forgets what it promised, so views must not call it the same
+        links, self._links = [*self._links.values()], {}
+        for link in links:
+            link.writer.transport.abort()
+            self._dial((link.peer.host, link.peer.port))
+
+    def _hello(self) -> Hello:
+        return Hello(
+            node=self._me.node,
+            incarnation=self.incarnation,
+            uid=self._me.uid,
+            run_id=self._me.run_id,
+            host=self._host,
+            port=self._port,
+            known=tuple((node, *address) for node, address in self._book.items()),
+            met=tuple((node, *last) for node, last in self._met.items()),
+            nonce=secrets.token_hex(16),
+        )
+
+    async def _line(self, reader: asyncio.StreamReader) -> bytes:
+        line = await asyncio.wait_for(reader.readline(), self._deadlines.heartbeat)
+        if not line.endswith(b"\n"):
+            raise asyncio.IncompleteReadError(line, None)
+        return line
+
+    async def _serve(self, link: _Link, reader: asyncio.StreamReader) -> None:
+        """From the handshake to the end of a link."""
+        if self._closing:
+            return  # a wait that just ended does not see its cancellation, and nobody would answer the other side
+        node = link.peer.node
+        self._take(link)
+        connection = link.writer.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.heard_s = time.monotonic()
+        beating = asyncio.get_running_loop().create_task(self._beat(link))
+        why = "its connection was closed"
+        try:
+            while (line := await link.sealed.read(reader)) is not None:
+                link.heard_s = time.monotonic()
+                if line != BEAT:
+                    self._handlers.message(node, LINK.decode(line))
+        except OSError:
+            pass
+        except (MessageError, ValueError) as error:
+            why = f"it said something else than agreed: {error}"
+        finally:
+            if link.silent:
+                why = f"it was silent for {self._deadlines.heartbeat:g} s"
+            beating.cancel()
+            link.ended.set()
+            if self._links.get(node) is link:
+                del self._links[node]
+                if not self._closing:
+                    self._handlers.down(node, why)
+                    self._dial((link.peer.host, link.peer.port))
+
+    def _take(self, link: _Link) -> None:
+        """The newest link to a node counts; what is still on its way on an older one to the same launcher is read."""
+        peer = link.peer
+        before = self._links.pop(peer.node, None)
+        if before is not None:
+            before.replaced = True
+            with contextlib.suppress(OSError):
+                before.writer.write_eof()
+            if before.peer.uid != peer.uid:
+                self._handlers.down(peer.node, "another launcher took its place")
+        self._links[peer.node] = link
+        if before is not None and before.peer.uid == peer.uid:
+            return
+        self._note(peer.node, peer.uid, peer.incarnation)
+        self._book[peer.node] = (peer.host, peer.port)
+        for node, host, port in peer.known:
+            if node != self._me.node and node not in self._book:
+                self._book[node] = (host, port)
+                self._dial((host, port))
+        self._handlers.up(peer)
+
+    async def _beat(self, link: _Link) -> None:
+        """Give signs of life, and end a link that gives none."""
+        suspected = False
+        while not self._closing:
+            if not link.replaced:
+                link.write(BEAT)
+            left_s = link.heard_s + self._deadlines.heartbeat - time.monotonic()
+            if left_s <= 0 and suspected:
+                link.silent = True
+                link.writer.transport.abort()
+                return
+            suspected = left_s <= 0
+            # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
+            await asyncio.sleep(JUDGE_AFTER_S if suspected else min(self._deadlines.beat, left_s))
+
+
+def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
+    """What to say of an answer without a proof; anybody may have given it."""
+    where = f"{address[0]} port {address[1]}"
+    if isinstance(answer, Refused) and answer.reason in (ANOTHER_TOKEN, ANOTHER_RUN):
+        return f"the launcher at {where} does not let this one in: {answer.reason}; {REMEDY}"
+    return f"who answers at {where} does not know the token of this run; {REMEDY}"

@@ -1,0 +1,36 @@
+"""The command ``holdfast-run``."""
+
+import asyncio
+import contextlib
+import gc
+import sys
+from collections.abc import Sequence
+
+from holdfast_runtime.control import own_cache
+from holdfast_runtime.launcher.node.launcher import Launcher
+from holdfast_runtime.launcher.node.report import Reports, print_status
+from holdfast_runtime.launcher.settings import Options, cache_job, parse_options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Launch, or tell the status of a launcher; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["status"]:
+        return print_status(given[1:])
+    return asyncio.run(_launch(parse_options(given)))
+
+
+async def _launch(options: Options) -> int:
+    gc.freeze()  # what is there now stays: a recovery is not held up by looking through it
+    launcher = Launcher(options)
+    try:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(own_cache(cache_job(options)))
+            except OSError as error:
+                launcher.journal.say(f"no memory for decoded data: {error}")
+            async with Reports(launcher):
+                return await launcher.run()
+    except OSError as error:
+        launcher.journal.say(f"{error}")
+        return 2

@@ -1,0 +1,147 @@
+"""What others may ask a launcher: ``holdfast-run status`` on a Unix socket, Prometheus on a port."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from holdfast_runtime.control import listen
+from holdfast_runtime.launcher.node.launcher import Launcher
+from holdfast_runtime.launcher.settings import default_socket
+
+ANSWER_S = 5.0
+"""A launcher answers at once, whatever its job does."""
+
+
+class Reports:
+    """Answers while the launcher runs."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._servers: list[asyncio.Server] = []
+
+    async def __aenter__(self) -> None:
+        path, port = self._launcher.options.socket, self._launcher.options.metrics_port
+        try:
+            path.unlink(missing_ok=True)
+            self._servers.append(await asyncio.start_unix_server(self._status, str(path)))
+            path.chmod(0o600)
+        except OSError as error:  # another user may have put something there, which is no reason to end a job
+            self._launcher.journal.say(f"holdfast-run status gets no answer at {path}: {error}")
+        if port is not None:
+            self._servers.append(await asyncio.start_server(self._metrics, sock=listen(port=port)))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for server in self._servers:
+            server.close()
+        with contextlib.suppress(OSError):
+            self._launcher.options.socket.unlink(missing_ok=True)
+
+    async def _status(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._answer(writer, json.dumps(describe(self._launcher)).encode() + b"\n")
+
+    async def _metrics(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.TimeoutError, OSError):
+            await asyncio.wait_for(reader.readline(), 5.0)
+        slots = [slot for slot in self._launcher.slots if slot.alive]
+        text = self._launcher.journal.metrics(
+            epoch=self._launcher.view.epoch,
+            ranks=sum(slot.rank >= 0 for slot in slots),
+            spares=sum(slot.rank < 0 and slot.ready is not None for slot in slots),
+            step=self._launcher.slots.known_step,
+        ).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {len(text)}\r\n"
+        await self._answer(writer, head.encode() + b"Connection: close\r\n\r\n" + text)
+
+    async def _answer(self, writer: asyncio.StreamWriter, text: bytes) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(text)
+            await writer.drain()
+        writer.close()
+
+
+def describe(launcher: Launcher) -> dict[str, Any]:
+    """The launcher, its view and its processes, as JSON tells them."""
+    view = launcher.view
+    return {
+        "node": launcher.slots.node,
+        "epoch": view.epoch,
+        "nodes": [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0] if view.epoch else [],
+        "in_reach": sorted(launcher.links.up | {launcher.slots.node}),
+        "may_be_lost": launcher.witness.may_be_lost if view.epoch else 0,
+        "witness": launcher.witness.votes,
+        "world_size": len(view.ranks),
+        "resume_step": view.resume_step,
+        "step": launcher.slots.known_step,
+        "wanted": launcher.wanted,
+        "forker": launcher.forker_pid,
+        "silence_s": launcher.silence_s,
+        "recoveries": launcher.journal.recoveries,
+        "last_recovery_s": launcher.journal.last_recovery_s,
+        "steps_lost": launcher.journal.steps_lost,
+        "processes": [
+            {
+                "slot": slot.index,
+                "pid": slot.process.pid,
+                "role": "rank" if slot.rank >= 0 else "spare",
+                "rank": slot.rank,
+                "incarnation": slot.incarnation,
+                "ready": slot.ready is not None,
+                "step": slot.progress.step if slot.progress else 0,
+                "phase": slot.progress.phase if slot.progress else "start",
+            }
+            for slot in launcher.slots
+            if slot.process is not None
+        ],
+    }
+
+
+def print_status(arguments: Sequence[str]) -> int:
+    """``holdfast-run status``; the exit code."""
+    parser = argparse.ArgumentParser(prog="holdfast-run status")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--socket", type=Path, help="of the launcher. Default: of job 0 or Slurm's, node 0")
+    parser.add_argument("--rdzv-id", default="0", help="of the job whose launcher is asked. Default: 0")
+    parser.add_argument("--node-rank", type=int, default=0)
+    values = parser.parse_args(arguments)
+    path = values.socket or default_socket(values.rdzv_id, values.node_rank)
+    try:
+        found = ask(path)
+    except TimeoutError:
+        parser.exit(
+            1,
+            f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
+            "it go on with kill -CONT, or end the job\n",
+        )
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it ended while it answered"
+        parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+    if values.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    print(f"node {found['node']}  epoch {found['epoch']}  step {found['step']}  nodes in reach {found['in_reach']}")
+    last = f"the last in {found['last_recovery_s']:.3f} s"
+    print(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
+    for process in found["processes"]:
+        warm = "warm" if process["ready"] else "starting"
+        place = f"rank {process['rank']}" if process["role"] == "rank" else f"spare, {warm}"
+        doing = f"step {process['step']:<8} {process['phase']}"
+        print(f"  slot {process['slot']}  pid {process['pid']:<8} {place:<16} {doing}")
+    return 0
+
+
+def ask(path: Path) -> dict[str, Any]:
+    """The status of the launcher at a socket. Raises OSError, ValueError."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(ANSWER_S)
+        line.connect(str(path))
+        with line.makefile("rb") as file:
+            found: dict[str, Any] = json.loads(file.read())
+    return found

@@ -1,0 +1,23 @@
+"""
+The processes of this node: started, seen to die, what each last said, what each is told of a view. No decision is
+made here.
+"""
+
+from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_strays
+from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
+from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
+from holdfast_runtime.launcher.ranks.views import rank_views
+
+__all__ = [
+    "LAST_ONES",
+    "PR_SET_CHILD_SUBREAPER",
+    "ForkError",
+    "Forker",
+    "LocalSlot",
+    "LocalSlots",
+    "Process",
+    "Processes",
+    "Program",
+    "end_strays",
+    "rank_views",
+]

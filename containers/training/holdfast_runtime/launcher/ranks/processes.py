@@ -1,0 +1,164 @@
+"""Starts the processes of a node and sees their death at once, by a descriptor and never by asking again and again."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.ranks.forker import Forker
+from holdfast_runtime.launcher.zygote import Request, die_with_parent
+
+PR_SET_CHILD_SUBREAPER = 36
+HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
+
+
+@dataclass
+class Process:
+    """One process of a slot."""
+
+    pid: int
+    pidfd: int
+    control: socket.socket
+    """This launcher's end."""
+    ended: bool = False
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send a signal; nothing happens when the process is gone. A pidfd never hits another process."""
+        if not self.ended:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What each process runs."""
+
+    arguments: tuple[str, ...]
+    module: bool
+    python: bool
+    preload: tuple[str, ...]
+    log_dir: Path | None
+
+
+def _own_group() -> None:
+    os.setpgid(0, 0)
+    die_with_parent()
+
+
+class Processes:
+    """
+    All processes of this launcher.
+
+    Args:
+        on_exit: Told of every death, with a sentence about how.
+        on_forker_lost: Told how the process that forks was lost; it is made anew.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        deadlines: Deadlines,
+        on_exit: Callable[[Process, int, str], None],
+        on_forker_lost: Callable[[str], None],
+    ) -> None:
+        self._program = program
+        self._on_exit = on_exit
+        self._pids: set[int] = set()
+        self._loop = asyncio.get_running_loop()
+        self._one_at_a_time = asyncio.Lock()
+        self._forker = Forker(
+            preload=program.preload,
+            start_s=deadlines.start,
+            answer_s=deadlines.frozen,
+            on_lost=on_forker_lost,
+            known=lambda: {*self._pids},
+        )
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    @property
+    def forker_pid(self) -> int | None:
+        """Of the process that forks; None where there is none."""
+        return self._forker.pid
+
+    def kill_forker(self) -> None:
+        """End the process that forks; another one is started."""
+        self._forker.kill()
+
+    async def prepare(self) -> None:
+        """Returns when processes can be started. Raises ForkError."""
+        if self._program.python:
+            await self._forker.prepare()
+
+    async def start(self, environment: Mapping[str, str], *, name: str) -> Process:
+        """A new process. Raises ForkError, OSError."""
+        variables = {**environment, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
+        async with self._one_at_a_time:
+            ours, theirs = socket.socketpair()
+            out = self._output(name)
+            try:
+                pid = (
+                    await self._fork(variables, theirs, out)
+                    if self._program.python
+                    else self._spawn(variables, theirs, out)
+                )
+            except BaseException:
+                ours.close()
+                raise
+            finally:
+                theirs.close()
+                if out != 1:
+                    os.close(out)
+            self._pids.add(pid)
+        process = Process(pid=pid, pidfd=os.pidfd_open(pid), control=ours)
+        self._loop.add_reader(process.pidfd, self._ended, process)
+        return process
+
+    def close(self) -> None:
+        """End the process that forks."""
+        self._forker.close()
+
+    def _output(self, name: str) -> int:
+        if self._program.log_dir is None:
+            return 1
+        self._program.log_dir.mkdir(parents=True, exist_ok=True)
+        return os.open(self._program.log_dir / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    async def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
+        request = Request(environment=dict(environment), arguments=self._program.arguments, module=self._program.module)
+        return await self._forker.fork(request, [control.fileno(), out, 2 if out == 1 else out])
+
+    def _spawn(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
+        variables = {**environment, "HOLDFAST_CONTROL_FD": str(control.fileno())}
+        errors = 2 if out == 1 else out
+        child = subprocess.Popen(
+            self._program.arguments,
+            env=variables,
+            stdout=out,
+            stderr=errors,
+            pass_fds=[control.fileno()],
+            preexec_fn=_own_group,
+        )
+        child.returncode = 0  # reaped here by pidfd, not by its Popen
+        return child.pid
+
+    def _ended(self, process: Process) -> None:
+        self._loop.remove_reader(process.pidfd)
+        result = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
+        os.close(process.pidfd)
+        process.ended = True
+        self._pids.discard(process.pid)
+        code, how = 0, "it ended"
+        if result is not None and result.si_code == os.CLD_EXITED:
+            code, how = result.si_status, f"it ended with exit code {result.si_status}"
+        elif result is not None:
+            name = signal.Signals(result.si_status).name
+            code, how = -result.si_status, f"it was killed by {name}{HINTS.get(name, '')}"
+        self._on_exit(process, code, how)

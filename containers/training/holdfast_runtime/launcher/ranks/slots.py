@@ -1,0 +1,197 @@
+"""The processes of this node: what each last said, and what the next view may count on. No decision is made here."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from holdfast_runtime.control import (
+    FROM_RANK,
+    TO_RANK,
+    Finished,
+    FromRank,
+    Hello,
+    MessageError,
+    Progress,
+    Ready,
+    ToRank,
+)
+from holdfast_runtime.launcher.ranks.processes import Process
+from holdfast_runtime.membership import RankStatus, Slot, Status
+
+LINE_BYTES = 1 << 26
+LAST_ONES = 3
+"""How often ``leave`` passes until processes are killed that alone have the state."""
+LIVES = 1 << 20
+"""More processes than one place will see under one launcher."""
+
+
+@dataclass
+class LocalSlot:
+    """A place for a process, and the process that is in it now."""
+
+    index: int
+    incarnation: int = 0
+    process: Process | None = None
+    writer: asyncio.StreamWriter | None = None
+    starting: bool = False
+    speaks: bool = False
+    """Whether the process has said hello: it stays alive through faults of others."""
+    ready: Ready | None = None
+    """What it said when it left its collectives; None while it trains."""
+    rank: int = -1
+    """In the committed view."""
+    epoch: int = 0
+    """Of the last view that it was given; 0 for a process that has never been in one."""
+    progress: Progress | None = None
+    heard_s: float = field(default_factory=time.monotonic)
+    finished: bool = False
+    silent: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether all that the process has said is read."""
+    deaths: int = 0
+    """Deaths in this place before any view was reached, one after the other."""
+    held: bool = False
+    """Whether it is still to be decided if the process stays: no view counts on it."""
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None
+
+    def send(self, message: ToRank) -> None:
+        """Send to the process; one that is gone gets nothing."""
+        if self.writer is not None:
+            self.writer.write(TO_RANK.encode(message) + b"\n")
+
+    def vacate(self) -> None:
+        """The process is gone. The next one in this place is another."""
+        if self.writer is not None:
+            self.writer.close()
+        self.deaths = self.deaths + 1 if self.epoch == 0 else 0
+        self.process, self.writer, self.ready, self.progress = None, None, None, None
+        self.speaks, self.epoch, self.held = False, 0, False
+        self.incarnation += 1
+
+    async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
+        """Read what a process says until its end of the line is closed."""
+        self.silent = silent = asyncio.Event()
+        reader, self.writer = await asyncio.open_unix_connection(sock=process.control, limit=LINE_BYTES)
+        with contextlib.suppress(OSError, MessageError, ValueError):
+            while line := await reader.readline():
+                if self.process is not process:
+                    return
+                message = FROM_RANK.decode(line)
+                self._note(message)
+                on_message(self, message)
+        silent.set()
+
+    def _note(self, message: FromRank) -> None:
+        self.heard_s = time.monotonic()
+        if isinstance(message, Hello):
+            self.speaks = True
+        elif isinstance(message, Ready):
+            self.ready = message
+        elif isinstance(message, Progress):
+            self.progress = message
+        elif isinstance(message, Finished):
+            self.finished = True
+
+
+class LocalSlots:
+    """All places of this node: those for ranks first, then those for spares."""
+
+    def __init__(self, *, node: int, ranks: int, spares: int, world_size: int = 0) -> None:
+        self.node = node
+        self.ranks = ranks
+        self.world_size = world_size or ranks
+        self._slots = [LocalSlot(index) for index in range(ranks + spares)]
+        self.known_step = 0
+        self.in_process = False
+        """Whether processes of this job stay alive through faults of others."""
+
+    def __iter__(self) -> Iterator[LocalSlot]:
+        return iter(self._slots)
+
+    def __getitem__(self, index: int) -> LocalSlot:
+        return self._slots[index]
+
+    def of(self, process: Process) -> LocalSlot | None:
+        """The place of a process; None when another is there already."""
+        return next((slot for slot in self._slots if slot.process is process), None)
+
+    @property
+    def in_view(self) -> list[LocalSlot]:
+        """Those that have a rank."""
+        return [slot for slot in self._slots if slot.rank >= 0]
+
+    @property
+    def some_finished(self) -> bool:
+        return any(slot.finished for slot in self._slots)
+
+    @property
+    def sharded(self) -> bool:
+        return any(slot.ready is not None and slot.ready.sharded for slot in self._slots)
+
+    def learn(self, step: int) -> None:
+        """Somebody has finished so many updates."""
+        self.known_step = max(self.known_step, step)
+
+    def all_left(self, *, first: bool) -> bool:
+        """
+        Whether the next view need not wait for a process here.
+
+        Args:
+            first: No view of live processes was committed yet: those that are starting are waited for.
+        """
+        if not self.in_process:
+            return not any(slot.alive or slot.starting for slot in self._slots)
+        return all(
+            (slot.ready is not None and not slot.held) or slot.finished or not (slot.alive or (first and slot.starting))
+            for slot in self.in_view
+            if slot.epoch > 0 or first
+        )
+
+    def only_hope(self, *, said: Callable[[LocalSlot], bool]) -> bool:
+        """
+        Whether all ranks of the job are here, and none that is left has said something.
+
+        It is the machine that is slow then, and killing them would lose the state.
+        """
+        left = [slot for slot in self.in_view if slot.alive and slot.epoch > 0]
+        return len(self.in_view) == self.world_size and not any(map(said, left))
+
+    def unresponsive(self) -> list[LocalSlot]:
+        """Processes that have been in a view and have not left it."""
+        return [slot for slot in self._slots if slot.alive and slot.epoch > 0 and slot.ready is None]
+
+    def status(self, *, incarnation: int, host: str) -> Status:
+        """What the next view may count on."""
+        ready = [slot for slot in self._slots if slot.alive and slot.ready is not None and not slot.finished]
+        # Scripts that say nothing are started in a place once it has a rank.
+        places = ready if self.in_process else self._slots[: self.ranks]
+        return Status(
+            node=self.node,
+            incarnation=incarnation,
+            ranks=tuple(self._rank_status(slot, host=host, launcher=incarnation) for slot in places),
+            checkpoint_step=max((slot.ready.checkpoint_step for slot in ready if slot.ready), default=-1),
+            known_step=self.known_step,
+        )
+
+    def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:
+        """What tells the process of a place from all that were there, also under another launcher."""
+        return Slot(self.node, slot.index, launcher * LIVES + slot.incarnation)
+
+    def _rank_status(self, slot: LocalSlot, *, host: str, launcher: int) -> RankStatus:
+        place, ready = self.place_of(slot, launcher=launcher), slot.ready
+        if ready is None:
+            return RankStatus(slot=place, rank=slot.rank, host=host)
+        return RankStatus(
+            slot=place,
+            rank=slot.rank if slot.epoch > 0 else -1,
+            committed_step=ready.committed_step,
+            state=ready.state,
+            digest=ready.digest or "",
+            host=host,
+            port=ready.port,
+            snapshots=ready.snapshots,
+        )

@@ -1,0 +1,71 @@
+"""The environment of a process: what torchrun sets, for any script, and what the runtime needs."""
+
+import hmac
+import os
+import zlib
+from collections.abc import Mapping
+
+from holdfast_runtime.control import CACHE_VARIABLE
+from holdfast_runtime.launcher.settings.options import Options
+
+PORTS = range(20_000, 30_000)
+
+
+def variables(
+    options: Options,
+    *,
+    rank: int,
+    slot: int,
+    epoch: int,
+    restarts: int,
+    master: tuple[str, int],
+    base: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """
+    The environment of one process.
+
+    Args:
+        rank: -1 for a spare.
+        epoch: Of the view that it starts in.
+        master: Where ranks of a script that makes its own groups meet; another port in each epoch, so that nothing of
+            an earlier attempt can answer.
+    """
+    own = {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(options.world_size),
+        "LOCAL_RANK": str(slot),
+        "LOCAL_WORLD_SIZE": str(options.processes),
+        "GROUP_RANK": str(options.node_rank),
+        "GROUP_WORLD_SIZE": str(options.nodes),
+        "ROLE_RANK": str(rank),
+        "ROLE_WORLD_SIZE": str(options.world_size),
+        "MASTER_ADDR": master[0],
+        "MASTER_PORT": str(master[1]),
+        "TORCHELASTIC_RUN_ID": options.run_id,
+        "TORCHELASTIC_RESTART_COUNT": str(restarts),
+        "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts),
+        "HOLDFAST_TOKEN": options.token,
+        "HOLDFAST_EPOCH": str(epoch),
+        "HOLDFAST_NODE": str(options.node_rank),
+        "HOLDFAST_SLOT": str(slot),
+        "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
+        "HOLDFAST_DEADLINES": options.deadlines.to_json(),
+        CACHE_VARIABLE: cache_job(options),
+    }
+    threads = {} if "OMP_NUM_THREADS" in base or options.processes == 1 else {"OMP_NUM_THREADS": "1"}
+    return {**base, **threads, **own}
+
+
+def cache_job(options: Options) -> str:
+    """
+    Names the cache of decoded data: one for each node of a run, also where nodes share a machine.
+
+    Of the token, so that no other user of the node can have put data there before.
+    """
+    name = hmac.new(options.token.encode(), f"cache of {options.run_id}".encode(), "sha256").hexdigest()
+    return f"{name[:16]}-{options.node_rank}"
+
+
+def master_port(run_id: str, epoch: int) -> int:
+    """The same on all nodes, and another in each epoch."""
+    return PORTS[(zlib.crc32(run_id.encode()) + 7 * epoch) % len(PORTS)]

@@ -1,0 +1,184 @@
+"""The flags of ``holdfast-run``: torchrun's, where they mean the same, and a few of its own."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.links import Address, Peers, PeersError, find_peers, run_token
+from holdfast_runtime.witness import find_witness
+
+USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
+
+
+PRELOAD = "torch,torch._dynamo,holdfast_runtime.inprocess"
+"""torch._dynamo because making any optimizer of torch imports it, which takes longer than torch itself."""
+
+
+class OptionsError(ValueError):
+    """A flag that cannot be right, with what is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a launcher was asked to do."""
+
+    nodes: int
+    """Launchers of the job, those of spare nodes included."""
+    spare_nodes: int
+    node_rank: int
+    processes: int
+    """Ranks per node."""
+    spares: int
+    """Warm spare processes per node, beside the ranks."""
+    peers: Peers
+    program: tuple[str, ...]
+    """The script or module and its arguments."""
+    module: bool
+    python: bool
+    """False for a program that is no Python script."""
+    preload: tuple[str, ...]
+    max_restarts: int
+    lost_steps_allowed: int
+    deadlines: Deadlines
+    run_id: str
+    token: str = field(repr=False)
+    socket: Path
+    metrics_port: int | None
+    log_dir: Path | None
+    log_json: bool
+    witness: str | None = None
+    """HOST:PORT, or none. Default: beside Slurm's controller"""
+
+    @property
+    def world_size(self) -> int:
+        return (self.nodes - self.spare_nodes) * self.processes
+
+    @property
+    def slots(self) -> int:
+        """Processes of this node, spares included."""
+        return self.processes + self.spares
+
+
+def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> Options:
+    """
+    Read the command line, and what Slurm or Kubernetes say about the place of this launcher.
+
+    A mistake ends the process with exit code 2.
+    """
+    parser = _parser()
+    values = parser.parse_args(arguments)
+    try:
+        return _options(values, environment)
+    except (OptionsError, PeersError, ValueError) as error:
+        parser.error(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="holdfast-run", usage=USAGE, allow_abbrev=False)
+    add = parser.add_argument
+    add("--nnodes", "--nnode", type=int, metavar="N", help="launchers, spare nodes included. Default: as Slurm or 1")
+    add("--nproc-per-node", "--nproc_per_node", type=int, default=1, metavar="N", help="ranks per node. Default: 1")
+    add("--node-rank", "--node_rank", type=int, metavar="R", help="Default: as Slurm or Kubernetes say, or 0")
+    add("--spares", type=int, default=0, metavar="N", help="warm spare processes per node. Default: 0")
+    add("--spare-nodes", type=int, default=0, metavar="N", help="nodes whose processes are all spares. Default: 0")
+    add("--rdzv-endpoint", "--rdzv_endpoint", metavar="HOST:PORT", help="one launcher that the others can ask")
+    add("--master-addr", "--master_addr", metavar="HOST", help="the same, as torchrun's older flags say it")
+    add("--master-port", "--master_port", type=int, metavar="PORT", help="the same. Default: 29500")
+    add("--peers", metavar="HOST:PORT,...", help="address of every launcher, by node rank")
+    add("--witness", metavar="HOST:PORT", help="one more voter; or 'none'. Default: that beside Slurm's controller")
+    add("--port", type=int, metavar="PORT", help="where this launcher listens. Default: that of its peers, or any")
+    add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="name of the job. Default: Slurm's job id")
+    add("--max-restarts", "--max_restarts", type=int, default=3, help="deaths without progress between. Default: 3")
+    add("--allow-loss", type=int, default=0, metavar="STEPS", help="committed steps that may be redone. Default: 0")
+    add(
+        "--preload",
+        default=PRELOAD,
+        metavar="MODULES",
+        help=f"imported once, before processes fork. Default: {PRELOAD}",
+    )
+    add("--deadlines", default="", metavar="NAME=S,...", help=f"names: {', '.join(f.name for f in fields(Deadlines))}")
+    add("--socket", type=Path, metavar="PATH", help="where ``holdfast-run status`` asks. Default: in the run folder")
+    add("--metrics-port", type=int, metavar="PORT", help="Prometheus metrics on this port. Default: none")
+    add("--log-dir", "--log_dir", type=Path, metavar="DIR", help="a file per rank. Default: the launcher's own output")
+    add("--log-format", choices=("text", "json"), default="text", help="of the launcher's own lines. Default: text")
+    add("--no-python", "--no_python", action="store_true", help="the program is not a Python script")
+    add("-m", "--module", action="store_true", help="the program is a module, as with python -m")
+    add("program", help="script or module")
+    add("arguments", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Options:
+    endpoint = values.rdzv_endpoint
+    if endpoint is None and values.master_addr is not None:
+        endpoint = f"{values.master_addr}:{values.master_port or 29500}"
+    peers = find_peers(
+        nodes=values.nnodes,
+        node_rank=values.node_rank,
+        listed=values.peers,
+        endpoint=endpoint,
+        port=values.port,
+        environment=environment,
+    )
+    for name, least in (("nproc_per_node", 1), ("spares", 0), ("max_restarts", 0), ("allow_loss", 0)):
+        if getattr(values, name) < least:
+            raise OptionsError(f"--{name.replace('_', '-')} is {getattr(values, name)}; allowed: {least} or more")
+    if not 0 <= values.spare_nodes < peers.nodes:
+        raise OptionsError(f"--spare-nodes is {values.spare_nodes}; allowed: 0 to {peers.nodes - 1}, fewer than nodes")
+    find_witness(values.witness, nodes=2, environment={})  # refuses what is no address
+    run_id = values.rdzv_id or environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or "0"
+    return Options(
+        nodes=peers.nodes,
+        spare_nodes=values.spare_nodes,
+        node_rank=peers.node_rank,
+        processes=values.nproc_per_node,
+        spares=values.spares,
+        peers=peers,
+        program=(values.program, *values.arguments),
+        module=values.module,
+        python=not values.no_python,
+        preload=tuple(name for name in values.preload.split(",") if name),
+        max_restarts=values.max_restarts,
+        lost_steps_allowed=values.allow_loss,
+        deadlines=read_deadlines(values.deadlines),
+        run_id=run_id,
+        token=run_token(environment=environment, nodes=peers.nodes, run_id=run_id),
+        socket=values.socket or default_socket(run_id, peers.node_rank),
+        metrics_port=values.metrics_port,
+        log_dir=values.log_dir,
+        log_json=values.log_format == "json",
+        witness=values.witness,
+    )
+
+
+def default_socket(run_id: str, node_rank: int) -> Path:
+    """Where the launcher of a run answers for its status."""
+    return Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp") / f"holdfast-run-{run_id}-{node_rank}.sock"  # noqa: S108
+
+
+def read_deadlines(text: str) -> Deadlines:
+    """
+    Deadlines as JSON or as ``name=seconds,...``; what is not named has its default.
+
+    Raises:
+        OptionsError: an unknown name, no number, or an order that would have an outer wait end first.
+    """
+    if not text:
+        return Deadlines()
+    known = asdict(Deadlines())
+    try:
+        given = json.loads(text) if text.startswith("{") else dict(item.split("=", 1) for item in text.split(","))
+        seconds = {name: float(value) for name, value in given.items()}
+    except ValueError as error:
+        raise OptionsError(f"--deadlines is {text!r} ({error}); allowed: name=seconds,... or JSON") from None
+    unknown = sorted(seconds.keys() - known.keys())
+    if unknown:
+        raise OptionsError(f"--deadlines names {', '.join(unknown)}; allowed: {', '.join(known)}")
+    return replace(Deadlines(), **seconds)
+
+
+__all__ = ["Address", "Options", "OptionsError", "default_socket", "parse_options", "read_deadlines"]

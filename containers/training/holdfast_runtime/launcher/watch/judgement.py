@@ -1,0 +1,123 @@
+"""Carries out what ``patience`` says of exceptions of the program and of epochs that lead nowhere."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from holdfast_runtime.control import Raised, Stop
+from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.links import Links, RaisedAt
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
+from holdfast_runtime.membership import View
+from holdfast_runtime.patience import STEPS, Error, Ledger, begun, budget, failed, judged, noted
+
+REPLACE_AFTER_S = 0.3
+"""For what ranks of other launchers raised in the same step to be known: nobody is replaced for what all raise."""
+OF_ITS_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
+"""Signals that a process gets for what it does itself."""
+
+
+class Judgement:
+    """
+    One launcher's.
+
+    Args:
+        trouble: Asks for another view, with this reason.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        nodes: int,
+        world_size: int,
+        stop_s: float,
+        trouble: Callable[[str], None],
+    ) -> None:
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._world_size = world_size
+        self._stop_s = stop_s
+        self._trouble = trouble
+        self._loop = asyncio.get_running_loop()
+        self._ledger = Ledger(budget=budget(nodes))
+        self._own: list[Error] = []
+        self._shown: set[tuple[int, str]] = set()
+
+    def raised(self, slot: LocalSlot, message: Raised) -> None:
+        """The program raised an exception in a local process."""
+        place = self._slots.place_of(slot, launcher=self._links.identity)
+        error = Error(
+            step=message.step,
+            epoch=message.epoch,
+            process=f"{place.node}/{place.index}/{place.incarnation}",
+            what=message.what,
+            where=message.where,
+        )
+        who = f"rank {slot.rank} of node {self._slots.node}"
+        text = f"{who} raised {error.what} in step {error.step}"
+        shown = (error.step, error.what) in self._shown
+        self._shown.add((error.step, error.what))
+        self._journal.say(text if shown else f"{text}\n{message.traceback.rstrip()}")
+        self._ledger = noted(self._ledger, error)
+        self._own = [other for other in self._own if other.step == error.step] + [error]
+        self._links.broadcast(RaisedAt(error))
+        verdict = judged(self._ledger, error, world_size=self._world_size)
+        if verdict == "end":
+            self._end(text, error)
+            return
+        if verdict == "replace" and error.where != "after":
+            slot.held = True
+            self._loop.call_later(REPLACE_AFTER_S, self._replace, slot, slot.incarnation, text, error)
+        self._trouble(text)
+
+    def heard(self, error: Error) -> None:
+        """The program raised an exception at another launcher."""
+        self._ledger = noted(self._ledger, error)
+        for own in self._own:
+            if own.step == error.step and own.where == "after" and self._verdict(own) == "end":
+                self._end(f"the program raised {own.what} in step {own.step}", own)
+
+    def died(self, code: int, *, epoch: int, step: int) -> None:
+        """A local process that was training has ended with this exit code, or by the signal of a negative one."""
+        if code > 0 or -code in OF_ITS_OWN:
+            self._ledger = failed(self._ledger, epoch=epoch, step=step)
+
+    def installed(self, view: View, *, reason: str) -> None:
+        """An epoch begins; ``reason`` is why the one before ended."""
+        self._ledger, spent = begun(self._ledger, step=view.resume_step)
+        if not spent or self._ending.begun:
+            return
+        what = {
+            "idle": f"{self._ledger.idle} epochs in a row ended without a finished step",
+            "failing": f"the program itself ended {len(self._ledger.failing)} epochs within {STEPS} steps",
+        }[spent]
+        self._ending.end(1, f"{what}, and {self._ledger.budget} are allowed; the last one because {reason}")
+
+    def _verdict(self, error: Error) -> str:
+        return judged(self._ledger, error, world_size=self._world_size)
+
+    def _end(self, text: str, error: Error) -> None:
+        same = [other for other in self._ledger.errors if other.step == error.step]
+        processes, attempts = len({other.process for other in same}), len({other.epoch for other in same})
+        self._ending.end(
+            1,
+            f"{text}; {processes} {'process' if processes == 1 else 'processes'} raised in that step, which was tried "
+            f"{attempts} {'time' if attempts == 1 else 'times'}: trying again does not help, see the traceback above",
+        )
+
+    def _replace(self, slot: LocalSlot, incarnation: int, text: str, error: Error) -> None:
+        """Another process takes the rank of the one that raised, unless others raised in the same step meanwhile."""
+        if self._ending.begun or slot.incarnation != incarnation or slot.process is None:
+            return
+        if self._verdict(error) == "end":
+            self._end(text, error)
+            return
+        self._journal.say(f"{text}, in both tries: another process takes its place")
+        slot.send(Stop(reason="another process takes the place of this one", exit_code=1))
+        self._loop.call_later(self._stop_s, slot.process.kill)

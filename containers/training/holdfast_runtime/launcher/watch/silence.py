@@ -1,0 +1,108 @@
+"""Looks at the local processes now and then: one that is stopped or silent for too long is not waited for."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from holdfast_runtime.control import Deadlines, Stopped, is_stopped
+from holdfast_runtime.launcher.generation import Journal
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Processes
+from holdfast_runtime.membership import View
+from holdfast_runtime.patience import Pace, moved, paused, silence_s
+
+RECOVERING = ("recover", "copy")
+
+
+class Watch:
+    """
+    One launcher's.
+
+    Args:
+        trouble: Asks for another view, with this reason: all have to leave, and who does not is killed.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        processes: Processes,
+        journal: Journal,
+        deadlines: Deadlines,
+        trouble: Callable[[str], None],
+    ) -> None:
+        self._slots = slots
+        self._processes = processes
+        self._journal = journal
+        self._deadlines = deadlines
+        self._trouble = trouble
+        self._stopped = Stopped(deadlines.frozen)
+        self._pace = Pace()
+
+    @property
+    def silence_s(self) -> float:
+        """How long a rank may wait for the others now."""
+        return silence_s(self._pace, least_s=self._deadlines.silence, most_s=self._deadlines.progress)
+
+    def moved(self, step: int) -> None:
+        """A rank says how many updates are finished."""
+        if step > self._pace.step:
+            self._pace = moved(self._pace, step=step, now_s=time.monotonic())
+
+    def installed(self, view: View) -> None:
+        """An epoch begins."""
+        self._pace = paused(self._pace, step=view.resume_step)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        every_s = min(self._stopped.every_s, self._deadlines.progress / 4)
+        while True:
+            asked_s = time.monotonic()
+            await asyncio.sleep(every_s)
+            now_s = time.monotonic()
+            self._look_for_stopped(now_s)
+            # A launcher that was stopped itself has to read first what came meanwhile.
+            if now_s - asked_s < 3 * every_s:
+                self._look_for_silent(now_s)
+
+    def _look_for_stopped(self, now_s: float) -> None:
+        names = {slot.process.pid: _name(slot) for slot in self._slots if slot.process is not None}
+        forker = self._processes.forker_pid
+        if forker is not None:
+            names[forker] = "the process that forks ranks"
+        for pid in self._stopped.look([pid for pid in names if is_stopped(pid)], now_s=now_s):
+            for_s = f"{self._deadlines.frozen:g} s"
+            self._journal.say(f"{names[pid]} (process {pid}) has been stopped for {for_s}, as by SIGSTOP; it is killed")
+            for slot in self._slots:
+                if slot.process is not None and slot.process.pid == pid:
+                    slot.process.kill()
+            if pid == forker:
+                self._processes.kill_forker()
+
+    def _look_for_silent(self, now_s: float) -> None:
+        for slot in self._slots:
+            if slot.process is None or slot.ready is not None or slot.finished or not self._slots.in_process:
+                continue
+            silent_s = now_s - slot.heard_s
+            phase = slot.progress.phase if slot.progress is not None else ""
+            if slot.epoch == 0 or not phase:
+                limit_s = self._place_s() if slot.epoch else self._deadlines.start
+                if silent_s > limit_s:
+                    what = "taken its place in the view" if slot.epoch else "become ready"
+                    self._journal.say(f"{_name(slot)} has not {what} within {limit_s:g} s and is killed")
+                    slot.process.kill()
+            elif silent_s > self._limit_s(phase):
+                # What follows kills the one that is at fault: it is the one that cannot leave.
+                self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
+
+    def _place_s(self) -> float:
+        hope = self._slots.only_hope(said=lambda slot: slot.progress is not None)
+        return self._deadlines.leave * (LAST_ONES if hope else 1)
+
+    def _limit_s(self, phase: str) -> float:
+        if phase in RECOVERING:
+            return self._deadlines.transfer
+        return self.silence_s if phase == "vote" else self._deadlines.progress
+
+
+def _name(slot: LocalSlot) -> str:
+    return f"rank {slot.rank}" if slot.rank >= 0 else f"the spare of slot {slot.index}"

@@ -1,0 +1,138 @@
+"""
+The process that has imported torch and forks on request, so that a new rank costs milliseconds and not seconds.
+
+It has one thread, runs no operation and opens no device: all of that would not survive a fork. Its children are
+handed to the launcher (a double fork under its subreaper), which alone watches and reaps them.
+
+Between two requests it looks whether the launcher is stopped: programs that do not speak with it do not.
+
+Run as ``python -m holdfast_runtime.launcher.zygote FD FROZEN MODULE ...``.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from holdfast_runtime.control import WatchedLauncher, timeval
+from holdfast_runtime.launcher.zygote.request import Request, die_with_parent
+
+MESSAGE_BYTES = 1 << 20
+
+
+def main() -> None:
+    """Serve requests until the launcher has closed the line."""
+    line = socket.socket(fileno=int(sys.argv[1]))
+    die_with_parent()
+    launcher = WatchedLauncher(pid=os.getppid(), limit_s=float(sys.argv[2]))
+    for name in sys.argv[3:]:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what was imported stays shared: the collector does not touch it in the children
+    line.send(b"ready")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(launcher.every_s))
+    while True:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+        except BlockingIOError:
+            launcher.look()
+            continue
+        if not data:
+            return
+        request = Request.from_json(data)
+        reader, writer = os.pipe()
+        between = os.fork()
+        if between == 0:
+            child = os.fork()
+            if child == 0:
+                os.close(reader)
+                line.close()
+                become(request, descriptors, writer=writer)
+            os.write(writer, str(child).encode())
+            os._exit(0)
+        os.close(writer)
+        os.waitpid(between, 0)
+        line.send(os.read(reader, 64))
+        os.close(reader)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def become(request: Request, descriptors: list[int], *, writer: int) -> NoReturn:
+    """Turn this fork into the program's process, run it, and end with its exit code."""
+    os.close(writer)
+    control, out, err = descriptors
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for descriptor in (out, err):
+        if descriptor > 2:
+            os.close(descriptor)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    os.setpgid(0, 0)
+    _wait_for_launcher(int(request.environment["HOLDFAST_LAUNCHER_PID"]))
+    die_with_parent()
+    os.environ.clear()
+    os.environ.update(request.environment)
+    os.environ["HOLDFAST_CONTROL_FD"] = str(control)
+    sys.argv[:] = list(request.arguments)
+    end(run_program(request))
+
+
+def _wait_for_launcher(pid: int) -> None:
+    """Until the process between has gone: asked for earlier, the death signal would be sent for its end."""
+    for _ in range(10_000):
+        if os.getppid() == pid:
+            return
+        time.sleep(0.0005)
+    os._exit(1)
+
+
+def end(code: int) -> NoReturn:
+    """As Python ends, but for taking apart what was imported: that costs a second, and the copy of all its memory."""
+    threading._shutdown()  # type: ignore[attr-defined]  # joins what is no daemon; there is no public name for it
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def run_program(request: Request) -> int:
+    """As ``python script.py`` and ``python -m module`` would; the exit code."""
+    try:
+        if request.module:
+            sys.path[0] = str(Path.cwd())
+            runpy.run_module(request.arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = str(Path(request.arguments[0]).resolve().parent)
+            runpy.run_path(request.arguments[0], run_name="__main__")
+    except Exception as error:  # noqa: BLE001 - what a script raises is told as Python would, without this file
+        trace = error.__traceback__
+        while trace is not None and (
+            "runpy" in trace.tb_frame.f_code.co_filename or trace.tb_frame.f_code.co_filename == __file__
+        ):
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        return 1
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0
+        print(error.code, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""What is asked of the process that forks, in words that go through a socket."""
+
+import ctypes
+import json
+import signal
+from dataclasses import asdict, dataclass
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A process to fork. Its descriptors come with the message: control socket, standard output and error."""
+
+    environment: dict[str, str]
+    arguments: tuple[str, ...]
+    module: bool
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "Request":
+        values = json.loads(data)
+        return Request(**{**values, "arguments": tuple(values["arguments"])})
+
+
+def die_with_parent() -> None:
+    """No process outlives the one that watches it."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,0 +1,161 @@
+"""A strategy of Lightning that lives through the loss of other processes, in the midst of ``Trainer.fit``."""
+
+import copy
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.strategies import SingleDeviceStrategy
+from pytorch_lightning.trainer.states import TrainerFn
+from torch import Tensor
+
+from holdfast_runtime.inprocess import CheckpointTier, Run
+from holdfast_runtime.lightning.data import divide
+
+
+class _Received:
+    """What a newcomer is given of Lightning's own state; a process that trains already has it."""
+
+    def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
+        self._read = read
+        self.value: dict[str, Any] | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._read()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.value = state
+
+
+class HoldfastStrategy(SingleDeviceStrategy):
+    """
+    Data-parallel ``fit`` with one process per rank, started by ``holdfast-run``; alone without it.
+
+    When a process dies, the others do the step again with the spare that took its place: it begins at the same batch.
+    Lightning itself is told that it is alone (``trainer.world_size`` is 1), since its own collectives cannot be left.
+    So values that are logged with ``sync_dist`` are means over ranks only inside ``training_step``; validation metrics
+    are those of a rank's own part.
+
+    Args:
+        device: Of this process. Default: the CPU, or the GPU of LOCAL_RANK where there is one.
+        checkpoint: As for ``Run``. Default: none.
+        options: Further arguments of ``Run``.
+
+    Raises:
+        ValueError: the module has several optimizers, optimizes by hand or accumulates batches.
+        StoppedError: the launcher has ended the job.
+    """
+
+    strategy_name = "holdfast"
+
+    def __init__(
+        self, device: torch.device | str | None = None, *, checkpoint: CheckpointTier | None = None, **options: Any
+    ) -> None:
+        local_rank = int(os.environ.get("LOCAL_RANK") or 0)
+        default = f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu"
+        super().__init__(device=device or default)
+        self._run: Run | None = None
+        self._options = {**options, "checkpoint": checkpoint}
+        self._in_step = False
+
+    @property
+    def run(self) -> Run:
+        """The resilient training below; there from the strategy's setup on."""
+        if self._run is None:
+            raise RuntimeError("the strategy has no run before its setup; use it in hooks of the training")
+        return self._run
+
+    @property
+    def is_global_zero(self) -> bool:
+        return self._run.is_logger if self._run is not None else int(os.environ.get("RANK") or 0) == 0
+
+    def setup(self, trainer: pl.Trainer) -> None:
+        """Wait for a rank; a newcomer goes on at the batch that the others are at."""
+        super().setup(trainer)
+        if trainer.state.fn != TrainerFn.FITTING or self._run is not None:
+            return
+        module = self.lightning_module
+        if module is None or len(self.optimizers) != 1 or not module.automatic_optimization:
+            raise ValueError("allowed: one optimizer and automatic optimization; for others use holdfast_runtime.Run")
+        if trainer.accumulate_grad_batches != 1:
+            raise ValueError(
+                f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; allowed: 1, since a step that is done "
+                "again has its own batch only"
+            )
+        loops = _Received(trainer.fit_loop.state_dict)
+        schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
+        self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **self._options)
+        self.global_rank = self._run.rank
+        if loops.value is not None and self._run.step:
+            trainer.fit_loop.load_state_dict(loops.value)
+
+    def process_dataloader(self, dataloader: object) -> object:
+        """This rank's part of it."""
+        if self._run is None:
+            return dataloader
+        loop = self.lightning_module.trainer.fit_loop if self.lightning_module else None
+        return divide(
+            dataloader,
+            rank=self._run.rank,
+            world_size=self._run.world_size,
+            seed=self._run.seed & 0x7FFF_FFFF,
+            position=lambda: (
+                (loop.trainer.current_epoch, loop.epoch_loop.batch_progress.current.completed)
+                if loop is not None
+                else (0, 0)
+            ),
+        )
+
+    def optimizer_step(
+        self,
+        optimizer: torch.optim.Optimizer,
+        closure: Callable[[], Any],
+        model: Any = None,  # noqa: ARG002 - the signature is Lightning's
+        **kwargs: Any,  # noqa: ARG002
+    ) -> Any:
+        """One update, again until it is finished; ``closure`` does forward and backward of the batch of this step."""
+        number, before, result = self.run.step, self._schedules(), None
+        for step in self.run.attempts(number):
+            with step:
+                self._in_step = True
+                result = closure()
+                self._in_step = False
+                step.reduce(result if isinstance(result, Tensor) else 0.0)
+                self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
+                step.update()
+                return result
+        if self.run.step != number + 1:
+            raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
+        # A peer's state has replaced that of this process: with the schedule after the step, which Lightning does next.
+        self._put_back(before)
+        return result
+
+    def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ARG002
+        """The mean over ranks inside a training step; elsewhere the value of this rank."""
+        if not self._in_step or not isinstance(tensor, Tensor):
+            return tensor
+        mean = self.run.all_reduce_mean(tensor)
+        return mean * self.run.world_size if str(reduce_op).lower().endswith("sum") else mean
+
+    def teardown(self) -> None:
+        """After a training that has ended, tell the launcher; not after an error."""
+        trainer = self.lightning_module.trainer if self.lightning_module is not None else None
+        if self._run is not None and trainer is not None and not trainer.interrupted:
+            while not self._run.finish():
+                pass
+        super().teardown()
+
+    def _schedules(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        groups = [{key: value for key, value in group.items() if key != "params"} for group in self._groups()]
+        return copy.deepcopy([config.scheduler.state_dict() for config in self.lr_scheduler_configs]), groups
+
+    def _put_back(self, before: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> None:
+        for config, state in zip(self.lr_scheduler_configs, before[0], strict=True):
+            config.scheduler.load_state_dict(state)
+        for group, values in zip(self._groups(), before[1], strict=True):
+            group.update(values)
+
+    def _groups(self) -> list[dict[str, Any]]:
+        return self.optimizers[0].param_groups

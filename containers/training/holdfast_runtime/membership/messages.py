@@ -1,0 +1,60 @@
+"""What launchers say to each other about a view. One instance of single-decree Paxos per epoch."""
+
+from dataclasses import dataclass
+
+from holdfast_runtime.membership.view import Ballot, Status, View
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """I want to propose the view of this epoch. ``committed`` brings laggards up to date."""
+
+    epoch: int
+    ballot: Ballot
+    committed: View
+
+
+@dataclass(frozen=True)
+class Promise:
+    """I shall accept nothing below this ballot; this is how my processes are, and what I have accepted."""
+
+    epoch: int
+    ballot: Ballot
+    voter: bool
+    status: Status
+    accepted: tuple[Ballot, View] | None
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """I have promised a higher ballot."""
+
+    epoch: int
+    promised: Ballot
+
+
+@dataclass(frozen=True)
+class Accept:
+    """Accept this view, unless you have promised a higher ballot."""
+
+    epoch: int
+    ballot: Ballot
+    view: View
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """I have accepted it."""
+
+    epoch: int
+    ballot: Ballot
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A majority has accepted this view."""
+
+    view: View
+
+
+Message = Prepare | Promise | Refuse | Accept | Accepted | Commit

@@ -1,0 +1,63 @@
+"""
+A voter without ranks: it answers proposals, makes none, and so lets a job of an even number of launchers lose half.
+
+Its identity stands for its memory. One that has forgotten what it promised is another one, and votes on nothing until
+a committed view names it, like a launcher that took another's place.
+"""
+
+from dataclasses import dataclass, replace
+
+from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
+from holdfast_runtime.membership.view import Ballot, Status, View
+
+NOTHING = View(epoch=0, nodes=())
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What it remembers."""
+
+    identity: int
+    seat: int
+    """What launchers call it: the number after that of the last of them."""
+    committed: View = NOTHING
+    promised: Ballot | None = None
+    accepted: tuple[Ballot, View] | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that would be next."""
+        return self.committed.epoch + 1
+
+    @property
+    def votes(self) -> bool:
+        """Whether it may vote on the next view."""
+        return self.committed.witness == self.identity
+
+
+def answer(witness: Witness, received: Message) -> tuple[Witness, Message | None]:
+    """What it remembers then, and what it says to the launcher that said this."""
+    if isinstance(received, Commit):
+        return _commit(witness, received.view), None
+    if isinstance(received, Prepare):
+        witness = _commit(witness, received.committed)
+    if not isinstance(received, Prepare | Accept) or received.epoch > witness.epoch:
+        return witness, None
+    if received.epoch < witness.epoch:
+        return witness, Commit(witness.committed)
+    if witness.promised is not None and received.ballot < witness.promised:
+        return witness, Refuse(witness.epoch, witness.promised)
+    if isinstance(received, Accept):
+        if not witness.votes:
+            return witness, None
+        accepted = (received.ballot, received.view)
+        return replace(witness, promised=received.ballot, accepted=accepted), Accepted(witness.epoch, received.ballot)
+    status = Status(node=witness.seat, incarnation=witness.identity)
+    promise = Promise(witness.epoch, received.ballot, witness.votes, status, witness.accepted)
+    return replace(witness, promised=received.ballot), promise
+
+
+def _commit(witness: Witness, view: View) -> Witness:
+    if view.epoch <= witness.committed.epoch:
+        return witness
+    return Witness(identity=witness.identity, seat=witness.seat, committed=view)

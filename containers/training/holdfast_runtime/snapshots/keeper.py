@@ -1,0 +1,228 @@
+"""
+The memory of one process for shards, its own and its wards', and the door at which others bring and fetch them.
+
+One thread waits at the door and one more serves each visitor. A visitor of another epoch is turned away: it does not
+know yet, or not any more, who keeps what.
+"""
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from holdfast_runtime.control import listen
+from holdfast_runtime.snapshots.layout import Block, Label, Pair, SnapshotError
+from holdfast_runtime.snapshots.wire import Link, label_from_json, label_to_json, proof_of, proves
+
+_LOG = logging.getLogger(__name__)
+
+
+class Keeper:
+    """
+    Serves from its construction until ``close``.
+
+    Args:
+        host: address to listen at. Default: all
+        port: Default: any that is free
+        deadline_s: for one visit. Default: 300
+        token: the run's; who does not know it is turned away.
+    """
+
+    def __init__(self, *, host: str = "", port: int = 0, deadline_s: float = 300.0, token: str = "") -> None:
+        self._deadline_s = deadline_s
+        self._token = token
+        self._changed = threading.Condition()
+        self._epoch = -1
+        self._closed = False
+        self._pairs: dict[int, Pair] = {}
+        self._busy: set[int] = set()
+        self._wards: frozenset[int] = frozenset()
+        self._links: set[Link] = set()
+        self._door = listen(host, port=port)
+        self.port: int = self._door.getsockname()[1]
+        threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
+
+    def open(self, *, epoch: int, wards: Sequence[int], resume_step: int) -> None:
+        """Begin an epoch: shards after its step are forgotten, and only these ranks may bring theirs."""
+        with self._changed:
+            for pair in self._pairs.values():
+                pair.forget_after(resume_step)
+            self._wards = frozenset(wards)
+            self._epoch = epoch
+            self._changed.notify_all()
+
+    def leave(self) -> None:
+        """End the epoch: visits are broken off, and nothing is taken in until the next one."""
+        with self._changed:
+            self._epoch = -1
+            self._wards = frozenset()
+            links = list(self._links)
+        for link in links:
+            link.close()
+
+    def close(self) -> None:
+        """Close the door and give the memory back."""
+        self.leave()
+        with contextlib.suppress(OSError):
+            self._door.shutdown(socket.SHUT_RDWR)
+        self._door.close()
+        with self._changed:
+            self._closed = True
+            self._pairs.clear()
+            self._changed.notify_all()
+
+    def held(self) -> list[tuple[int, int]]:
+        """Rank and step of all shards that are whole."""
+        with self._changed:
+            return [(rank, step) for rank, pair in sorted(self._pairs.items()) for step in pair.steps()]
+
+    def find(self, rank: int, step: int) -> Block | None:
+        """The block that holds a shard."""
+        with self._changed:
+            pair = self._pairs.get(rank)
+            return pair.find(step) if pair else None
+
+    def settle(self, rank: int, *, deadline_s: float) -> None:
+        """Wait until nobody writes a shard of a rank. Raises SnapshotError at the deadline."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: rank not in self._busy, deadline_s):
+                raise SnapshotError(f"rank {rank}'s shard was not written within {deadline_s} s")
+
+    def forget_others(self, ranks: Sequence[int]) -> None:
+        """Give back the memory of all ranks but these."""
+        with self._changed:
+            for rank in [rank for rank in self._pairs if rank not in ranks and rank not in self._busy]:
+                del self._pairs[rank]
+
+    @contextmanager
+    def writing(self, rank: int, *, keep: int) -> Iterator[Block]:
+        """
+        A block to put a shard into, which nobody reads until it has its label.
+
+        Args:
+            rank: whose shard it will be.
+            keep: the step that may not be lost meanwhile.
+        """
+        with self._changed:
+            if rank in self._busy:
+                raise SnapshotError(f"a shard of rank {rank} is being written already")
+            self._busy.add(rank)
+            block = self._pairs.setdefault(rank, Pair()).other(keep)
+            block.label = None
+        try:
+            yield block
+        finally:
+            with self._changed:
+                self._busy.discard(rank)
+                self._changed.notify_all()
+
+    def publish(self, block: Block, label: Label, *, epoch: int) -> None:
+        """Let a block be read. Raises SnapshotError when its epoch is over."""
+        with self._changed:
+            if self._epoch != epoch:
+                raise SnapshotError(f"epoch {epoch} ended while the shard was written")
+            block.label = label
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._door.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._visit, args=(connection,), name="snapshots-visit", daemon=True).start()
+
+    def _visit(self, connection: socket.socket) -> None:
+        link = Link(connection, deadline_s=self._deadline_s)
+        try:
+            request = self._asked(link)
+            self._admit(int(request["epoch"]), link)
+            if request["kind"] == "bring":
+                self._take_in(link, request)
+            else:
+                self._hand_out(link, request)
+        except SnapshotError as error:
+            _LOG.warning("a shard was refused: %s", error)
+            with contextlib.suppress(OSError):
+                link.say({"refused": str(error)})
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            _LOG.warning("a transfer of a shard broke: %r", error)
+        finally:
+            with self._changed:
+                self._links.discard(link)
+            link.close()
+
+    def _asked(self, link: Link) -> dict[str, Any]:
+        challenge = link.greet()
+        request = link.hear()
+        if not proves(request, token=self._token, challenge=challenge):
+            raise SnapshotError("the proof of the run's token is wrong")
+        return request
+
+    def _admit(self, epoch: int, link: Link) -> None:
+        """
+        Wait for this process to be in the visitor's epoch, which it may hear of a moment later.
+
+        Only from then on the end of an epoch ends the visit: who waits for the next one is in nobody's way.
+        """
+        with self._changed:
+            while self._epoch < epoch and not self._closed:
+                self._changed.wait(link.left_s())
+            if self._epoch != epoch:
+                raise SnapshotError(f"epoch {epoch} is over here")
+            self._links.add(link)
+
+    def _take_in(self, link: Link, request: dict[str, Any]) -> None:
+        label = label_from_json(request["label"])
+        if label.rank not in self._wards:
+            raise SnapshotError(f"rank {label.rank}'s shard is not kept here, those of {sorted(self._wards)} are")
+        with self.writing(label.rank, keep=int(request["keep"])) as block:
+            link.say({"go": label.digest})
+            link.receive_block(block, label)
+            self.publish(block, label, epoch=int(request["epoch"]))
+        link.say({"kept": label.digest})
+
+    def _hand_out(self, link: Link, request: dict[str, Any]) -> None:
+        rank, step = int(request["rank"]), int(request["step"])
+        block = self.find(rank, step)
+        label = block.label if block else None
+        if block is None or label is None:
+            raise SnapshotError(f"rank {rank}'s shard of step {step} is not here; there is {self.held()}")
+        answer = {"label": label_to_json(label)}
+        proof = proof_of(answer, token=self._token, challenge=str(request["challenge"]))
+        link.say({**answer, "proof": proof})
+        link.send_block(block)
+
+
+def bring(block: Block, label: Label, link: Link, *, epoch: int, keep: int, token: str = "") -> None:
+    """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
+    link.ask({"kind": "bring", "epoch": epoch, "keep": keep, "label": label_to_json(label)}, token=token)
+    _expect(link, "go", label)
+    link.send_block(block)
+    _expect(link, "kept", label)
+
+
+def fetch(block: Block, link: Link, *, epoch: int, rank: int, step: int, token: str = "") -> Label:
+    """Get a shard from its keeper into a block. Raises SnapshotError, OSError."""
+    started = time.monotonic()
+    challenge = link.ask({"kind": "fetch", "epoch": epoch, "rank": rank, "step": step}, token=token)
+    answer = link.hear()
+    if "refused" in answer:
+        raise SnapshotError(str(answer["refused"]))
+    if not proves(answer, token=token, challenge=challenge):
+        raise SnapshotError("who answers does not know the token of this run")
+    label = label_from_json(answer.get("label"))
+    if (label.rank, label.step) != (rank, step):
+        raise SnapshotError(f"asked for rank {rank} at step {step}, got rank {label.rank} at step {label.step}")
+    link.receive_block(block, label)
+    _LOG.info("rank %d's shard of step %d came in %.3f s", rank, step, time.monotonic() - started)
+    return label
+
+
+def _expect(link: Link, word: str, label: Label) -> None:
+    answer = link.hear()
+    if answer.get(word) != label.digest:
+        raise SnapshotError(str(answer.get("refused", answer)))

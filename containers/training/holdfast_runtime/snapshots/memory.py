@@ -1,0 +1,276 @@
+"""
+Each rank's shard in the memory of another node, every few steps, so that a lost node costs a few steps and no storage.
+
+Two blocks hold the shard of a rank, here and at its buddy. One of them always has the step that all ranks agreed on:
+the newest that is whole at every rank and every buddy. A new snapshot goes into the other one. So whichever processes
+are lost, unless a rank and its buddy go together, there is one step that is there for every rank, to the byte.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+
+from holdfast_runtime.snapshots.copies import Copy
+from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
+from holdfast_runtime.snapshots.layout import Block, Label, SnapshotError
+from holdfast_runtime.snapshots.pairing import Buddies, buddies
+from holdfast_runtime.snapshots.shard import Shard
+from holdfast_runtime.snapshots.wire import Link
+
+_LOG = logging.getLogger(__name__)
+
+Agree = Callable[[Sequence[int]], Sequence[int]]
+"""The smallest of each number over all ranks: a collective that every rank calls with as many numbers."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank is."""
+
+    node: int
+    """Of the same number: fails together."""
+    host: str
+    port: int
+    """Of its ``Snapshots``."""
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """One view, as a rank sees it."""
+
+    number: int
+    rank: int
+    places: tuple[Place, ...]
+    map: Buddies
+    shard: Shard
+    agree: Agree
+
+    @property
+    def keeper(self) -> Place | None:
+        """Who keeps this rank's shard."""
+        rank = self.map.keepers[self.rank]
+        return None if rank < 0 else self.places[rank]
+
+
+class Snapshots:
+    """
+    The snapshots of one process. It outlives groups, models and epochs.
+
+    Args:
+        every: updates from one snapshot to the next.
+        host: address to listen at. Default: all
+        port: Default: any that is free; see ``port``
+        settle_s: longest that an update waits for a copy. Default: 60
+        transfer_s: longest that a shard may travel. Default: 300
+    """
+
+    def __init__(
+        self, *, every: int, host: str = "", port: int = 0, settle_s: float = 60.0, transfer_s: float = 300.0
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"snapshots are taken every 1 or more steps, got {every}")
+        self.every = every
+        self._settle_s = settle_s
+        self._transfer_s = transfer_s
+        self._token = os.environ.get("HOLDFAST_TOKEN", "")
+        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token)
+        self.port = self._keeper.port
+        self.problem = ""
+        """Why the newest snapshot is not safe yet; empty when nothing is known."""
+        self._changing = threading.Lock()
+        self._epoch: _Epoch | None = None
+        self._agreed = self._safe = -1
+        self._copy: Copy | None = None
+        self._worker: threading.Thread | None = None
+        self._link: Link | None = None
+
+    def held(self) -> list[tuple[int, int]]:
+        """Rank and step of all shards in this process's memory; goes into the ``ready`` message."""
+        return self._keeper.held()
+
+    @property
+    def agreed_step(self) -> int:
+        """The newest step that is known to be whole everywhere."""
+        return self._agreed
+
+    def join(
+        self, shard: Shard, *, rank: int, places: Sequence[Place], epoch: int, resume_step: int, agree: Agree
+    ) -> None:
+        """
+        Begin an epoch. Then ``restore`` where the state is missing, and ``take(resume_step)`` on all ranks.
+
+        Args:
+            shard: this rank's state from now on.
+            rank: this rank.
+            places: of all ranks, by rank.
+            epoch: of the view; transfers of another one are refused.
+            resume_step: updates that count. Snapshots of later ones are forgotten.
+            agree: usually ``agree_by(group)``.
+        """
+        self.leave()
+        chosen = buddies([place.node for place in places])
+        self._epoch = _Epoch(epoch, rank, tuple(places), chosen, shard, agree)
+        self._agreed = self._safe = resume_step
+        self.problem = ""
+        self._keeper.open(epoch=epoch, wards=chosen.wards(rank), resume_step=resume_step)
+
+    def leave(self) -> None:
+        """End the epoch at once: transfers are broken off, what is whole stays."""
+        with self._changing:
+            epoch, self._epoch = self._epoch, None
+            link, self._link = self._link, None
+        self._keeper.leave()
+        if link is not None:
+            link.close()
+        if epoch is not None:
+            self._keeper.settle(epoch.rank, deadline_s=self._settle_s)
+        self._copy = self._worker = None
+
+    def close(self) -> None:
+        """End for good; the memory is given back."""
+        self.leave()
+        self._keeper.close()
+
+    def before_update(self) -> None:
+        """Call it before each update: waits until the state that the update will change has been copied."""
+        if self._copy is not None:
+            self._copy.settle(deadline_s=self._settle_s)
+
+    def after_update(self, step: int) -> bool:
+        """Call it after each update with the number of finished ones. True when a snapshot was begun."""
+        return step % self.every == 0 and self.take(step)
+
+    def take(self, step: int) -> bool:
+        """
+        Begin a snapshot of the state after ``step`` updates. A collective: all ranks call it at the same step.
+
+        Returns:
+            False, on all ranks, when any of them is still busy with the one before.
+        """
+        epoch = self._joined()
+        idle = self._worker is None or not self._worker.is_alive()
+        agreed, all_idle = epoch.agree((self._safe, int(idle)))
+        if not all_idle:
+            return False
+        if agreed > self._agreed:
+            self._agreed = agreed
+            self._keeper.forget_others((epoch.rank, *epoch.map.wards(epoch.rank)))
+        self._safe = self._agreed  # the other block, whatever it has, is written over from here on
+        with ExitStack() as stack:
+            block = stack.enter_context(self._keeper.writing(epoch.rank, keep=self._agreed))
+            self._copy = Copy(block, steady=epoch.shard.steady(), moving=epoch.shard.moving())
+            work = (epoch, self._copy, block, step, self._agreed, epoch.shard.pack_extra(), stack.pop_all())
+            self._worker = threading.Thread(target=self._secure, args=work, name="snapshot", daemon=True)
+            self._worker.start()
+        return True
+
+    def wait(self) -> str:
+        """Wait until the snapshot that was begun is safe; why it is not, or nothing. Raises SnapshotError."""
+        if self._worker is not None:
+            self._worker.join(self._transfer_s)
+            if self._worker.is_alive():
+                raise SnapshotError(f"the snapshot was not safe within {self._transfer_s} s")
+        return self.problem
+
+    def restore(self, step: int, donors: Sequence[int] = ()) -> Literal["memory", "buddy"]:
+        """
+        Put the state of a step into the shard, from this process's memory or else from a donor's.
+
+        Args:
+            step: the step that the view resumes at.
+            donors: ranks that have this rank's shard, the best first.
+
+        Raises:
+            SnapshotError: nobody can give it whole; the text says who was asked and what was wrong.
+        """
+        epoch = self._joined()
+        block = self._keeper.find(epoch.rank, step)
+        if block is not None and block.label is not None and block.crcs() == block.label.crcs:
+            epoch.shard.load(block)
+            return "memory"
+        refusals = []
+        for donor in donors:
+            block, refusal = self._fetched(epoch, donor, step)
+            if block is not None:
+                epoch.shard.load(block)
+                return "buddy"
+            refusals.append(f"rank {donor}: {refusal}")
+        asked = "; ".join(refusals) or "nobody has it"
+        raise SnapshotError(f"rank {epoch.rank}'s shard of step {step} is lost: {asked}")
+
+    def _joined(self) -> _Epoch:
+        if self._epoch is None:
+            raise SnapshotError("snapshots need join() first: between epochs nobody knows who keeps what")
+        return self._epoch
+
+    def _fetched(self, epoch: _Epoch, donor: int, step: int) -> tuple[Block | None, str]:
+        """This rank's shard from a donor's memory, or why not."""
+        place = epoch.places[donor]
+        try:
+            with (
+                closing(Link.connect(place.host, place.port, deadline_s=self._transfer_s)) as link,
+                self._keeper.writing(epoch.rank, keep=step) as block,
+            ):
+                label = fetch(block, link, epoch=epoch.number, rank=epoch.rank, step=step, token=self._token)
+                self._keeper.publish(block, label, epoch=epoch.number)
+                return block, ""
+        except (SnapshotError, OSError) as error:
+            _LOG.warning("rank %d cannot give the shard of step %d: %s", donor, step, error)
+            return None, str(error)
+
+    def _secure(
+        self, epoch: _Epoch, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
+    ) -> None:
+        """In a thread of its own: copy, checksum, publish here, bring to the buddy."""
+        started = time.monotonic()
+        try:
+            with writing:
+                copy.run()
+                label = Label(epoch.rank, step, copy.layout, block.crcs(), extra).sealed()
+                self._keeper.publish(block, label, epoch=epoch.number)
+            if epoch.keeper is not None:
+                self._bring(epoch, block, label, keep)
+        except (SnapshotError, OSError, RuntimeError) as error:
+            problem, safe = f"the snapshot of step {step} is not safe: {error}", -1
+            _LOG.warning("%s", problem)
+        else:
+            problem, safe = "", step
+            _LOG.info("the snapshot of step %d is safe after %.3f s", step, time.monotonic() - started)
+        with self._changing:
+            if self._epoch is epoch:
+                self._safe, self.problem = max(self._safe, safe), problem
+
+    def _bring(self, epoch: _Epoch, block: Block, label: Label, keep: int) -> None:
+        place = epoch.keeper
+        assert place is not None
+        link = Link.connect(place.host, place.port, deadline_s=self._transfer_s)
+        try:
+            with self._changing:
+                if self._epoch is not epoch:
+                    raise SnapshotError(f"epoch {epoch.number} ended")
+                self._link = link
+            bring(block, label, link, epoch=epoch.number, keep=keep, token=self._token)
+        finally:
+            with self._changing:
+                if self._link is link:
+                    self._link = None
+            link.close()
+
+
+def agree_by(group: dist.ProcessGroup | None = None) -> Agree:
+    """Agree by one all-reduce of a group on the CPU. Default: the default group"""
+
+    def agree(numbers: Sequence[int]) -> Sequence[int]:
+        tensor = torch.tensor(numbers, dtype=torch.int64)
+        dist.all_reduce(tensor, op=dist.ReduceOp.MIN, group=group)
+        return [int(number) for number in tensor]
+
+    return agree

@@ -1,0 +1,198 @@
+"""
+What one rank has that no other has: its shards of parameters and optimizer state, buffers, and what is no tensor.
+
+Works for FSDP2 (``fully_shard``), whose parameters are DTensors of which each rank holds a local part, and for plain
+modules. Parameters and optimizer state change only inside an update. Everything else, such as running statistics and
+random generators, may change in a forward pass, and is copied before one can begin.
+"""
+
+import io
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.optim import Optimizer
+
+from holdfast_runtime.snapshots.layout import Block, SnapshotError
+
+_OPTIMIZER = "optimizer "
+
+
+class Stateful(Protocol):
+    """What has state besides the model and the optimizer: a scheduler, the data, counters."""
+
+    def state_dict(self) -> Any:
+        """Plain containers, numbers, text and tensors."""
+
+    def load_state_dict(self, state: Any, /) -> None:
+        """Take over such a state."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The state of one rank."""
+
+    model: nn.Module
+    optimizer: Optimizer
+    extra: Mapping[str, Stateful] = field(default_factory=dict)
+    """More state, by name. Default: none"""
+
+    def steady(self) -> dict[str, Tensor]:
+        """Tensors that only an update changes, by name; the local parts, not copies."""
+        found = {f"parameter {name}": _local(parameter) for name, parameter in self._parameters()}
+        for name, parameter in self._parameters():
+            for key, value in sorted(self.optimizer.state.get(parameter, {}).items()):
+                if isinstance(value, Tensor):
+                    found[f"{_OPTIMIZER}{key} {name}"] = _local(value)
+        return found
+
+    def moving(self, *, persistent: bool = False) -> dict[str, Tensor]:
+        """Tensors that a forward pass may change. With ``persistent`` only those that are part of a state dict."""
+        kept = self.model.state_dict() if persistent else None
+        buffers = self.model.named_buffers()
+        return {f"buffer {name}": _local(buffer) for name, buffer in buffers if kept is None or name in kept}
+
+    def pack_extra(self) -> bytes:
+        """What is no tensor of the model or the optimizer."""
+        state = {
+            "groups": [
+                {key: value for key, value in group.items() if key != "params"} for group in self.optimizer.param_groups
+            ],
+            "values": {
+                name: {key: value for key, value in self.optimizer.state.get(parameter, {}).items() if _plain(value)}
+                for name, parameter in self._parameters()
+            },
+            "extra": {name: item.state_dict() for name, item in self.extra.items()},
+            "random": _random_state(),
+        }
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        return buffer.getvalue()
+
+    @torch.no_grad()
+    def load(self, block: Block) -> None:
+        """
+        Take over what a block holds, in place: objects stay, and tensors keep their addresses.
+
+        Raises:
+            SnapshotError: it is of another model, or of another number of ranks.
+        """
+        if block.label is None:
+            raise SnapshotError("there is no snapshot to load")
+        tensors = {entry.name: entry.of(block.data) for entry in block.label.layout.entries}
+        state = torch.load(io.BytesIO(block.label.extra), weights_only=True)
+        self._check(tensors, state)
+        for name, tensor in {**dict(self._named_parts()), **self.moving()}.items():
+            tensor.copy_(tensors[name])
+        for group, values in zip(self.optimizer.param_groups, state["groups"], strict=True):
+            group.update(values)
+        kept: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name, tensor in tensors.items():
+            if name.startswith(_OPTIMIZER):
+                key, _, parameter_name = name.removeprefix(_OPTIMIZER).partition(" ")
+                kept[parameter_name][key] = tensor
+        on_device = any(group.get("fused") or group.get("capturable") for group in self.optimizer.param_groups)
+        for name, parameter in self._parameters():
+            device = str(_local(parameter).device) if on_device else "cpu"
+            self._load_optimizer(parameter, kept[name], state["values"][name], step_device=device)
+        self._load_extra(state)
+
+    def load_extra(self, data: bytes) -> None:
+        """Take over the extra state and the random generators of ``pack_extra``, and nothing of model and optimizer."""
+        self._load_extra(torch.load(io.BytesIO(data), weights_only=True))
+
+    def _load_extra(self, state: Mapping[str, Any]) -> None:
+        for name, item in self.extra.items():
+            item.load_state_dict(state["extra"][name])
+        _set_random_state(state["random"])
+
+    def _parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        yield from self.model.named_parameters()
+
+    def _named_parts(self) -> Iterator[tuple[str, Tensor]]:
+        for name, parameter in self._parameters():
+            yield f"parameter {name}", _local(parameter)
+
+    def _check(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+        mine = {**dict(self._named_parts()), **self.moving()}
+        for name, tensor in mine.items():
+            other = tensors.get(name)
+            if other is None or other.shape != tensor.shape or other.dtype != tensor.dtype:
+                there = "nothing" if other is None else f"{other.dtype} {list(other.shape)}"
+                raise SnapshotError(
+                    f"the snapshot has {there} for {name}, and the model has {tensor.dtype} {list(tensor.shape)}"
+                )
+        more = [name for name in tensors if name not in mine and not name.startswith(_OPTIMIZER)]
+        if more or set(state["extra"]) != set(self.extra) or len(state["groups"]) != len(self.optimizer.param_groups):
+            raise SnapshotError(
+                f"the snapshot is of another program: it has {', '.join(more[:3]) or 'other extra state'}"
+            )
+
+    def _load_optimizer(
+        self, parameter: nn.Parameter, tensors: Mapping[str, Tensor], values: Mapping[str, Any], *, step_device: str
+    ) -> None:
+        """State that is not there yet, because the optimizer has never run, is made as the optimizer would make it."""
+        state = self.optimizer.state[parameter]
+        for key in [key for key in state if key not in tensors and key not in values]:
+            del state[key]
+        for key, saved in tensors.items():
+            if key not in state or _local(state[key]).shape != saved.shape:
+                made = torch.empty_like(saved, device=step_device) if key == "step" else _like(parameter, saved)
+                state[key] = made
+            _local(state[key]).copy_(saved)
+        state.update(values)
+
+
+def _local(tensor: Tensor) -> Tensor:
+    """What this rank holds of it."""
+    local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    return local.detach()
+
+
+def _like(parameter: nn.Parameter, saved: Tensor) -> Tensor:
+    """Room for optimizer state: sharded as its parameter when it has its size, otherwise a tensor of its own."""
+    local = _local(parameter)
+    if saved.shape != local.shape:
+        return torch.empty_like(saved, device=local.device)
+    room = torch.empty_like(local, dtype=saved.dtype)
+    if not isinstance(parameter, DTensor):
+        return room
+    return DTensor.from_local(
+        room,
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )
+
+
+def _plain(value: Any) -> bool:
+    return not isinstance(value, Tensor)
+
+
+def _random_state() -> dict[str, Any]:
+    """Of the generators that a training program draws from."""
+    version, internal, gauss = random.getstate()
+    name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "python": (version, internal, gauss),
+        "numpy": (name, torch.from_numpy(np.asarray(keys, dtype=np.int64)), position, has_gauss, cached),
+    }
+
+
+def _set_random_state(state: Mapping[str, Any]) -> None:
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] is not None:
+        torch.cuda.set_rng_state(state["cuda"])
+    random.setstate(state["python"])
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))

@@ -1,0 +1,177 @@
+"""
+Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece.
+
+The header says whose shard it is, of which step and epoch, and has the CRC of each chunk, so that a wrong byte is found
+while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who hands
+a shard out.
+"""
+
+import base64
+import hmac
+import json
+import secrets
+import socket
+import struct
+import time
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
+
+_LENGTH = struct.Struct("!Q")
+_HEADER_LIMIT = 1 << 30
+
+
+class Link:
+    """One connection, for one exchange."""
+
+    def __init__(self, connection: socket.socket, *, deadline_s: float) -> None:
+        connection.settimeout(None)
+        self._socket = connection
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._end = time.monotonic() + deadline_s
+
+    @staticmethod
+    def connect(host: str, port: int, *, deadline_s: float) -> "Link":
+        """Raises OSError when nobody is there in time."""
+        return Link(socket.create_connection((host, port), timeout=deadline_s), deadline_s=deadline_s)
+
+    def close(self) -> None:
+        """End the exchange, also one that another thread waits in."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            self._socket.close()
+            return
+        self._socket.close()
+
+    def left_s(self) -> float:
+        """Until the deadline. Raises TimeoutError when it is over."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("deadline of the transfer is over")
+        return left
+
+    def greet(self) -> str:
+        """Who was called gives a challenge; what the caller asks for has to answer it."""
+        challenge = secrets.token_hex(16)
+        self.say({"challenge": challenge})
+        return challenge
+
+    def ask(self, request: Mapping[str, Any], *, token: str) -> str:
+        """A request with its proof; the challenge that what comes back has to answer. Raises SnapshotError."""
+        theirs, own = str(self.hear().get("challenge", "")), secrets.token_hex(16)
+        signed = {**request, "challenge": own}
+        self.say({**signed, "proof": proof_of(signed, token=token, challenge=theirs)})
+        return own
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Send a header."""
+        data = json.dumps(message).encode()
+        self._send(_LENGTH.pack(len(data)) + data)
+
+    def hear(self) -> dict[str, Any]:
+        """Receive a header. Raises SnapshotError when it is none."""
+        (length,) = _LENGTH.unpack(self._receive(_LENGTH.size))
+        if length > _HEADER_LIMIT:
+            raise SnapshotError(f"a header of {length} bytes is none")
+        try:
+            message = json.loads(self._receive(length))
+        except ValueError as error:
+            raise SnapshotError(f"a header that is no JSON: {error}") from error
+        if not isinstance(message, dict):
+            raise SnapshotError(f"a header that is no object: {message!r}")
+        return message
+
+    def send_block(self, block: Block) -> None:
+        """The contents; their CRCs are in the label, which was sent before."""
+        self._send(block.data.numpy().data)
+
+    def receive_block(self, block: Block, label: Label) -> None:
+        """
+        The contents, checked as they come, into a block whose label is set only at the end.
+
+        Raises:
+            SnapshotError: a chunk is not what its CRC says.
+        """
+        label.check()
+        block.clear(label.layout.size)
+        chunks = block.chunks()
+        if len(chunks) != len(label.crcs):
+            raise SnapshotError(f"{len(label.crcs)} CRCs for {len(chunks)} chunks")
+        damaged = []
+        for number, (chunk, crc) in enumerate(zip(chunks, label.crcs, strict=True)):
+            self._receive_into(chunk)
+            if zlib.crc32(chunk) != crc:
+                damaged.append(number)
+        if damaged:
+            raise SnapshotError(
+                f"rank {label.rank}'s shard of step {label.step} arrived damaged: the CRC of chunk {damaged[0]} differs"
+            )
+
+    def _send(self, data: bytes | memoryview) -> None:
+        """The kernel waits, not Python: one call for any size."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(self.left_s()))
+        try:
+            self._socket.sendall(data)
+        except BlockingIOError as error:
+            raise TimeoutError("the other side takes nothing") from error
+
+    def _receive(self, count: int) -> bytearray:
+        data = bytearray(count)
+        self._receive_into(memoryview(data))
+        return data
+
+    def _receive_into(self, view: memoryview) -> None:
+        while view:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(self.left_s()))
+            try:
+                count = self._socket.recv_into(view, 0, socket.MSG_WAITALL)
+            except BlockingIOError as error:
+                raise TimeoutError("the other side sends nothing") from error
+            if not count:
+                raise ConnectionError("the other side closed the connection")
+            view = view[count:]
+
+
+def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:
+    """That a message comes from who knows the run's token, and answers this challenge."""
+    body = json.dumps({key: value for key, value in message.items() if key != "proof"}, sort_keys=True)
+    return hmac.new(token.encode(), f"snapshots {challenge} {body}".encode(), "sha256").hexdigest()
+
+
+def proves(message: Mapping[str, Any], *, token: str, challenge: str) -> bool:
+    """Whether a message has its proof."""
+    return hmac.compare_digest(str(message.get("proof", "")), proof_of(message, token=token, challenge=challenge))
+
+
+def _timeval(seconds: float) -> bytes:
+    return struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
+
+
+def label_to_json(label: Label) -> dict[str, Any]:
+    """For a header."""
+    return {
+        "rank": label.rank,
+        "step": label.step,
+        "layout": label.layout.to_json(),
+        "crcs": label.crcs,
+        "extra": base64.b64encode(label.extra).decode(),
+        "digest": label.digest,
+    }
+
+
+def label_from_json(value: Any) -> Label:
+    """Raises SnapshotError when it is none."""
+    try:
+        return Label(
+            rank=int(value["rank"]),
+            step=int(value["step"]),
+            layout=Layout.from_json(value["layout"]),
+            crcs=tuple(map(int, value["crcs"])),
+            extra=base64.b64decode(value["extra"], validate=True),
+            digest=str(value["digest"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"not the label of a shard: {error!r}") from error

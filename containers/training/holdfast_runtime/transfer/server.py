@@ -1,0 +1,143 @@
+"""The donor's side: a thread that answers requests for the state that this process holds, while it holds still."""
+
+import contextlib
+import hmac
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from holdfast_runtime.control import listen
+from holdfast_runtime.faults import Injector
+from holdfast_runtime.transfer.state import Flat, tensor_bytes
+from holdfast_runtime.transfer.wire import (
+    CHUNK,
+    NONCE_BYTES,
+    Header,
+    Line,
+    Request,
+    WireError,
+    checksum_of,
+    chunks_of,
+    digest_of,
+)
+
+SLOW_S = 0.2
+"""A slow link of fault injection: pause per chunk."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A state that may be asked for. It must not change until it is withdrawn."""
+
+    epoch: int
+    step: int
+    state: Callable[[], Flat]
+
+
+class Server:
+    """
+    Listens from the start of the process to its end.
+
+    Args:
+        host: Where it listens. Default: on all addresses.
+        token: The job's secret; who does not know it gets nothing.
+        deadline_s: For one receiver to take all of it.
+    """
+
+    def __init__(self, *, host: str = "", token: str = "", faults: Injector | None = None, deadline_s: float) -> None:
+        self._faults = faults or Injector()
+        self._token = token
+        self._deadline_s = deadline_s
+        self._offers: dict[str, Offer] = {}
+        self._lock = threading.Lock()
+        self._listener = listen(host)
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, name="holdfast-transfer", daemon=True)
+        self._thread.start()
+
+    def offer(self, name: str, offer: Offer) -> None:
+        """From now on, this may be asked for under a name."""
+        with self._lock:
+            self._offers[name] = offer
+
+    def withdraw(self, name: str) -> None:
+        """From now on, it may not; a receiver that has not got all of it will not accept what it has."""
+        with self._lock:
+            self._offers.pop(name, None)
+
+    def close(self) -> None:
+        """Stop listening."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError, WireError, TypeError):
+            line = Line(connection, deadline_s=self._deadline_s)
+            nonce = secrets.token_bytes(NONCE_BYTES)
+            line.send([nonce])
+            request = Request(**line.read_object())
+            if not hmac.compare_digest(request.proof, request.prove(token=self._token, nonce=nonce)):
+                line.send_object(Header(refusal="the proof of the job's token is wrong"))
+                return
+            with self._lock:
+                offer = self._offers.get(request.name)
+            if offer is None or (offer.epoch, offer.step) != (request.epoch, request.step):
+                has = f"that of epoch {offer.epoch}, step {offer.step}" if offer else "none"
+                asked = f"{request.name} of epoch {request.epoch}, step {request.step}"
+                line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
+                return
+            line.check = lambda: self._check(request.name, offer)
+            self._send(line, offer, challenge=request.challenge)
+
+    def _check(self, name: str, offer: Offer) -> None:
+        """Raises WireError when the state may have changed since it was offered."""
+        with self._lock:
+            if self._offers.get(name) is not offer:
+                raise WireError("the state is not on offer any more")
+
+    def _send(self, line: Line, offer: Offer, *, challenge: str) -> None:
+        flat = offer.state()
+        skeleton = flat.skeleton_bytes()
+        shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
+        header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
+        line.send_object(replace(header, proof=header.prove(token=self._token, challenge=challenge, port=self.port)))
+        checksums: list[int] = []
+        for chunk in chunks_of(_memory(skeleton, flat)):
+            checksums.append(checksum_of(chunk))
+            self._send_chunk(line, chunk, checksums[-1])
+        # What was sent before this is of one step only if the offer still holds now.
+        line.check()
+        line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
+        line.read_end()  # the receiver closes when it has checked all
+
+    def _send_chunk(self, line: Line, chunk: list[memoryview], checksum: int) -> None:
+        fault = self._faults.link("copy-out")
+        if fault == "cut":
+            line.cut()
+        elif fault == "slow":
+            time.sleep(SLOW_S)
+        elif fault == "corrupt":
+            damaged = bytearray(b"".join(chunk))
+            damaged[len(damaged) // 2] ^= 1
+            chunk = [memoryview(damaged)]
+        line.send([CHUNK.pack(sum(map(len, chunk)), checksum), *chunk])
+
+
+def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:
+    """One after the other: a tensor on a GPU is copied to the host when it is its turn, not all of them at once."""
+    yield memoryview(skeleton)
+    for tensor in flat.tensors:
+        yield tensor_bytes(tensor)

@@ -1,0 +1,88 @@
+"""Where what is: regions and their partitions, CloudFormation's types and HyperPod's instance types by region."""
+
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.catalog.facts.pages import page_fact
+
+DATA = Path(__file__).with_name("regions.json")
+
+
+@functools.cache
+def regions() -> Mapping[str, str]:
+    """The partition of every region."""
+    return {region: name for name, facts in _data()["partitions"].items() for region in facts["regions"]}
+
+
+def partition_of(region: str) -> str | None:
+    """The partition of a region; None for one that does not exist."""
+    return regions().get(region)
+
+
+def dns_suffix(partition: str) -> str:
+    """The domain of AWS's endpoints in a partition."""
+    return str(_data()["partitions"][partition]["suffix"])
+
+
+def is_type(name: str) -> bool:
+    """Whether CloudFormation has a resource type."""
+    return name in _data()["types"]
+
+
+def type_names() -> Mapping[str, Any]:
+    """All resource types of CloudFormation."""
+    names: Mapping[str, Any] = _data()["types"]
+    return names
+
+
+def has_type(name: str, region: str) -> bool | None:
+    """Whether a region has a resource type; None where no list tells."""
+    order, types = _order(), _data()["types"]
+    if name not in types or region not in order:
+        return None
+    return bool(int(types[name], 16) >> order[region] & 1)
+
+
+def regions_of(name: str) -> tuple[str, ...]:
+    """The public regions that have a resource type."""
+    return tuple(each for each in _data()["order"] if has_type(name, each) and not _is_secret(each))
+
+
+def hyperpod_regions() -> tuple[str, ...]:
+    """The public regions in which CloudFormation makes HyperPod clusters."""
+    return regions_of("AWS::SageMaker::Cluster")
+
+
+@functools.cache
+def hyperpod_types(region: str) -> frozenset[str]:
+    """The instance types that HyperPod has in a region; empty where no list tells."""
+    data = _data()
+    if region not in data["instance_order"]:
+        return frozenset()
+    place = data["instance_order"].index(region)
+    listed = {name for name, bits in data["instance_types"].items() if int(bits, 16) >> place & 1}
+    others = page_fact("regions_of_types_that_packages_lack")
+    return frozenset(listed | {name for name, there in others.items() if region in there})
+
+
+def last_zone(region: str) -> str | None:
+    """The last letter of a region's zones; None where no list tells."""
+    letters = _data()["zones"].get(region)
+    return letters[-1] if letters else None
+
+
+def _is_secret(region: str) -> bool:
+    return (regions().get(region) or "aws-iso").startswith("aws-iso")
+
+
+@functools.cache
+def _order() -> Mapping[str, int]:
+    return {region: index for index, region in enumerate(_data()["order"])}
+
+
+@functools.cache
+def _data() -> dict[str, Any]:
+    return dict(json.loads(DATA.read_text()))

@@ -1,0 +1,81 @@
+"""``holdfast jobs`` and ``holdfast cancel``."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.deployed import Context, check_job_id, controller_hostname, known_jobs, load, refuse_on_aws, rows, run
+from holdfast.cli.slurm import JobRecord, newest_first
+from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.views import as_dict, job_history
+
+ENDS_WITHIN_S = 30.0
+POLL_S = 0.5
+_IDS = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Only these. Default: all.")]
+
+
+def jobs(
+    job: _IDS = None,
+    days: Annotated[int, typer.Option(help="How far back.", min=1, max=3650)] = 7,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
+) -> None:
+    """Jobs of now and of the past, as Slurm and its accounting know them: those that failed first, with why."""
+    wanted = [check_job_id(one) for one in job or []]
+    context = load()
+    refuse_on_aws(context, what="holdfast jobs")
+    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
+    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
+    if missing:
+        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+    found = rows(context, newest_first(one for one in records if one.has_failed or not failed))
+    if json:
+        print_json([as_dict(one) for one in found])
+    elif not found:
+        console.print(f"no {'failed ' if failed else ''}jobs in the last {days} days")
+    else:
+        console.print(job_history(found))
+
+
+def cancel(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array.")],
+    json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
+) -> None:
+    """End jobs, whether they run or wait."""
+    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
+    context = load()
+    refuse_on_aws(context, what="holdfast cancel")
+    before = _states(context, wanted)
+    missing = [one for one in wanted if one not in before]
+    if missing:
+        raise CommandError(f"Slurm knows no job {', '.join(missing)}; nothing was cancelled; see: holdfast jobs")
+    going_on = [one for one in wanted if any(not record.has_ended for record in before[one])]
+    if going_on:
+        answer = run(context, node=controller_hostname(context), argv=["scancel", *going_on])
+        if answer.returncode:
+            raise CommandError(f"scancel: {answer.stderr.strip()}")
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    after = before
+    while going_on and time.monotonic() < deadline:
+        after = _states(context, wanted)
+        if all(record.has_ended for one in wanted for record in after.get(one, [])):
+            break
+        time.sleep(POLL_S)
+    states = {one: sorted({record.state for record in after.get(one, [])}) for one in wanted}
+    if json:
+        print_json({one: "/".join(said) for one, said in states.items()})
+        return
+    for one in wanted:
+        note = "" if one in going_on else ", which it was before"
+        console.print(f"job {one} is {'/'.join(states[one])}{note}")
+
+
+def _is_of(record: JobRecord, job: str) -> bool:
+    return record.job_id == job or record.job_id.startswith(f"{job}_")
+
+
+def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
+    records = known_jobs(context, jobs=wanted)
+    found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
+    return {one: of for one, of in found.items() if of}

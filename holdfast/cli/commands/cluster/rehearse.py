@@ -1,0 +1,31 @@
+"""``holdfast rehearse``: a job, a broken node, and the way back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.rehearsal import Fault
+from holdfast.cli.submission import check_job_file
+from holdfast.cli.terminal import print_json
+
+if TYPE_CHECKING:
+    pass
+from holdfast.cli.rehearsal import rehearse_jobs
+
+
+def rehearse(
+    files: Annotated[list[Path], typer.Argument(help="Slurm job files to train with, one after the other.")],
+    prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    fault: Annotated[Fault, typer.Option(help="What to do to the node.")] = Fault.destroy,
+    json: Annotated[bool, typer.Option("--json", help="Print the cluster's events of the rehearsal as JSON.")] = False,
+) -> None:
+    """Run each job, destroy a node under it after its first checkpoint, and report how it came back."""
+    for file in files:
+        check_job_file(file)
+    context = load()
+    refuse_on_aws(context, what="holdfast rehearse")
+    events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
+    if json:
+        print_json([event.to_json() for event in events])

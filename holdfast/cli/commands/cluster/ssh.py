@@ -1,0 +1,26 @@
+"""``holdfast ssh``: a shell, or one command, on a node."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.deployed import instance, load, refuse_on_aws
+from holdfast.cli.terminal import CommandError
+
+
+def ssh(
+    node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
+    command: Annotated[list[str] | None, typer.Argument(help="After --: the command. Default: a login shell.")] = None,
+    user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
+) -> None:
+    """Open a shell on a node, or run one command there; its exit code is ours."""
+    context = load()
+    refuse_on_aws(context, what="holdfast ssh", node=node)
+    if os.geteuid() != 0:
+        raise CommandError("entering a node's namespaces needs root; run it with sudo")
+    target = instance(context, node=node)
+    if not target.alive():
+        raise CommandError(f"node {node} is not running; see: holdfast status")
+    sys.exit(target.exec_tty(command or ["/bin/bash", "-l"], user=user))

@@ -1,0 +1,56 @@
+"""``holdfast submit``: a job file, its folder and its options into the queue."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.submission import (
+    Words,
+    arguments_after_dashes,
+    check_job_file,
+    check_submission,
+    prepare_data,
+    submit_job,
+)
+from holdfast.cli.terminal import console, print_json
+
+
+def submit(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Slurm job file; everything in its folder goes along.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SBATCH OPTIONS] [-- ARGUMENTS]",
+            help="Options of sbatch, such as --nodes=2, and after -- what the job file gets as arguments.",
+        ),
+    ] = None,
+    prepare: Annotated[
+        Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="Account that owns the job.")] = "ubuntu",
+    submission: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HOLDFAST_SUBMISSION",
+            help="Name of a run that goes on over several jobs: those of one name share run folders. "
+            "Default: each job has its own.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
+) -> None:
+    """Submit a job to the cluster's Slurm."""
+    check_job_file(file)
+    check_submission(submission)
+    given = Words.parse(words or [], arguments=arguments_after_dashes(context))
+    session = load()
+    refuse_on_aws(session, what="holdfast submit")
+    if prepare is not None:
+        prepare_data(session, program=prepare)
+    job_id = submit_job(session, file=file, user=user, words=given, submission=submission)
+    if json:
+        print_json({"job_id": job_id})
+    else:
+        console.print(f"job {job_id}; watch with: holdfast events --follow, or: holdfast logs --job {job_id} --follow")

@@ -1,0 +1,92 @@
+"""``holdfast images``: the container images of the local cloud, for ``srun --container-image``."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli.terminal import Command, CommandError, console, print_json
+from holdfast.localcloud import from_environment
+
+app = typer.Typer(no_args_is_help=True, help="Container images of the local cloud, for srun --container-image.")
+_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+
+@app.command("list", cls=Command)
+def list_images(json: _JSON = False) -> None:
+    """Names that --container-image takes on the local cloud."""
+    images = _store(change=False).list()
+    if json:
+        print_json([{"name": image.name, "digest": image.digest} for image in images])
+        return
+    for image in images:
+        console.print(f"{image.name}  {image.digest}", soft_wrap=True, highlight=False)
+    if not images:
+        console.print("no images; holdfast images build makes the training image, holdfast images add takes others")
+
+
+@app.command(cls=Command)
+def build(
+    containers: Annotated[Path, typer.Option(help="The folder containers/ of a checkout.")] = Path("containers"),
+    name: Annotated[str, typer.Option(help="What jobs call it.")] = "holdfast-training:latest",
+    json: _JSON = False,
+) -> None:
+    """Build the training image, without EFA and on a base made here; takes minutes."""
+    from holdfast.localcloud.containers import ImageError, build_training_image
+
+    if not (containers / "training" / "Dockerfile").is_file():
+        raise CommandError(f"got --containers {containers}; allowed: the folder containers/ of a checkout of Holdfast")
+    store = _store(change=True)
+    try:
+        image = build_training_image(
+            store, containers=containers, name=name, progress=(lambda _: None) if json else console.print
+        )
+    except ImageError as error:
+        raise CommandError(str(error)) from error
+    _added(image, json=json)
+
+
+@app.command(cls=Command)
+def add(
+    source: Annotated[str, typer.Argument(help="As skopeo names it: docker-archive:FILE, oci-archive:FILE, ...")],
+    name: Annotated[str, typer.Argument(help="What jobs call it: [REGISTRY#]IMAGE[:TAG].")],
+    json: _JSON = False,
+) -> None:
+    """Unpack an image for the nodes."""
+    from holdfast.localcloud.containers import ImageError, add_image
+
+    try:
+        image = add_image(_store(change=True), source=source, name=name)
+    except ImageError as error:
+        raise CommandError(str(error)) from error
+    _added(image, json=json)
+
+
+@app.command(cls=Command)
+def remove(name: Annotated[str, typer.Argument(help="As holdfast images list shows it.")]) -> None:
+    """Forget a name, and the image when it has no other; no step may be running in it."""
+    from holdfast.localcloud.containers import ImageError
+
+    try:
+        _store(change=True).remove(name)
+    except ImageError as error:
+        raise CommandError(str(error)) from error
+
+
+def _store(*, change: bool) -> Any:
+    from holdfast.localcloud.containers import Store
+
+    if change and os.geteuid() != 0:
+        raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
+    local = from_environment()
+    if change:
+        local.claim()
+    return Store(home=local.home)
+
+
+def _added(image: Any, *, json: bool) -> None:
+    if json:
+        print_json({"name": image.name, "digest": image.digest})
+    else:
+        console.print(f"{image.name} is there; run it with: srun --container-image={image.name} ...", soft_wrap=True)

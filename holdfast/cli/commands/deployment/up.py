@@ -1,0 +1,70 @@
+"""
+``holdfast up``: from an environment file to a running cluster.
+
+For an ``embedded`` environment it also starts the local cloud and bootstraps it; for one on AWS it only
+deploys. Running it again brings everything back to what the file says, after a crash as well.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.deployed import load, read_status
+from holdfast.cli.deploying import PROJECT, deploy, environment_of, taken_down_on
+from holdfast.cli.rehearsal import rehearse_jobs
+from holdfast.cli.submission import check_job_file
+from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
+from holdfast.cli.views import render
+from holdfast.localcloud import from_environment
+
+if TYPE_CHECKING:
+    pass
+
+
+def up(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or a path.")],
+    rehearse: Annotated[
+        list[Path] | None,
+        typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up. Repeatable."),
+    ] = None,
+    prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
+) -> None:
+    """Deploy an environment and wait until its cluster is in service."""
+    path = environment_file(environment)
+    for file in rehearse or ():
+        check_job_file(file)
+    definition = environment_of(path)
+    local = from_environment()
+    begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
+    with taken_down_on(BaseException, local, begun_here=begun_here):
+        deploy(definition, path=path, local=local)
+    context = load()
+    if rehearse:
+        # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
+        with taken_down_on(Interrupted, local, begun_here=begun_here):
+            rehearse_jobs(context, files=rehearse, prepare=prepare)
+    view = read_status(context)
+    if json:
+        print_json(view)
+    elif not rehearse:
+        console.print()
+        console.print(render(view))
+        submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
+        console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")
+
+
+def environment_file(name: str) -> Path:
+    """
+    The file that ``name`` stands for.
+
+    Raises:
+        CommandError: there is none; the message names those there are.
+    """
+    candidates = (Path(name), PROJECT / "environments" / f"{name}.yaml")
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    known = ", ".join(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
+    raise CommandError(f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {known}")

@@ -1,0 +1,146 @@
+"""
+``holdfast check``: everything that is wrong with an environment or a template, before anything is deployed.
+
+Starts neither Node nor, unless credentials are there, boto3: it is meant to be run at every save.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from holdfast.cli.terminal import CommandError
+
+if TYPE_CHECKING:
+    from holdfast.validation import Finding
+    from holdfast.validation.from_environment import Facts
+
+FailOn = Literal["error", "warning", "not-checked"]
+Format = Literal["text", "json", "sarif"]
+
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+
+
+def check(
+    environment: Annotated[
+        str, typer.Argument(metavar="ENV", help="Name in environments/, or a path: a file, a template, a cdk.out.")
+    ],
+    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = "error",
+    account: Annotated[
+        bool | None,
+        typer.Option("--account/--offline", help="Ask the account too. Default: when there are credentials."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON list.")] = False,
+    output: Annotated[
+        Format | None, typer.Option("--format", help="How to print the findings. Default: text, for people.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(help="Where a template is to be deployed. Default: anywhere.", metavar="REGION")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(help="A value of a template's parameter; may be repeated.", metavar="NAME=VALUE"),
+    ] = None,
+) -> None:
+    """Find what is wrong with an environment or a template, before anything is deployed."""
+    path = _path(environment)
+    if _is_template(path):
+        findings, usable = _check_template(path, region, _pairs(parameters or []))
+    elif region or parameters:
+        raise CommandError(f"{path}: got --region or --parameters; allowed: with a template; write it into the file")
+    else:
+        from holdfast.validation.from_environment import check as check_file
+
+        facts = _facts(account)
+        describe = None if facts is None else _described
+        report = check_file(path, facts=facts, describe=describe, today=date.today())
+        findings, usable = report.findings, report.usable
+    _print(findings, path=path, output=output or ("json" if json else "text"))
+    if not usable:
+        raise typer.Exit(2)
+    severities: tuple[str, ...] = ("error", "warning", "not-checked")
+    if any(severities.index(finding.severity) <= severities.index(fail_on) for finding in findings):
+        raise typer.Exit(1)
+
+
+def _path(name: str) -> Path:
+    path = Path(name)
+    if path.is_dir():
+        return path
+    from holdfast.cli.commands.deployment import up
+
+    return up.environment_file(name)
+
+
+def _is_template(path: Path) -> bool:
+    """By what is in it: an environment has neither resources nor the form of JSON."""
+    if path.is_dir():
+        return True
+    from holdfast.validation.template_files import looks_like_a_template
+
+    return looks_like_a_template(path)
+
+
+def _check_template(path: Path, region: str | None, parameters: "Mapping[str, str]") -> "tuple[list[Finding], bool]":
+    from holdfast.validation.from_template import check_template
+
+    try:
+        report = check_template(path, region=region, parameters=parameters, today=date.today())
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return report.findings, report.usable
+
+
+def _pairs(given: "Sequence[str]") -> "Mapping[str, str]":
+    found = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise CommandError(f"--parameters: got {each!r}; allowed: NAME=VALUE")
+        # The CDK CLI writes STACK:NAME=VALUE.
+        found[name.rpartition(":")[2]] = value
+    return found
+
+
+def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is the third answer
+    file = Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials")
+    there = any(name in os.environ for name in CREDENTIALS) or file.is_file()
+    if account is False or (account is None and not there):
+        return None
+    from holdfast.validation.from_account import with_facts
+
+    return with_facts
+
+
+def _described(arn: str) -> Any:
+    """What AWS says now of a cluster that a file was imported from."""
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from holdfast.validation import UNRESOLVED
+
+    try:
+        client = boto3.session.Session(region_name=arn.split(":")[3]).client("sagemaker")
+        return client.describe_cluster(ClusterName=arn)
+    except ClientError as error:
+        return None if error.response["Error"]["Code"].startswith("ResourceNotFound") else UNRESOLVED
+    except (BotoCoreError, ValueError):
+        return UNRESOLVED
+
+
+def _print(findings: "Sequence[Finding]", *, path: Path, output: Format) -> None:
+    from holdfast.cli.views.findings import as_json, as_sarif, print_findings
+
+    if output == "text":
+        print_findings(findings, checked=path)
+    else:
+        print(as_json(findings, checked=path) if output == "json" else as_sarif(findings, checked=path))

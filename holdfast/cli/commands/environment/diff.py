@@ -1,0 +1,61 @@
+"""``holdfast diff``: what deploying an environment file would do to what is deployed, before it is deployed."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.commands.deployment import up
+from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.views import plain_change, render_changes
+from holdfast.localcloud import from_environment
+
+if TYPE_CHECKING:
+    from holdfast.config import Environment
+    from holdfast.importing import Deployed
+
+
+def diff(
+    environment: Annotated[str, typer.Argument(help="Name of a file in environments/, or the path of one.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")] = False,
+) -> None:
+    """
+    Say what deploying an environment would change. Nothing is deployed.
+
+    Exits with 0 when it may be deployed, 1 when a change is refused or not allowed, 2 when there is nothing to
+    compare with.
+    """
+    from holdfast.config import EnvironmentFileError, load
+    from holdfast.updates import compare, guard
+
+    try:
+        wanted = load(up.environment_file(environment))
+    except EnvironmentFileError as error:
+        raise CommandError(str(error)) from None
+    deployed = _ask(wanted)
+    if deployed.environment is None:
+        raise CommandError(_nothing_to_compare(deployed))
+    changes = compare(deployed.environment, wanted)
+    problems = guard(wanted, deployed.environment)
+    if json:
+        print_json({"stack": wanted.stack_name, "changes": [plain_change(change) for change in changes],
+                    "problems": [asdict(problem) for problem in problems]})  # fmt: skip
+    else:
+        console.print(render_changes(wanted.stack_name, changes, problems))
+    if any(problem.severity == "error" for problem in problems):
+        raise typer.Exit(1)
+
+
+def _ask(wanted: "Environment") -> "Deployed":
+    from holdfast.importing import deployed_environment
+
+    client = from_environment().client_arguments() if wanted.cloud == "embedded" else None
+    return deployed_environment(stack_name=wanted.stack_name, region=wanted.region, client=client, timeout_s=10.0)
+
+
+def _nothing_to_compare(deployed: "Deployed") -> str:
+    if deployed.state == "absent":
+        return f"{deployed.why}; everything in the file is new"
+    if deployed.state == "unmarked":
+        return f"not checked: {deployed.why}; the next deployment that changes a resource makes it comparable"
+    return f"not checked: {deployed.why}"

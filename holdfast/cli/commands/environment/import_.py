@@ -1,0 +1,140 @@
+"""``holdfast import``: an environment file from a cluster that is there, or from the files of AWS's samples."""
+
+from collections.abc import Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from holdfast.cli.terminal import CommandError, error_console
+from holdfast.localcloud import from_environment
+
+if TYPE_CHECKING:
+    from holdfast.importing import Imported, Part
+
+Cloud = Literal["aws", "embedded"]
+WHAT = "say what to import: either --cluster NAME, or --config FILE, or -- aws sagemaker create-cluster and its options"
+
+
+def import_cluster(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="An aws sagemaker create-cluster command.", show_default=False),
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name or ARN of a cluster that is there.")] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of the cluster, known by its content; give all that there are.", show_default=False),
+    ] = None,
+    provisioning: Annotated[Path | None, typer.Option(help="The provisioning_parameters.json beside it.")] = None,
+    name: Annotated[str | None, typer.Option(help="The cluster's name, with files or a command.")] = None,
+    region: Annotated[str | None, typer.Option(help="AWS region; default: the one of your AWS settings.")] = None,
+    account: Annotated[str | None, typer.Option(help="AWS account, with files or a command.")] = None,
+    cloud: Annotated[Cloud, typer.Option(help="Where the cluster is.")] = "aws",
+    anew: Annotated[
+        list[str] | None,
+        typer.Option(help="What is made anew and not used as it is: eks, network, roles, scripts, storage."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A new file; default: print it.")] = None,
+) -> None:
+    """Write an environment file that provisions the same. What it cannot say is in its comments, and listed."""
+    files = [*(config or []), *([provisioning] if provisioning is not None else [])]
+    if (cluster is None) == (not files and not command):
+        raise CommandError(WHAT)
+    if output is not None and output.exists():
+        raise CommandError(f"{output} is there already; name a new file")
+    parts = _parts(anew or [])
+    if cluster is not None:
+        imported = _from_cluster(cluster, region=region, cloud=cloud, anew=parts)
+        origin = f"the cluster {cluster}"
+    else:
+        imported = _from_files(files, command or [], name=name, region=region, account=account, anew=parts)
+        origin = " and ".join([path.name for path in files] or ["an aws sagemaker create-cluster command"])
+    from holdfast.importing import render
+
+    text = render(imported, origin=origin)
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text)
+    _tell(imported, output)
+
+
+def _parts(anew: list[str]) -> "Set[Part]":
+    from holdfast.importing import PARTS
+
+    wrong = sorted(set(anew) - set(PARTS))
+    if wrong:
+        raise CommandError(f"got --anew {', '.join(wrong)}; allowed: {', '.join(PARTS)}")
+    return {part for part in PARTS if part in anew}
+
+
+def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, anew: "Set[Part]") -> "Imported":
+    import botocore.session
+    from botocore.exceptions import ClientError
+
+    from holdfast.importing import from_observed, read_cluster
+
+    session = botocore.session.get_session()
+    region = region or _region_in_arn(cluster) or session.get_config_variable("region")
+    if not region:
+        raise CommandError("no region is set; add --region, such as --region us-west-2")
+    more: dict[str, Any] = {}
+    if cloud == "embedded":
+        more = from_environment().client_arguments()
+
+    def client(service: str) -> Any:
+        return session.create_client(service, region_name=region, **more)
+
+    try:
+        observed = read_cluster(client, cluster_name=cluster, region=region, embedded=cloud == "embedded")
+    except ClientError as error:
+        if error.response["Error"]["Code"].startswith("ResourceNotFound"):
+            raise CommandError(f"there is no cluster {cluster} in {region}; see: aws sagemaker list-clusters") from None
+        raise
+    return from_observed(observed, anew=anew)
+
+
+def _region_in_arn(cluster: str) -> str | None:
+    parts = cluster.split(":")
+    return parts[3] if parts[0] == "arn" and len(parts) > 3 else None
+
+
+def _from_files(
+    files: list[Path],
+    command: list[str],
+    *,
+    name: str | None,
+    region: str | None,
+    account: str | None,
+    anew: "Set[Part]",
+) -> "Imported":
+    import botocore.session
+
+    from holdfast.importing import from_samples
+    from holdfast.importing.files import NotUsableError, cluster_of
+
+    try:
+        given = cluster_of(files=files, command=command, name=name)
+    except NotUsableError as error:
+        raise CommandError(str(error)) from None
+    return from_samples(
+        given.request,
+        given.provisioning,
+        region=region or given.region,
+        account=account or given.account,
+        likely_region=botocore.session.get_session().get_config_variable("region"),
+        anew=anew,
+    )
+
+
+def _tell(imported: "Imported", output: Path | None) -> None:
+    """On standard error: what was left behind, and what has to be decided."""
+    for note in sorted(imported.notes, key=lambda note: not note.decide):
+        error_console.print(str(note), style="yellow" if note.decide else "dim", markup=False)
+    to_decide = sum(note.decide for note in imported.notes)
+    left = len(imported.notes) - to_decide
+    error_console.print(
+        f"to decide: {to_decide}; remarks: {left}; next: holdfast check {output or 'FILE'}",
+        markup=False,
+    )

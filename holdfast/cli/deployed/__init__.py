@@ -1,0 +1,72 @@
+"""
+Asks AWS, the local cloud and the nodes what is there, and which cluster a command speaks of. It changes nothing but
+the event log, and prints nothing.
+"""
+
+from holdfast.cli.deployed.aws import AwsError, UnreachableError
+from holdfast.cli.deployed.by_hand import refuse_on_aws
+from holdfast.cli.deployed.cluster import controller_hostname, jobs_prefix, stack_outputs
+from holdfast.cli.deployed.event_choice import Choice, parse_since
+from holdfast.cli.deployed.events import read_events, record_event
+from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
+from holdfast.cli.deployed.logs import (
+    OutputFiles,
+    heading,
+    job_output,
+    lifecycle_stream,
+    lifecycle_streams,
+    stream_lines,
+    written_so_far,
+)
+from holdfast.cli.deployed.nodes import instance, run
+from holdfast.cli.deployed.service_events import read_service_events
+from holdfast.cli.deployed.sessions import Context, Session, load, recorded
+from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
+from holdfast.cli.deployed.status import FileSystemView, JobView, NodeView, StatusView, parse_slurm, read_status
+from holdfast.cli.deployed.targets import CLUSTER, ENVIRONMENT, PROFILE, REGION, check_region, locate
+
+__all__ = [
+    "CLUSTER",
+    "ENVIRONMENT",
+    "PROFILE",
+    "REGION",
+    "AwsError",
+    "Choice",
+    "Context",
+    "FileSystemView",
+    "JobRow",
+    "JobView",
+    "NodeView",
+    "OutputFiles",
+    "Session",
+    "StatusView",
+    "UnreachableError",
+    "check_job_id",
+    "check_region",
+    "controller_hostname",
+    "heading",
+    "instance",
+    "job_outcome",
+    "job_output",
+    "jobs_prefix",
+    "known_jobs",
+    "lifecycle_stream",
+    "lifecycle_streams",
+    "load",
+    "locate",
+    "parse_scontrol",
+    "parse_since",
+    "parse_slurm",
+    "read_events",
+    "read_service_events",
+    "read_status",
+    "record_event",
+    "recorded",
+    "refuse_on_aws",
+    "row",
+    "rows",
+    "run",
+    "stack_outputs",
+    "stream_lines",
+    "written_so_far",
+]

@@ -1,0 +1,151 @@
+"""
+The deployed truth, read from AWS APIs and from Slurm, never from the environment file.
+
+Gathers what the commands show; how it looks is theirs.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.terminal import CommandError
+
+if TYPE_CHECKING:
+    pass
+
+
+def stack_outputs(context: Context) -> dict[str, str]:
+    """Outputs of the environment's stack by key."""
+    return {output["OutputKey"]: output["OutputValue"] for output in _describe_stack(context).get("Outputs", [])}
+
+
+def cluster_nodes(context: Context) -> list[dict[str, Any]]:
+    """``ListClusterNodes`` with the address of each, as the API returns them, controllers first."""
+    return _describe_cluster(context)[1]
+
+
+def cluster_arn(context: Context) -> str:
+    """
+    ARN of the cluster.
+
+    Raises:
+        CommandError: there is none of this name.
+    """
+    cluster, _ = _describe_cluster(context)
+    if not cluster:
+        session = context.session
+        raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
+    return str(cluster["ClusterArn"])
+
+
+def controller_group(context: Context) -> str:
+    """Name of the instance group of Slurm's controller; empty where there is none."""
+    cluster, _ = _describe_cluster(context)
+    return next(
+        (
+            group["InstanceGroupName"]
+            for group in cluster.get("InstanceGroups", [])
+            if group.get("SlurmConfig", {}).get("NodeType") == "Controller"
+        ),
+        "",
+    )
+
+
+def controller_hostname(context: Context) -> str:
+    """
+    Host name of the Slurm controller.
+
+    Raises:
+        CommandError: the cluster has none.
+    """
+    cluster, nodes = _describe_cluster(context)
+    controllers = {
+        group["InstanceGroupName"]
+        for group in cluster.get("InstanceGroups", [])
+        if group.get("SlurmConfig", {}).get("NodeType") == "Controller"
+    }
+    for node in nodes:
+        if node["InstanceGroupName"] in controllers:
+            return _hostname(node)
+    raise CommandError(f"cluster {context.session.cluster_name} has no Slurm controller; see: holdfast status")
+
+
+def jobs_prefix(context: Context) -> tuple[str, str, str]:
+    """
+    Where job files go: (bucket, prefix in it, directory on the nodes).
+
+    Raises:
+        CommandError: no data repository association imports a directory called ``jobs``.
+    """
+    cluster, _ = _describe_cluster(context)
+    mount_path = next(
+        (
+            storage["FsxLustreConfig"].get("MountPath", "/fsx")
+            for group in cluster.get("InstanceGroups", [])
+            for storage in group.get("InstanceStorageConfigs", [])
+            if "FsxLustreConfig" in storage
+        ),
+        None,
+    )
+    for association in _associations(context, stack_outputs(context).get("FileSystemId", "")):
+        if association["FileSystemPath"].rstrip("/").endswith("/jobs") and mount_path is not None:
+            bucket, _, prefix = association["DataRepositoryPath"].removeprefix("s3://").partition("/")
+            return bucket, prefix.strip("/"), mount_path + association["FileSystemPath"].rstrip("/")
+    raise CommandError(
+        "the cluster's file system has no dataset at /jobs; add one with auto_import to storage.lustre.datasets"
+    )
+
+
+def _describe_stack(context: Context) -> dict[str, Any]:
+    if not context.session.stack_name:
+        return {}
+    try:
+        return context.describe_stack()
+    except AwsError as error:
+        if "does not exist" not in error.message:
+            raise
+        return {"StackStatus": "absent"}
+
+
+def _describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    name = context.session.cluster_name
+    try:
+        cluster = context.ask("sagemaker", "DescribeCluster", ClusterName=name)
+        summaries = list(
+            _pages(context, "sagemaker", "ListClusterNodes", items="ClusterNodeSummaries", ClusterName=name)
+        )
+    except AwsError as error:
+        if not error.code.startswith("ResourceNotFound"):
+            raise
+        return {}, []
+    order = {group["InstanceGroupName"]: place for place, group in enumerate(cluster.get("InstanceGroups", []))}
+    # A node may outlive its group for a moment.
+    nodes = sorted(summaries, key=lambda one: (order.get(one["InstanceGroupName"], len(order)), _address_key(one)))
+    return cluster, nodes
+
+
+def _pages(context: Context, service: str, operation: str, *, items: str, **parameters: Any) -> Iterator[Any]:
+    """The items of every page of a SageMaker list operation."""
+    while True:
+        page = context.ask(service, operation, **parameters)
+        yield from page[items]
+        if not page.get("NextToken"):
+            return
+        parameters["NextToken"] = page["NextToken"]
+
+
+def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, Any]]:
+    answer = context.ask(
+        "fsx", "DescribeDataRepositoryAssociations", Filters=[{"Name": "file-system-id", "Values": [file_system_id]}]
+    )
+    associations: list[dict[str, Any]] = answer["Associations"]
+    return associations
+
+
+def _hostname(node: dict[str, Any]) -> str:
+    return str(node.get("PrivateDnsHostname", "")).partition(".")[0]
+
+
+def _address_key(node: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(int(part) for part in _hostname(node).split("-")[1:] if part.isdigit())

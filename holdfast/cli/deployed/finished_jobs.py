@@ -1,0 +1,93 @@
+"""Jobs that are over, as people and programs are told of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.deployed.slurm_jobs import accounting, last_lines
+from holdfast.cli.slurm import JobRecord, newest_first
+
+LINES = 3
+MOST_TOLD = 3
+"""Failed jobs whose last lines are read: each is a visit to the cluster."""
+
+SUDO_SAYS = 'The "no new privileges" flag is set'
+SUDO_HINT = (
+    "jobs of the local cloud cannot use sudo, which jobs on HyperPod can; give the job to root with "
+    "holdfast submit --user root, or do it on the nodes with holdfast ssh"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRow:
+    """One job of the past or of now."""
+
+    job_id: str
+    name: str
+    user: str
+    state: str
+    exit_code: int
+    submitted: str
+    """Time in UTC as ISO 8601 has it; empty where there is none."""
+    started: str
+    ended: str
+    elapsed: str
+    nodes: str
+    why: str
+    """What became of a job that failed, or what it waits for."""
+    last_lines: list[str]
+    """Of its output, for the newest that failed."""
+    hint: str = ""
+    """What its last words mean where they mislead."""
+
+
+def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
+    """Jobs that ended since then: those that failed first, each newest first. Raises: CommandError."""
+    ended = (one for one in accounting(context, since=since) if one.has_ended)
+    return rows(context, newest_first(ended)[:most])
+
+
+def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:
+    """Records with what the newest failed ones said at the end."""
+    told = 0
+    found = []
+    for record in records:
+        lines: list[str] = []
+        if record.has_failed and record.started_s is not None and told < MOST_TOLD:
+            told += 1
+            lines = last_lines(context, record, count=LINES)
+        found.append(row(record, said=lines))
+    return found
+
+
+def row(record: JobRecord, *, said: list[str]) -> JobRow:
+    """A record in the words that are shown."""
+    return JobRow(
+        job_id=record.job_id,
+        name=record.name,
+        user=record.user,
+        state=record.state,
+        exit_code=record.exit_code,
+        submitted=_time(record.submitted_s),
+        started=_time(record.started_s),
+        ended=_time(record.ended_s),
+        elapsed=_span(record.elapsed_s),
+        nodes=record.nodes,
+        why=record.why,
+        last_lines=said,
+        hint=SUDO_HINT if any(SUDO_SAYS in line for line in said) else "",
+    )
+
+
+def _time(seconds: int | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _span(seconds: int) -> str:
+    """As squeue writes it: days-hours:minutes:seconds."""
+    days, rest = divmod(seconds, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    clock = f"{minutes}:{rest:02d}" if not (hours or days) else f"{hours:02d}:{minutes:02d}:{rest:02d}"
+    return f"{days}-{clock}" if days else clock

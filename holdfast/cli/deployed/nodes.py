@@ -1,0 +1,68 @@
+"""
+Commands on a node from outside it, as an operator would have them over SSM.
+
+Only instances of the local HyperPod can be entered from here; on AWS the same is done with
+``aws ssm start-session``, whose target this module spells out.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.terminal import CommandError
+
+if TYPE_CHECKING:
+    from holdfast.localcloud.nodes import Node
+
+
+def instance(context: Context, *, node: str) -> "Node":
+    """
+    The instance called ``node``: an instance id, host name or private address.
+
+    Raises:
+        CommandError: there is no such instance, or it is not a local one.
+    """
+    from holdfast.localcloud.nodes import Fleet
+
+    if context.session.cloud == "aws":
+        raise CommandError(
+            f"nodes on AWS are reached through SSM: aws ssm start-session --target "
+            f"sagemaker-cluster:<cluster id>_<instance group>-<instance id> --region {context.session.region}"
+        )
+    present = Fleet(home=context.local.home).nodes()
+    for candidate in present:
+        if node in (candidate.spec.instance_id, candidate.spec.hostname, candidate.spec.address):
+            return candidate
+    names = ", ".join(f"{n.spec.hostname} ({n.spec.instance_id})" for n in present) or "none"
+    raise CommandError(f"there is no node {node!r}; the nodes are: {names}")
+
+
+def run(
+    context: Context,
+    *,
+    node: str,
+    argv: Sequence[str],
+    user: str | None = None,
+    text: str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 20.0,
+) -> "subprocess.CompletedProcess[str]":
+    """
+    Run ``argv`` on ``node`` and return its output.
+
+    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+
+    Raises:
+        CommandError: there is no such node, or it did not answer in time.
+    """
+    from holdfast.localcloud.nodes import NodeError
+
+    try:
+        return instance(context, node=node).run(list(argv), timeout_s=timeout_s, user=user, input=text, env=env)
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1
+        ) from None
+    except (NodeError, OSError) as error:
+        raise CommandError(f"node {node} cannot be asked: {error}; see: holdfast status", exit_code=1) from None

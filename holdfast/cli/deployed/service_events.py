@@ -1,0 +1,70 @@
+"""HyperPod's own events, from ListClusterEvents: all there is of a cluster on AWS, where nothing of ours is shipped."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rich.text import Text
+
+from holdfast.cli.deployed.sessions import Context
+
+PAGE = 100
+COLOURS = {"Error": "bold red", "Warn": "yellow"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceEvent:
+    """One event, under the names of the API."""
+
+    event_id: str
+    time: str
+    """ISO 8601, UTC."""
+    level: str
+    resource_type: str
+    instance_group: str
+    instance_id: str
+    description: str
+
+    def line(self) -> Text:
+        """For people."""
+        what = " ".join(part for part in (self.resource_type, self.instance_group, self.instance_id) if part)
+        return Text.assemble(
+            (self.time.replace("T", " ").rstrip("Z"), "dim"),
+            "  ",
+            (f"{self.level or 'Info':<5}", COLOURS.get(self.level, "")),
+            f"  {what}  ",
+            self.description,
+        )
+
+
+def read_service_events(context: Context, *, since_ns: int = 0, node: str = "") -> list[ServiceEvent]:
+    """All of the cluster since then, or of one instance, oldest first. Raises: AwsError."""
+    asked: dict[str, object] = {
+        "ClusterName": context.session.cluster_name,
+        "SortBy": "EventTime",
+        "SortOrder": "Ascending",
+        "MaxResults": PAGE,
+    }
+    if since_ns:
+        asked["EventTimeAfter"] = datetime.fromtimestamp(since_ns / 1e9, tz=UTC)
+    if node:
+        asked["NodeId"] = node
+    found = []
+    while True:
+        page = context.ask("sagemaker", "ListClusterEvents", **asked)
+        for event in page.get("Events", []):
+            at = event["EventTime"]
+            at = at if isinstance(at, datetime) else datetime.fromtimestamp(float(at), tz=UTC)
+            found.append(
+                ServiceEvent(
+                    event_id=event["EventId"],
+                    time=at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    level=event.get("EventLevel", ""),
+                    resource_type=event.get("ResourceType", ""),
+                    instance_group=event.get("InstanceGroupName", ""),
+                    instance_id=event.get("InstanceId", ""),
+                    description=event.get("Description", ""),
+                )
+            )
+        if not page.get("NextToken"):
+            return found
+        asked["NextToken"] = page["NextToken"]

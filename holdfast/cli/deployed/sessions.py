@@ -1,0 +1,147 @@
+"""
+Which deployment the commands speak to, and the AWS clients for it.
+
+``holdfast up`` records the session in its home directory; the other commands read it there and learn
+everything else from AWS APIs. A missing session is the user's mistake, not a crash.
+"""
+
+import functools
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from holdfast.cli.deployed import aws
+from holdfast.cli.terminal import CommandError
+from holdfast.localcloud import LocalCloud, from_environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One deployed environment."""
+
+    environment: str
+    cloud: Literal["embedded", "aws"]
+    region: str
+    stack_name: str
+    cluster_name: str
+    port: int
+    profile: str = ""
+    """Of AWS's configuration files; empty: as botocore chooses."""
+
+    def save(self, *, home: Path) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        fresh = _path(home).with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(self), indent=1))
+        fresh.replace(_path(home))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """A session with its local cloud and AWS clients. A client is made on first use: it costs tens of milliseconds."""
+
+    session: Session
+    local: LocalCloud
+
+    def client(self, service: str) -> Any:
+        """A botocore client, for what is not a single question: uploads, paginators."""
+        return _client(service, self.session, self.local)
+
+    def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """
+        The answer of one operation of SageMaker, FSx or CloudWatch Logs.
+
+        Raises:
+            AwsError: the service refused.
+        """
+        if self.session.cloud == "aws":
+            return aws.ask_botocore(self.client(service), operation, parameters)
+        return aws.ask_json(self._embedded, service=service, operation=operation, parameters=parameters)
+
+    def describe_stack(self) -> dict[str, Any]:
+        """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
+        name = self.session.stack_name
+        if self.session.cloud == "aws":
+            answer = aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
+            stack: dict[str, Any] = answer["Stacks"][0]
+            return stack
+        return aws.ask_describe_stack(self._embedded, stack_name=name)
+
+    @functools.cached_property
+    def _embedded(self) -> aws.Embedded:
+        local = self.local
+        return aws.Embedded(endpoint=local.endpoint, keys=local.keys(), region=self.session.region)
+
+
+@functools.cache
+def _client(service: str, session: Session, local: LocalCloud) -> Any:
+    import botocore.session
+    from botocore.config import Config
+
+    if session.cloud == "aws":
+        chosen = botocore.session.Session(profile=session.profile or None)
+        return chosen.create_client(service, region_name=session.region)
+    return botocore.session.get_session().create_client(
+        service,
+        region_name=session.region,
+        **local.client_arguments(),
+        config=Config(
+            s3={"addressing_style": "path"},
+            connect_timeout=3,
+            read_timeout=30,
+            retries={"max_attempts": 1},
+            parameter_validation=False,
+        ),
+    )
+
+
+def load() -> Context:
+    """
+    The session that ``holdfast up`` recorded.
+
+    Raises:
+        CommandError: there is none, or its local cloud does not run.
+    """
+    local = from_environment()
+    session = recorded(local.home)
+    if session is None:
+        raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
+    if session.cloud == "embedded":
+        local = LocalCloud(home=local.home, port=session.port)
+        _refuse_dead(local, environment=session.environment)
+        os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+    return Context(session=session, local=local)
+
+
+def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
+    """A control plane that is stopped by a signal is a matter of ``status``; an AWS that is, answers nothing."""
+    processes = {one.name: one for one in local.processes()}
+    gone = ", ".join(name for name in ("aws", "hyperpod") if processes[name].state == "gone")
+    if gone:
+        kept = processes["keeper"].state == "running"
+        how = "it is being started again, try again in some seconds, or" if kept else "bring it back with"
+        raise CommandError(f"the local cloud is not running (stopped: {gone}); {how}: holdfast up {environment}")
+    if processes["aws"].state == "stopped":
+        raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")
+
+
+def recorded(home: Path) -> Session | None:
+    """
+    The session of a home; None when it has none.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return Session(**json.loads(_path(home).read_text()))
+    except FileNotFoundError:
+        return None
+    except (json.JSONDecodeError, TypeError):
+        raise CommandError(f"{_path(home)} is not a session of this version; run: holdfast down") from None
+    except PermissionError:
+        raise CommandError(f"{home} cannot be read by this user; run the command as root") from None
+
+
+def _path(home: Path) -> Path:
+    return home / "session.json"

@@ -1,0 +1,226 @@
+"""The status of what is deployed, gathered from AWS APIs, Slurm and the processes of a local cloud. How it looks is left to the views."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.terminal import CommandError
+
+if TYPE_CHECKING:
+    from holdfast.cli.deployed.finished_jobs import JobRow
+    from holdfast.localcloud.processes import ProcessState
+from holdfast.cli.deployed.cluster import (
+    _associations,
+    _describe_cluster,
+    _describe_stack,
+    _hostname,
+    controller_hostname,
+)
+
+T = TypeVar("T")
+
+
+STAND_IN_TAG = "holdfast:stand-in:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """One instance, as HyperPod and as Slurm see it. ``slurm`` is empty for a node Slurm does not schedule on."""
+
+    instance_id: str
+    instance_group: str
+    instance_type: str
+    hostname: str
+    address: str
+    status: str
+    slurm: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One Slurm job in the queue."""
+
+    job_id: str
+    name: str
+    state: str
+    nodes: str
+    elapsed: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSystemView:
+    """The Lustre file system and the S3 paths its directories are linked to."""
+
+    file_system_id: str
+    status: str
+    capacity_gib: int
+    data_repositories: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusView:
+    """All that ``holdfast status`` shows."""
+
+    environment: str
+    cloud: str
+    endpoint: str
+    problem: str
+    """What the embedded AWS says is wrong with itself, such as a full disk; empty when nothing is."""
+    stack_name: str
+    stack_status: str
+    stack_outputs: dict[str, str]
+    cluster_name: str
+    cluster_status: str
+    cluster_message: str
+    orchestrator: str
+    """Either slurm or eks."""
+    nodes: list[NodeView]
+    jobs: list[JobView]
+    file_system: FileSystemView | None
+    stand_ins: dict[str, str]
+    ended: "list[JobRow]" = field(default_factory=list)
+    """Jobs of the last day that are over, failed ones first."""
+    unseen: list[str] = field(default_factory=list)
+    """What could not be looked at, and why."""
+    processes: "list[ProcessState]" = field(default_factory=list)
+    """Of the local cloud."""
+
+
+def read_status(context: Context) -> StatusView:
+    """
+    One consistent enough picture of stack, cluster, nodes, Slurm and jobs, and what could not be seen of it.
+
+    Raises:
+        CommandError: there is no such cluster, where nothing else was asked for.
+    """
+    session = context.session
+    unseen: list[str] = []
+    stack: dict[str, Any] = _seen(lambda: _describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    cluster, nodes = _describe_cluster(context)
+    if not cluster and not session.stack_name:
+        raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
+    orchestrator = "eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm"
+    slurm_states, jobs, ended = ({}, [], []) if orchestrator == "eks" else _read_slurm(context, nodes, unseen=unseen)
+    if not session.stack_name:
+        unseen.append("the stack and the file system, which no --environment names")
+    return StatusView(
+        environment=session.environment,
+        cloud=session.cloud,
+        endpoint=context.local.endpoint if session.cloud == "embedded" else f"sagemaker.{session.region}",
+        problem=_problem(context),
+        stack_name=session.stack_name,
+        stack_status=stack.get("StackStatus", ""),
+        stack_outputs=outputs,
+        cluster_name=session.cluster_name,
+        cluster_status=cluster.get("ClusterStatus", "absent"),
+        cluster_message=cluster.get("FailureMessage", ""),
+        orchestrator=orchestrator,
+        nodes=[_node_view(node, slurm_states) for node in nodes],
+        jobs=jobs,
+        ended=ended,
+        file_system=_seen(
+            lambda: _file_system(context, outputs), what="the file system", otherwise=None, unseen=unseen
+        ),
+        stand_ins=_seen(lambda: _stand_ins(context, cluster), what="tags", otherwise={}, unseen=unseen),
+        unseen=unseen,
+        processes=context.local.processes() if session.cloud == "embedded" else [],
+    )
+
+
+def _problem(context: Context) -> str:
+    """What is wrong with the local cloud itself."""
+    if context.session.cloud != "embedded":
+        return ""
+    health = context.local.health()
+    own = "the embedded AWS does not answer its health page" if health is None else str(health.get("problem", ""))
+    return "\n".join(line for line in (own, *context.local.problems()) if line)
+
+
+def _seen(ask: "Callable[[], T]", *, what: str, otherwise: "T", unseen: list[str]) -> "T":
+    """What AWS answers, or ``otherwise`` where it refuses: the rest of the picture is worth having without it."""
+    try:
+        return ask()
+    except AwsError as error:
+        unseen.append(f"{what}: {error.code}")
+        return otherwise
+
+
+def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
+    hostname = _hostname(node)
+    return NodeView(
+        instance_id=node["InstanceId"],
+        instance_group=node["InstanceGroupName"],
+        instance_type=node["InstanceType"],
+        hostname=hostname,
+        address=hostname.removeprefix("ip-").replace("-", "."),
+        status=node["InstanceStatus"]["Status"],
+        slurm=slurm_states.get(hostname, ""),
+        message=node["InstanceStatus"].get("Message", ""),
+    )
+
+
+def _read_slurm(
+    context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]
+) -> "tuple[dict[str, str], list[JobView], list[JobRow]]":
+    """Node states, the queue and the jobs that are over; what cannot be asked for is told in ``unseen``."""
+    from holdfast.cli.deployed.finished_jobs import ended_jobs
+    from holdfast.cli.deployed.nodes import run
+
+    if context.session.cloud == "aws":
+        unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
+        return {}, [], []
+    if not nodes:
+        return {}, [], []
+    # The name comes last: whoever submits a job chooses it, and may put anything into it.
+    script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
+    try:
+        answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
+    except CommandError as error:
+        unseen.append(f"Slurm's nodes and jobs: {error}")
+        return {}, [], []
+    if answer.returncode:
+        said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        unseen.append(f"Slurm's nodes and jobs: {said}")
+    states, jobs = parse_slurm(answer.stdout)
+    try:
+        ended = ended_jobs(context)
+    except (CommandError, OSError) as error:
+        unseen.append(f"jobs that are over: {error}")
+        ended = []
+    return states, jobs, ended
+
+
+def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
+    """Node states by host name, and the queue. A line that a name with a line break has torn off is left out."""
+    fields = ("job_id", "state", "nodes", "elapsed", "reason", "name")
+    rows = [line.split("|", len(fields)) for line in text.split("\n")]
+    states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) == 3}
+    jobs = [dict(zip(fields, row[1:], strict=True)) for row in rows if row[0] == "J" and len(row) == len(fields) + 1]
+    return states, [JobView(**job) for job in jobs]
+
+
+def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:
+    file_system_id = outputs.get("FileSystemId")
+    if file_system_id is None:
+        return None
+    described = context.ask("fsx", "DescribeFileSystems", FileSystemIds=[file_system_id])["FileSystems"][0]
+    return FileSystemView(
+        file_system_id=file_system_id,
+        status=described["Lifecycle"],
+        capacity_gib=described["StorageCapacity"],
+        data_repositories={
+            a["FileSystemPath"]: a["DataRepositoryPath"] for a in _associations(context, file_system_id)
+        },
+    )
+
+
+def _stand_ins(context: Context, cluster: dict[str, Any]) -> dict[str, str]:
+    if not cluster:
+        return {}
+    tags = context.ask("sagemaker", "ListTags", ResourceArn=cluster["ClusterArn"])["Tags"]
+    return {tag["Key"].removeprefix(STAND_IN_TAG): tag["Value"] for tag in tags if tag["Key"].startswith(STAND_IN_TAG)}

@@ -1,0 +1,125 @@
+"""From ``--environment``, ``--cluster``, ``--region`` and ``--profile`` to a cluster."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from holdfast.cli.deployed.sessions import Context, Session, load
+from holdfast.cli.terminal import CommandError
+from holdfast.localcloud import from_environment
+
+ENVIRONMENT = typer.Option(
+    "--environment", "-e", metavar="ENV", help="Name in environments/, or a path. Default: what holdfast up recorded."
+)
+CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of a cluster on AWS, whoever made it.")
+REGION = typer.Option("--region", help="Of the cluster on AWS. Default: that of the profile.")
+PROFILE = typer.Option("--profile", help="Of AWS's configuration files. Default: as the AWS CLI chooses it.")
+
+_ARN = re.compile(r"arn:[a-z0-9-]+:sagemaker:([a-z0-9-]+):\d{12}:cluster/[a-z0-9]+")
+_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+_REGION = re.compile(r"[a-z]{2,5}(-[a-z]+){1,3}-\d{1,2}")
+
+
+def locate(*, environment: str | None, cluster: str | None, region: str | None, profile: str | None) -> Context:
+    """
+    The cluster that the options name; without any, the one of the session.
+
+    Raises:
+        CommandError: they contradict each other, or name nothing that is there.
+    """
+    if environment is not None and cluster is not None:
+        raise CommandError("got --environment and --cluster; allowed: one of them, a file names its cluster itself")
+    if region is not None:
+        check_region(region)
+    if cluster is not None:
+        return _on_aws(cluster=cluster, region=region, profile=profile)
+    if environment is not None:
+        return _of_file(environment, region=region, profile=profile)
+    context = load()
+    if region is not None or profile is not None:
+        if context.session.cloud == "embedded":
+            raise CommandError(
+                "got --region or --profile for the local cloud, which has neither; for a cluster on AWS: "
+                "give --cluster NAME too"
+            )
+        return _with(context.session, region=region, profile=profile)
+    return context
+
+
+def check_region(region: str) -> None:
+    """Raises: CommandError: it has not the form of one."""
+    if not _REGION.fullmatch(region):
+        raise CommandError(f"got --region {region!r}; allowed: a region of AWS, such as us-west-2")
+
+
+def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context:
+    arn = _ARN.fullmatch(cluster)
+    if arn is None and not _NAME.fullmatch(cluster):
+        raise CommandError(f"got --cluster {cluster!r}; allowed: the name or the ARN of a HyperPod cluster")
+    if arn is not None and region is not None and arn[1] != region:
+        raise CommandError(f"got --region {region}, and an ARN of {arn[1]}, leave --region out")
+    chosen = arn[1] if arn is not None else region or _configured_region(profile)
+    session = Session(
+        environment="", cloud="aws", region=chosen, stack_name="", cluster_name=cluster, port=0, profile=profile or ""
+    )
+    return Context(session=session, local=from_environment())
+
+
+def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
+    from holdfast.cli.commands.deployment import up
+    from holdfast.config import EnvironmentFileError
+    from holdfast.config import load as load_environment
+
+    path = up.environment_file(name)
+    try:
+        definition = load_environment(path)
+    except EnvironmentFileError as error:
+        raise CommandError(str(error)) from None
+    if definition.cloud == "embedded":
+        return _embedded(definition, path=path, region=region, profile=profile)
+    if region is not None and region != definition.region:
+        raise CommandError(f"got --region {region}, and {path.name} says {definition.region}; leave --region out")
+    session = Session(
+        environment=definition.name,
+        cloud="aws",
+        region=definition.region,
+        stack_name=definition.stack_name,
+        cluster_name=definition.cluster_name,
+        port=0,
+        profile=profile or "",
+    )
+    return Context(session=session, local=from_environment())
+
+
+def _embedded(definition: Any, *, path: Path, region: str | None, profile: str | None) -> Context:
+    if region is not None or profile is not None:
+        raise CommandError(f"got --region or --profile; {path.name} is of the local cloud, which has neither")
+    context = load()
+    if context.session.environment != definition.name:
+        raise CommandError(
+            f"{context.session.environment} is up in {context.local.home}, not {definition.name}; "
+            f"start it with: holdfast up {path}"
+        )
+    return context
+
+
+def _with(session: Session, *, region: str | None, profile: str | None) -> Context:
+    if region is not None and region != session.region:
+        raise CommandError(f"got --region {region}, and {session.environment} is in {session.region}; leave it out")
+    changed = Session(**{**vars(session), "profile": profile or session.profile})
+    return Context(session=changed, local=from_environment())
+
+
+def _configured_region(profile: str | None) -> str:
+    import botocore.session
+    from botocore.exceptions import ProfileNotFound
+
+    try:
+        region = botocore.session.Session(profile=profile).get_config_variable("region")
+    except ProfileNotFound as error:
+        raise CommandError(f"{error}; allowed: a profile of ~/.aws/config") from None
+    if not region:
+        raise CommandError("no region is configured; give --region, such as --region us-west-2")
+    return str(region)

@@ -1,0 +1,143 @@
+"""
+The unmodified CDK command line, run as a child: bootstrap, synth, deploy.
+
+Its output goes to a log file; what a person sees of a deployment is read from CloudFormation meanwhile,
+so the picture is the same for the embedded AWS and the real one.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.cli.terminal import CommandError
+
+PROJECT = Path(__file__).resolve().parents[3]
+"""The folder with app.py, cdk.json and node_modules: commands that deploy are run from a checkout."""
+
+POLL_S = 0.25
+BOOTSTRAP_STACK = "CDKToolkit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cdk:
+    """
+    The CDK CLI for one environment.
+
+    Args:
+        environment_file: The environment to synthesise.
+        variables: Environment variables for the CLI, such as the endpoint and credentials of the embedded AWS.
+        work: Folder for the cloud assembly and the log.
+    """
+
+    environment_file: Path
+    variables: Mapping[str, str]
+    work: Path
+
+    @property
+    def assembly(self) -> Path:
+        return self.work / "cdk.out"
+
+    @property
+    def log(self) -> Path:
+        return self.work / "log" / "cdk.log"
+
+    def start_bootstrap(self, *, account: str, region: str) -> "subprocess.Popen[bytes]":
+        return self._start("bootstrap", f"aws://{account}/{region}")
+
+    def start_synth(self) -> "subprocess.Popen[bytes]":
+        """Synthesise into the assembly folder as the CLI would, but beside the bootstrap and not after it."""
+        shutil.rmtree(self.assembly, ignore_errors=True)
+        context = json.loads((PROJECT / "cdk.json").read_text()).get("context", {})
+        context["environment"] = str(self.environment_file)
+        variables = {"CDK_OUTDIR": str(self.assembly), "CDK_CONTEXT_JSON": json.dumps(context)}
+        return self._popen([sys.executable, "app.py"], cwd=PROJECT, extra=variables)
+
+    def start_deploy(self, *, stack_name: str) -> "subprocess.Popen[bytes]":
+        return self._start(
+            "deploy", stack_name, "--app", str(self.assembly), "--require-approval", "never", "--progress", "events"
+        )
+
+    def wait(self, child: "subprocess.Popen[bytes]", *, what: str, progress: Callable[[], None]) -> None:
+        """
+        Wait for ``child``, calling ``progress`` meanwhile.
+
+        Raises:
+            CommandError: it failed; the message ends with the last lines of its log.
+        """
+        try:
+            while child.poll() is None:
+                progress()
+                time.sleep(POLL_S)
+        except BaseException:
+            end(child)
+            raise
+        if child.returncode:
+            raise CommandError(f"{what} failed with exit code {child.returncode}: {self._reason()}\n(log: {self.log})")
+
+    def _start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        cli = PROJECT / "node_modules" / "aws-cdk" / "bin" / "cdk"
+        if not cli.exists():
+            raise CommandError(f"the CDK CLI is not installed in {PROJECT}; run: make setup")
+        # Not in the project folder: the cdk.json there would make every call synthesise the app again.
+        return self._popen([_node(), str(cli), *arguments, "--no-notices", "--no-color"], cwd=self.work, extra={})
+
+    def _popen(self, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)))
+        with self.log.open("ab") as log:
+            # A session of its own: Ctrl-C reaches only us, and we end the child in order.
+            return subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env={**os.environ, **self.variables, **extra, "PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _reason(self) -> str:
+        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        telling = [line for line in lines if "_FAILED" in line or "rror" in line or ".yaml:" in line]
+        return "\n".join((telling or lines)[-4:])
+
+
+def end(child: "subprocess.Popen[bytes]") -> None:
+    """End a child started here, with the programs it started, and wait for it: first politely, then for certain."""
+    if child.poll() is not None:
+        return
+    os.killpg(child.pid, signal.SIGTERM)
+    try:
+        child.wait(timeout=3.0)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def stack_exists(cloudformation: Any, *, name: str) -> bool:
+    """Whether a stack of this name has been deployed."""
+    from botocore.exceptions import ClientError
+
+    try:
+        stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" not in str(error):
+            raise
+        return False
+    return not str(stack["StackStatus"]).startswith(("REVIEW", "DELETE", "ROLLBACK"))
+
+
+def _node() -> str:
+    node = Path(sys.prefix) / "bin" / "node"
+    found = str(node) if node.exists() else shutil.which("node")
+    if found is None:
+        raise CommandError("Node is not installed; run: make setup")
+    return found

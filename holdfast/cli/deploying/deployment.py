@@ -1,0 +1,222 @@
+"""From a definition to a deployed stack, with the wait for its nodes."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deploying import preflight
+from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
+from holdfast.cli.terminal import CommandError, Step, step
+from holdfast.localcloud import LocalCloud
+
+if TYPE_CHECKING:
+    from holdfast.config import Environment
+
+
+NODES_TIMEOUT_S = 3600.0
+"""Longer than the attempts that HyperPod makes take, each with a script that hangs."""
+
+
+NODES_POLL_S = 0.25
+
+
+GIVEN_UP_AFTER_S = 5.0
+"""A failed instance that HyperPod tries again is gone sooner."""
+
+
+def environment_of(path: Path) -> "Environment":
+    from holdfast.config import EnvironmentFileError
+    from holdfast.config import load as load_environment
+    from holdfast.validation.from_environment import check
+
+    try:
+        definition = load_environment(path)
+    except EnvironmentFileError as error:
+        raise CommandError(str(error)) from None
+    errors = [str(finding) for finding in check(path, errors_only=True).findings]
+    if errors:
+        raise CommandError("\n".join(errors))
+    return definition
+
+
+def refuse_replacements(definition: "Environment", context: Context) -> None:
+    """Nothing that holds data or nodes is replaced unless the file allows it (guarantee G9)."""
+    from holdfast.importing import deployed_environment
+    from holdfast.updates import guard
+
+    client = context.local.client_arguments() if definition.cloud == "embedded" else None
+    deployed = deployed_environment(stack_name=definition.stack_name, region=definition.region, client=client)
+    problems = guard(definition, deployed.environment)
+    errors = [str(problem) for problem in problems if problem.severity == "error"]
+    if errors:
+        raise CommandError("\n".join(errors))
+
+
+@contextlib.contextmanager
+def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here: bool) -> Iterator[None]:
+    """A local cloud that this command began is taken down again when the command ends this way: nothing half-made."""
+    try:
+        yield
+    except ending:
+        if begun_here and local.is_claimed():
+            with step("take down what was begun"):
+                local.remove()
+        raise
+
+
+def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
+    embedded = definition.cloud == "embedded"
+    session = Session(
+        environment=definition.name,
+        cloud=definition.cloud,
+        region=definition.region,
+        stack_name=definition.stack_name,
+        cluster_name=definition.cluster_name,
+        port=local.port,
+    )
+    variables: dict[str, str] = {}
+    if embedded:
+        with step("check this machine") as progress:
+            progress.update(preflight.check(home=local.home))
+    local.claim()
+    if embedded:
+        # There is no container engine: images are recorded, not built.
+        docker = str(PROJECT / "scripts" / "docker_stand_in.sh")
+        variables = {**local.client_environment(region=definition.region), "CDK_DOCKER": docker}
+    cdk = Cdk(environment_file=path, variables=variables, work=local.home)
+    synth = cdk.start_synth()
+    try:
+        if embedded:
+            start_local_cloud(local, region=definition.region)
+        session.save(home=local.home)
+        context = Context(session=session, local=local)
+        if embedded:
+            _bootstrap(context, cdk=cdk, definition=definition)
+        with step("compare with what is deployed"):
+            refuse_replacements(definition, context)
+        with step("synthesise the stack") as progress:
+            cdk.wait(synth, what="cdk synth", progress=lambda: None)
+            progress.update(definition.stack_name)
+    finally:
+        end(synth)
+    with step("deploy the stack") as progress:
+        child = cdk.start_deploy(stack_name=definition.stack_name)
+        watch = _DeploymentWatch(context=context, progress=progress)
+        try:
+            cdk.wait(child, what="cdk deploy", progress=watch.look)
+        except CommandError as error:
+            told = [watch.why_it_failed() or str(error)]
+            # AWS's message names the instance, not the cause, and its logs go with what was begun.
+            told += local.node_failures() if embedded else []
+            raise CommandError("\n".join(told), exit_code=1) from None
+        watch.look()
+    if embedded:
+        with step("wait for the nodes") as progress:
+            failed = watch.wait_for_nodes(progress)
+            if failed:
+                raise CommandError("\n".join([*failed, *local.node_failures()]), exit_code=1)
+
+
+def _said_of(node: dict[str, Any]) -> str:
+    status = node["InstanceStatus"]
+    said = f": {status['Message']}" if status.get("Message") else ""
+    return (
+        f"instance {node['InstanceId']} of instance group {node['InstanceGroupName']} did not come into service, "
+        f"it is {status['Status']}{said}"
+    )
+
+
+def start_local_cloud(local: LocalCloud, *, region: str) -> None:
+    with step("start the embedded AWS") as progress:
+        local.go_on()
+        local.start_aws()
+        progress.update(local.endpoint)
+    with step("start the HyperPod control plane"):
+        local.start_hyperpod(region=region)
+        local.start_keeper(region=region)
+
+
+def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None:
+    if stack_exists(context.client("cloudformation"), name=BOOTSTRAP_STACK):
+        return
+    with step("bootstrap the CDK"):
+        child = cdk.start_bootstrap(account=definition.account, region=definition.region)
+        cdk.wait(child, what="cdk bootstrap", progress=lambda: None)
+
+
+class _DeploymentWatch:
+    """What CloudFormation and HyperPod say while the CDK deploys."""
+
+    def __init__(self, *, context: Context, progress: Step) -> None:
+        self._context, self._progress = context, progress
+        self._seen_before = {event["EventId"] for event in self._events()}
+
+    def look(self) -> None:
+        fresh = [event for event in self._events() if event["EventId"] not in self._seen_before]
+        done = {e["LogicalResourceId"] for e in fresh if e["ResourceStatus"].endswith("_COMPLETE")}
+        words = [f"{len(done)} resources"] if fresh else []
+        nodes = self._nodes()
+        if nodes:
+            running = sum(node["InstanceStatus"]["Status"] == "Running" for node in nodes)
+            words.append(f"{running} of {len(nodes)} nodes running")
+        self._progress.update(", ".join(words) or "nothing changed")
+
+    def wait_for_nodes(self, progress: Step) -> list[str]:
+        """
+        Return when all nodes run: with continuous provisioning they come after the cluster is in service, or never.
+
+        Returns:
+            What HyperPod says of nodes that it has given up, a line each.
+        """
+        failing_since: dict[str, float] = {}
+        deadline = time.monotonic() + NODES_TIMEOUT_S
+        while True:
+            nodes, now = self._nodes(), time.monotonic()
+            waiting = [node for node in nodes if node["InstanceStatus"]["Status"] != "Running"]
+            progress.update(f"{len(nodes) - len(waiting)} of {len(nodes)} running")
+            failed = [node for node in waiting if node["InstanceStatus"]["Status"] == "Failure"]
+            failing_since = {name: failing_since.get(name, now) for name in (node["InstanceId"] for node in failed)}
+            given_up = [node for node in failed if now - failing_since[node["InstanceId"]] > GIVEN_UP_AFTER_S]
+            if not waiting or given_up or now > deadline:
+                return [_said_of(node) for node in given_up or waiting]
+            time.sleep(NODES_POLL_S)
+
+    def why_it_failed(self) -> str:
+        """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""
+        failures = [
+            f"{event['LogicalResourceId']} ({event['ResourceType']}): {event.get('ResourceStatusReason', '')}"
+            for event in reversed(self._events())
+            if event["EventId"] not in self._seen_before
+            and event["ResourceStatus"].endswith("_FAILED")
+            and "cancelled" not in event.get("ResourceStatusReason", "").lower()
+        ]
+        if not failures:
+            return ""
+        return f"stack {self._context.session.stack_name} was not deployed and was rolled back: " + "\n".join(failures)
+
+    def _events(self) -> list[dict[str, Any]]:
+        from botocore.exceptions import ClientError
+
+        pages = self._context.client("cloudformation").get_paginator("describe_stack_events")
+        try:
+            # All of them: what failed lies some pages before the end of the rollback.
+            found = pages.paginate(StackName=self._context.session.stack_name).build_full_result()
+        except ClientError:
+            return []
+        events: list[dict[str, Any]] = found["StackEvents"]
+        return events
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._context.client("sagemaker").list_cluster_nodes(
+                ClusterName=self._context.session.cluster_name, MaxResults=100
+            )
+        except ClientError:
+            return []
+        nodes: list[dict[str, Any]] = answer["ClusterNodeSummaries"]
+        return nodes

@@ -1,0 +1,127 @@
+"""The ``holdfast`` command: its verbs, and what becomes of an error."""
+
+import errno
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.text import Text
+
+from holdfast.cli.commands.cluster import events, jobs, kill_node, logs, rehearse, ssh, status, submit
+from holdfast.cli.commands.deployment import down, env, images, up
+from holdfast.cli.commands.environment import check, diff, import_, plan
+from holdfast.cli.deployed import AwsError, UnreachableError
+from holdfast.cli.submission import CommandWithArguments
+from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
+from holdfast.localcloud import LocalCloudError, ProcessError
+
+OF_A_PATH = frozenset(
+    {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS, errno.ENXIO}
+)
+"""What is wrong with a path that was given, or with the rights of whoever gave it."""
+LONGEST_SHOWN = 80
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as the library calls it
+    if wanted:
+        print(f"holdfast {installed_version()}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Provision HyperPod clusters as code and keep training on them running.",
+)
+
+
+@app.callback()
+def _whole(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (
+    check.check,
+    diff.diff,
+    plan.plan,
+    up.up,
+    down.down,
+    env.env,
+    status.status,
+    jobs.jobs,
+    jobs.cancel,
+    logs.logs,
+    ssh.ssh,
+    kill_node.kill_node,
+    events.events,
+    rehearse.rehearse,
+):
+    app.command(cls=Command)(command)
+app.command(cls=CommandWithArguments, context_settings={"ignore_unknown_options": True})(submit.submit)
+app.command("import", cls=Command)(import_.import_cluster)
+app.add_typer(images.app, name="images")
+
+
+def main() -> None:
+    """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        app(standalone_mode=True)
+    except CommandError as error:
+        _fail(str(error), error.exit_code)
+    except (LocalCloudError, ProcessError) as error:
+        _fail(str(error), 2)
+    except Interrupted:
+        _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        message = known_failure(error)
+        if message is None:
+            raise
+        _fail(message, 2)
+
+
+def known_failure(error: Exception) -> str | None:
+    """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+    from holdfast.localcloud.nodes import NodeError
+
+    if isinstance(error, NodeError | UnreachableError):
+        return str(error)
+    if isinstance(error, AwsError):
+        return f"AWS refused: {error}"
+    if isinstance(error, NoCredentialsError):
+        return "there are no credentials for AWS; log in, or name a profile with AWS_PROFILE; see: aws configure list"
+    if isinstance(error, ClientError | BotoCoreError):
+        return f"AWS refused or did not answer: {error}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"the disk is full: {error}; free some space and run the command again"
+    if isinstance(error, OSError) and error.errno in OF_A_PATH and error.filename is not None:
+        name = str(error.filename)
+        shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+        return f"{shown!r} cannot be used: {error.strerror}"
+    return None
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Unwind once, so that everything half-made is taken down; a second Ctrl-C does not stop that."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise Interrupted
+
+
+def _fail(message: str, exit_code: int) -> NoReturn:
+    error_console.print(Text.assemble(("holdfast:", "red"), f" {message}"))
+    sys.exit(exit_code)

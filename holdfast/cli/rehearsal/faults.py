@@ -1,0 +1,27 @@
+"""Real faults for one node: it is destroyed, frozen or cut off."""
+
+from enum import StrEnum
+
+from holdfast.cli.deployed import Context, instance, record_event
+
+
+class Fault(StrEnum):
+    """What is done to the instance. Each is real: processes are killed or stopped, links are cut."""
+
+    destroy = "destroy"
+    freeze = "freeze"
+    cut = "cut"
+
+
+TAXONOMY = {Fault.destroy: "instance-lost", Fault.freeze: "instance-unreachable", Fault.cut: "instance-unreachable"}
+"""The fault of ``holdfast_common.FAULTS`` that each of them is."""
+
+
+def inject(context: Context, *, node: str, fault: Fault) -> str:
+    """Do it, and record that it was done. Returns the instance id."""
+    target = instance(context, node=node)
+    instance_id = target.spec.instance_id
+    # Recorded first: the timeline counts the seconds to notice from here.
+    record_event(context, kind="fault_injected", node=instance_id, fault=TAXONOMY[fault])
+    {Fault.destroy: target.destroy, Fault.freeze: target.freeze, Fault.cut: target.cut}[fault]()
+    return instance_id

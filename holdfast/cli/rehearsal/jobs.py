@@ -1,0 +1,170 @@
+"""
+``holdfast rehearse``: train, break a node under the job, and watch it come back.
+
+Everything it shows is read from the cluster's events; the summary is their timeline and nothing else.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.deployed import Context, job_outcome, job_output, read_events, read_status
+from holdfast.cli.rehearsal.faults import Fault, inject
+from holdfast.cli.submission import prepare_data, submit_job
+from holdfast.cli.terminal import CommandError, Step, console, step
+from holdfast.cli.views import summary
+
+if TYPE_CHECKING:
+    from holdfast_common import Event
+
+POLL_S = 0.3
+EVENTS_WITHIN_S = 10.0
+"""After the end of a job, until its last events are read."""
+TOLD_LINES = 12
+JOB_TIMEOUT_S = 600.0
+"""Longest wait for any one thing: the first step, the replacement, the end of the job."""
+
+
+def rehearse_jobs(
+    context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
+) -> "list[Event]":
+    """The rehearsals themselves, and one summary of all. Returns their events."""
+    if prepare is not None:
+        prepare_data(context, program=prepare)
+    events: list[Event] = []
+    names: dict[str, str] = {}
+    for file in files:
+        watch = _rehearse(context, file=file, fault=fault)
+        events += watch.events
+        names[watch.job_id] = file.stem
+    console.print(summary(read_status(context), events, names=names))
+    return events
+
+
+def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
+    from holdfast_common import kinds
+
+    since_ns = time.time_ns()
+    job_id = submit_job(context, file=file, user="ubuntu")
+    watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
+    with step("train") as progress:
+        if not watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="a checkpoint", progress=progress):
+            raise CommandError(
+                f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
+                f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
+                f"its output: holdfast logs --job {job_id}",
+                exit_code=1,
+            )
+    victim = _last_node_of(watch.events)
+    with step(f"{fault.value} a node under the job") as progress:
+        instance_id = inject(context, node=victim, fault=fault)
+        progress.update(f"{victim} ({instance_id})")
+    with step("notice") as progress:
+        watch.until(
+            lambda events: _has(events, kinds.NODE_LOST),
+            what="the lost node to be noticed",
+            progress=progress,
+            job_may_end=True,
+        )
+    with step("resume") as progress:
+        if not watch.until(lambda events: _has(events, kinds.JOB_RESUMED), what="the job to resume", progress=progress):
+            progress.update("the job ended without it")
+    with step("replace the node") as progress:
+        watch.until(
+            lambda events: _has(events, kinds.NODE_REPLACED),
+            what="the replacement",
+            progress=progress,
+            job_may_end=True,
+        )
+    with step("train to the end") as progress:
+        watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
+    return watch
+
+
+def _has(events: "list[Event]", kind: str) -> bool:
+    return any(event.kind == kind for event in events)
+
+
+class _Watch:
+    """The events since the rehearsal began, and whether its job is still alive."""
+
+    def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
+        self._context, self._since_ns = context, since_ns
+        self.job_id = job_id
+        self.events: list[Event] = []
+
+    def until(
+        self,
+        reached: "Callable[[list[Event]], bool]",
+        *,
+        what: str,
+        progress: Step,
+        job_may_end: bool = False,
+    ) -> bool:
+        """
+        Wait for the events to say that something happened; False where the job ended well and they never did.
+
+        Args:
+            job_may_end: What is waited for comes whether or not the job goes on.
+
+        Raises:
+            CommandError: the job failed, or it took more than 600 s.
+        """
+        deadline = time.monotonic() + JOB_TIMEOUT_S
+        over_since: float | None = None
+        while not reached(self._read()):
+            progress.update(self._newest())
+            if self._job_has_ended() and not job_may_end:
+                # What it wrote last is still on its way.
+                over_since = over_since or time.monotonic()
+                if time.monotonic() > over_since + EVENTS_WITHIN_S:
+                    return False
+            if time.monotonic() > deadline:
+                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
+            time.sleep(POLL_S)
+        progress.update(self._newest())
+        return True
+
+    def _read(self) -> "list[Event]":
+        events = read_events(self._context, since_ns=self._since_ns)
+        self.events = [e for e in events if e.source != "job" or e.job == self.job_id]
+        return self.events
+
+    def _newest(self) -> str:
+        for event in reversed(self.events):
+            if event.kind == "job_progress":
+                return f"step {event.detail.get('step')}, loss {float(event.detail.get('loss', 0)):.3f} nats per byte"
+        return f"job {self.job_id} is starting"
+
+    def _job_has_ended(self) -> bool:
+        """Whether it has ended well; raises CommandError when it has failed."""
+        try:
+            state = job_outcome(self._context, job=self.job_id)
+        except CommandError:
+            return False  # a controller that does not answer now says it later
+        if state in ("", "COMPLETED"):
+            return bool(state)
+        try:
+            said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])
+        except CommandError as error:
+            said = f"({error})"
+        raise CommandError(
+            f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
+            f"all of it: holdfast logs --job {self.job_id}",
+            exit_code=1,
+        )
+
+
+def _last_node_of(events: "list[Event]") -> str:
+    """
+    Instance id of the last node that has a rank of the job.
+
+    Any rank may die, but this one shows that rank 0 is not spared by luck.
+    """
+    from holdfast_common import kinds
+
+    for event in reversed(events):
+        if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED) and event.detail.get("nodes"):
+            return str(event.detail["nodes"]).split(",")[-1]
+    raise CommandError("the job did not say on which nodes it runs; look with: holdfast events", exit_code=1)

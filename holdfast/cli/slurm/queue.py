@@ -1,0 +1,97 @@
+"""
+Jobs as Slurm's controller has them, for what accounting has not been told yet. Pure.
+
+slurmctld sends its records to slurmdbd in turns, and one for all tasks of an array that wait.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from holdfast.cli.slurm.records import DELIMITER, WAITING, JobRecord, untorn
+
+FIELDS = (
+    "JobArrayID", "State", "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
+    "Reason", "WorkDir", "Command", "Name",
+)  # fmt: skip
+SQUEUE = (
+    "squeue", "--noheader", "--all", "--array", "--states=all",
+    "--Format=" + ",".join(f"{name}:{DELIMITER}" for name in FIELDS),
+)  # fmt: skip
+"""Its times are seconds since 1970 under SLURM_TIME_FORMAT=%s."""
+
+_BEFORE_FREE_TEXT = FIELDS.index("WorkDir")
+_CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII)
+
+
+def parse_squeue(text: str) -> list[JobRecord]:
+    """The records of squeue's text, in which the delimiter ends each field, the last one, too."""
+    count = len(FIELDS)
+    return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
+
+
+def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:
+    """
+    One record for each job and task: accounting's where it knows the end, otherwise the controller's.
+
+    A job that was requeued is waiting or running for the controller, whatever accounting says of its last attempt.
+    """
+    queued = {one.job_id: one for one in live}
+    arrays = {_number_of(one) for one in live if "_" in one.job_id}
+    found = []
+    for one in remembered:
+        now = queued.pop(one.job_id, None)
+        if now is None:
+            # Tasks that wait are one record in accounting; one of which it knows only the end has the array's number.
+            if re.fullmatch(r"\d+_\d+", one.job_id) or _number_of(one) not in arrays:
+                found.append(one)
+        else:
+            found.append(_completed(one, now) if one.has_ended and now.has_ended else now)
+    return [*found, *queued.values()]
+
+
+def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
+    """Accounting has the end of a short job before its beginning: nameless, and root's."""
+    return dataclasses.replace(
+        remembered, name=live.name, user=live.user, work_dir=live.work_dir, submitted_s=live.submitted_s
+    )
+
+
+def _number_of(record: JobRecord) -> str:
+    return record.job_id.partition("_")[0]
+
+
+def _record(fields: Sequence[str]) -> JobRecord:
+    said = dict(zip(FIELDS, fields, strict=True))
+    state = said["State"].strip() or "UNKNOWN"
+    status = _whole(said["exit_code"]) or 0
+    return JobRecord(
+        job_id=said["JobArrayID"].strip(),
+        name=said["Name"],
+        user=said["UserName"],
+        state=state,
+        by="",
+        exit_code=status >> 8,
+        exit_signal=status & 127,
+        submitted_s=_whole(said["SubmitTime"]),
+        # What waits or runs has an expected start or end here.
+        started_s=None if state == "PENDING" else _whole(said["StartTime"]),
+        ended_s=None if state in WAITING else _whole(said["EndTime"]),
+        elapsed_s=_seconds(said["TimeUsed"]),
+        nodes=said["NodeList"],
+        work_dir=said["WorkDir"],
+        submit_line=f"sbatch {said['Command']}" if said["Command"] not in ("", "(null)") else "",
+        reason=said["Reason"] if state == "PENDING" and said["Reason"] != "None" else "",
+    )
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
+
+
+def _seconds(clock: str) -> int:
+    found = _CLOCK.fullmatch(clock.strip())
+    if found is None:
+        return 0
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -1,0 +1,33 @@
+"""
+How every command speaks and ends: console, JSON alone, steps, errors, exit code, version. What is printed is left to
+views.
+"""
+
+from holdfast.cli.terminal.command import Command
+from holdfast.cli.terminal.errors import CommandError, Interrupted
+from holdfast.cli.terminal.output import (
+    PIPE_WIDTH,
+    Step,
+    UncutConsole,
+    _width,
+    console,
+    error_console,
+    print_json,
+    step,
+)
+from holdfast.cli.terminal.version import installed_version
+
+__all__ = [
+    "PIPE_WIDTH",
+    "Command",
+    "CommandError",
+    "Interrupted",
+    "Step",
+    "UncutConsole",
+    "_width",
+    "console",
+    "error_console",
+    "installed_version",
+    "print_json",
+    "step",
+]

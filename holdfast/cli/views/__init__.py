@@ -1,0 +1,12 @@
+"""
+What commands print of a deployment: status, jobs, events, changes, the summary of a rehearsal. Loads neither rules
+nor planner (rooms of their own below it).
+"""
+
+from holdfast.cli.views.changes import plain_change, render_changes
+from holdfast.cli.views.event_lines import EventLine
+from holdfast.cli.views.job_table import as_dict, job_history
+from holdfast.cli.views.rehearsal_summary import summary
+from holdfast.cli.views.status import render
+
+__all__ = ["EventLine", "as_dict", "job_history", "plain_change", "render", "render_changes", "summary"]

@@ -1,0 +1,54 @@
+"""One event as people read it: a line, or on a narrow terminal a few that break between words."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from holdfast.cli.views.layout import at_words, broken, uncut
+from holdfast_common import Event
+
+COLOURS = {"control-plane": "cyan", "lifecycle": "blue", "job": "green", "cli": "magenta"}
+BAD = frozenset({"fault_injected", "node_lost", "node_failed", "step_failed", "cluster_failed", "job_stopped"})
+INDENT = "    "
+
+
+class EventLine:
+    """
+    Time with its date in UTC, source, node, kind and what it carries.
+
+    Where nobody looks at a terminal it is one line however long, so that it can be searched.
+    """
+
+    def __init__(self, event: Event) -> None:
+        at = datetime.fromtimestamp(event.time_ns / 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+        self._head = Text.assemble(
+            (at, "dim"),
+            "  ",
+            (f"{event.source:<13}", COLOURS.get(event.source, "white")),
+            f" {event.node:<19} ",
+            (f"{event.kind:<19}", "bold red" if event.kind in BAD else "bold"),
+        )
+        self._facts = Text("  ".join(fact for fact in _facts(event) if fact))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        whole = Text.assemble(self._head, " ", self._facts)
+        if not console.is_terminal or cell_len(whole.plain) <= options.max_width:
+            yield uncut(whole)
+            return
+        yield from broken(self._head, options.max_width, indent=INDENT)
+        for part in at_words(self._facts, options.max_width - len(INDENT)):
+            yield uncut(Text.assemble(INDENT, part))
+
+
+def _facts(event: Event) -> Iterable[str]:
+    yield from (event.fault, event.action, event.evidence, f"job {event.job}" if event.job else "")
+    yield from (f"{key}={_short(value)}" for key, value in sorted(event.detail.items()))
+    if event.duration_s is not None:
+        yield f"{event.duration_s:.1f} s"
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

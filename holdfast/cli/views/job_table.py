@@ -1,0 +1,35 @@
+"""The table of jobs: those in the queue and those that have ended."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from holdfast.cli.deployed import JobRow
+from holdfast.cli.slurm import WAITING
+from holdfast.cli.views.layout import Column, Fitted, coloured
+
+
+def job_history(found: list[JobRow]) -> RenderableType:
+    """A table, and under it what the failed ones said at the end."""
+    columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
+               Column("nodes"), Column("why")]  # fmt: skip
+    table = Fitted(
+        columns,
+        [
+            [one.job_id, one.name, one.user, coloured(one.state), one.ended.replace("T", " ").rstrip("Z"),
+             one.elapsed, one.nodes, Text(one.why, style="" if one.state in WAITING else "red")]
+            for one in found
+        ],
+    )  # fmt: skip
+    parts: list[RenderableType] = [table]
+    for one in found:
+        if one.last_lines:
+            parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
+            parts += [Text(f"  {line}") for line in one.last_lines]
+        if one.hint:
+            parts.append(Text(f"  hint: {one.hint}", style="yellow"))
+    return Group(*parts)
+
+
+def as_dict(row: JobRow) -> dict[str, object]:
+    """For JSON."""
+    return {**vars(row)}

@@ -1,0 +1,219 @@
+"""The page itself: what to do first, then the tables, the plots and everything that went into them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from html import escape
+
+from holdfast.cli.views.plan import (
+    COST_COLUMNS,
+    GOODPUT_COLUMNS,
+    advice,
+    comparison_rows,
+    cost_cells,
+    days,
+    goodput_cells,
+    headline,
+    ledger_rows,
+    percent,
+    signed,
+)
+from holdfast.cli.views.plan_page import plots
+from holdfast.cli.views.plan_page.colours import account, every, strategy, stylesheet
+from holdfast.cli.views.plan_page.style import STYLE
+from holdfast.planner import ACCOUNTS, Plan, PlanAgainstActual, Stretch, example_run
+from holdfast.planner.inputs import Inputs
+
+FAILURES_SHOWN = 12
+"""About as many failures are in the example of a run."""
+
+SEEN_FROM = 0.005
+"""Sensitivities below are 0 in the two digits that are printed."""
+
+
+def page(
+    plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None, *, seed: int, made_at: datetime, version: str
+) -> str:
+    """The whole page. Equal arguments give an equal page."""
+    rows = plots.names(plan)
+    ways = _keys_of_strategies(plan)
+    here = _key("here", "this cluster") + _dotted("asked for")
+    answer = '<span class="key"><b>★</b>the cheapest within it</span>'
+    figures = [
+        _figure("Lost time by cluster size", plots.lost_by_size(plan), f"{ways}{here} Renewal model."),
+        _figure("What the lost time is made of", plots.lost_by_stage(plan), _keys_of_parts(plan)),
+        _figure("Time against cost", plots.ways(plan), f"{ways}{here}{answer} A point for each size."),
+        _figure(
+            "Lost time by spares",
+            plots.lost_by_spares(plan),
+            f'{here}<span class="key"><b>★</b>the number that pays</span> Renewal model, {escape(_title(plan))}.',
+        ),
+        _example(plan, rows, seed=seed),
+    ]
+    sections = [_advice(plan, inputs), _outlooks(plan)]
+    last = [_sensitivities(plan, inputs)]
+    if compared is not None:
+        figures += [_actual(index, compared, rows) for index in range(len(compared.ledgers))]
+        last.insert(0, _compared(compared))
+    price = [] if inputs.usd_per_instance_hour is None else [f"price {inputs.price_note}"]
+    title = f"Plan of {inputs.title}"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{stylesheet(every(rows))}{STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="dim">{made_at:%Y-%m-%d %H:%M} UTC, Holdfast {escape(version)}, {escape(_simulated(plan, seed))}</p>
+<p>{escape(headline(plan))}</p>
+{_warnings(plan)}
+{"".join(sections)}
+<div class="grid">{"".join(figures)}</div>
+{"".join(last)}
+{_inputs(plan, inputs)}
+<section><h2>Assumed</h2><ul>{_items([*inputs.assumptions, *price])}</ul></section>
+</body>
+</html>
+"""
+
+
+def _simulated(plan: Plan, seed: int) -> str:
+    runs = max((each.simulation.runs for each in plan.outlooks if each.simulation is not None), default=0)
+    return f"{runs:,} simulated runs for each strategy with seed {seed}"
+
+
+def _title(plan: Plan) -> str:
+    return next(each.title for each in plan.outlooks if each.strategy == plan.chosen)
+
+
+def _warnings(plan: Plan) -> str:
+    return "".join(
+        f'<p class="warning">{escape(each.title)}: {escape(each.warning)}</p>' for each in plan.outlooks if each.warning
+    )
+
+
+def _example(plan: Plan, rows: Sequence[str], *, seed: int) -> str:
+    wall_h = next(each.wall_h for each in plan.outlooks if each.strategy == plan.chosen)
+    span_h = min(wall_h or 24.0, FAILURES_SHOWN * (plan.mtbf_h or math.inf))
+    stretches = example_run(plan.scenario, hours=span_h, seed=seed)
+    return _timeline("run", "One possible run", stretches, rows, "Simulated.")
+
+
+def _actual(index: int, compared: PlanAgainstActual, rows: Sequence[str]) -> str:
+    book = compared.ledgers[index]
+    name = f"job {book.job}" if book.job else "the job"
+    remark = f"Goodput {percent(book.goodput or 0.0)}."
+    return _timeline(f"actual{index}", f"What happened to {name}", book.stretches, rows, remark)
+
+
+def _timeline(name: str, title: str, stretches: Sequence[Stretch], rows: Sequence[str], remark: str) -> str:
+    seconds = (stretches[-1].end_ns - stretches[0].start_ns) / 1e9 if stretches else 0.0
+    span = f"{seconds:,.0f} s" if seconds < 600 else days(seconds / 3600)
+    seen = {each.account for each in stretches}
+    keys = "".join(_key(account(each).variable, each) for each in ACCOUNTS if each in seen)
+    text = f"{keys} From left to right and from row to row, {escape(span)} in all. {escape(remark)}"
+    return _figure(title, plots.strip(name, title, stretches, rows), text)
+
+
+def _keys_of_strategies(plan: Plan) -> str:
+    rows = plots.names(plan)
+    return "".join(
+        f'<span class="key"><i class="stroke{" dashed" if "+" in each.strategy else ""} '
+        f'k-{strategy(rows, each.strategy).variable}"></i>{escape(each.title)}</span>'
+        for each in plan.outlooks
+    )
+
+
+def _keys_of_parts(plan: Plan) -> str:
+    seen = [part for part in plots.PARTS if any(getattr(each.shares, part) > 0 for each in plan.outlooks)]
+    return "".join(_key(account(plots.PARTS[part]).variable, plots.PARTS[part]) for part in seen)
+
+
+def _key(variable: str, name: str) -> str:
+    return f'<span class="key"><i class="k-{variable}"></i>{escape(name)}</span>'
+
+
+def _dotted(name: str) -> str:
+    return f'<span class="key"><i class="stroke dotted k-goal"></i>{escape(name)}</span>'
+
+
+def _advice(plan: Plan, inputs: Inputs) -> str:
+    rows = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in advice(plan, inputs))
+    return f"<section><h2>What to do</h2><dl>{rows}</dl></section>"
+
+
+def _outlooks(plan: Plan) -> str:
+    chosen = [each.strategy == plan.chosen for each in plan.outlooks]
+    goodputs = _table(
+        ("strategy", *GOODPUT_COLUMNS),
+        [(each.title, *goodput_cells(each)) for each in plan.outlooks],
+        chosen,
+        numbers=True,
+    )
+    costs = _table(
+        ("strategy", *COST_COLUMNS), [(each.title, *cost_cells(each)) for each in plan.outlooks], chosen, numbers=True
+    )
+    return f"<section><h2>Strategies</h2>{goodputs}<p></p>{costs}</section>"
+
+
+def _sensitivities(plan: Plan, inputs: Inputs) -> str:
+    rows = [
+        (each.input, signed(each), inputs.origins.get(each.input, ""))
+        for each in plan.sensitivities
+        if abs(each.percent_per_percent) >= SEEN_FROM
+    ]
+    table = _table(("what the lost time hangs on", "change", "which is"), rows, [False] * len(rows))
+    return f"<section><h2>Sensitivity</h2>{table}</section>"
+
+
+def _inputs(plan: Plan, inputs: Inputs) -> str:
+    """The numbers that were planned with, and the options that were given."""
+    scenario, strategy = plan.scenario, plan.scenario.strategy
+    rows = [
+        ("instances that train", f"{scenario.instances:,}"),
+        ("spares", f"{scenario.spares:,}"),
+        ("failure rate", f"{scenario.failures.per_instance_hour:.4%} per instance-hour"),
+        ("time to detect", f"{strategy.detect_s:,.0f} s"),
+        ("time to replace", f"{strategy.replace_s:,.0f} s"),
+        ("time to resume", f"{strategy.resume_s:,.0f} s"),
+        ("checkpoint interval", f"{scenario.checkpoints.interval_s:,.0f} s"),
+        ("time to write a checkpoint", f"{scenario.checkpoints.write_s:,.0f} s"),
+    ]
+    cells = [(name, value, inputs.origins.get(name, "")) for name, value in rows]
+    given = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in asdict(inputs.options).items() if value is not None
+    )
+    table = _table(("planned with", _title(plan), "which is"), cells, [False] * len(cells))
+    return f'<section><h2>Inputs</h2>{table}<p class="dim">Options: {escape(given)}.</p></section>'
+
+
+def _compared(compared: PlanAgainstActual) -> str:
+    rows, books = comparison_rows(compared), ledger_rows(compared)
+    first = _table(("", "plan", "actual", "95 % interval", "plan within it"), rows, [False] * len(rows))
+    second = _table(("where the time went", "seconds", "share"), books, [False] * (len(books) - 1) + [True])
+    return f"<section><h2>Plan against actual</h2>{first}<p></p>{second}</section>"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[bool], *, numbers: bool = False) -> str:
+    """Each cell knows its column: a phone shows it as a line of its own, with that name."""
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        f"<tr{' class=chosen' if bold else ''}>"
+        + "".join(f'<td data-is="{escape(name)}">{escape(cell)}</td>' for name, cell in zip(head, row, strict=True))
+        + "</tr>"
+        for row, bold in zip(rows, strong, strict=True)
+    )
+    return f"<table{' class=numbers' if numbers else ''}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _figure(title: str, plot: str, caption: str) -> str:
+    """The caption is HTML."""
+    return f"<figure><h2>{escape(title)}</h2>{plot}<figcaption>{caption}</figcaption></figure>"
+
+
+def _items(notes: Iterable[str]) -> str:
+    return "".join(f"<li>{escape(note)}</li>" for note in notes)

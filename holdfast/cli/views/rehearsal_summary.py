@@ -1,0 +1,132 @@
+"""What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
+
+from collections.abc import Mapping
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.deployed import StatusView
+from holdfast.cli.views.layout import coloured
+from holdfast.cli.views.status import node_table
+from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
+
+
+def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
+    """
+    Every second and loss in it is computed from ``events``.
+
+    Args:
+        names: Of jobs, by their id. Default: they have none.
+    """
+    told = timeline(events)
+    parts: list[RenderableType] = [
+        Rule(Text("what just happened", style="bold")),
+        _facts(view),
+        node_table(view),
+        *(_job(job) for job in told.jobs),
+        *(_incident(incident) for incident in told.incidents),
+        *_comparison(told, names or {}),
+        *_plan_against_actual(events, names or {}),
+        _next_steps(view, told.jobs),
+    ]
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
+
+
+def _facts(view: StatusView) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text("stack", style="bold"), Text.assemble(view.stack_name, "  ", coloured(view.stack_status)))
+    for key, value in sorted(view.stack_outputs.items()):
+        table.add_row(Text(f"  {key}", style="dim"), value)
+    if view.stand_ins:
+        named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
+        table.add_row(Text("stood in for", style="bold"), named)
+    return table
+
+
+def _job(job: JobTimeline) -> Table:
+    table = Table.grid(padding=(0, 2))
+    ended = "finished" if job.finished_ns is not None else "not finished"
+    table.add_row(Text(f"job {job.job}", style="bold"), f"{ended} after {job.steps} steps and {job.wall_s:.1f} s")
+    if job.first_loss is not None and job.last_loss is not None:
+        table.add_row("  loss", f"{job.first_loss:.2f} to {job.last_loss:.2f} nats per byte")
+    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps done again")
+    if job.goodput is not None:
+        table.add_row("  goodput", f"{job.goodput:.0%} of the wall time went into steps that count")
+    return table
+
+
+def _incident(incident: Incident) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text("incident", style="bold red"), f"{incident.node}: {incident.fault or 'lost'}")
+    replaced = f"replaced by {incident.replacement}" if incident.replacement else "node back"
+    rows = (
+        ("noticed", incident.noticed_after_s),
+        (replaced, incident.restored_after_s),
+        (f"job {incident.job} resumed", incident.resumed_after_s),
+    )
+    for name, seconds in rows:
+        table.add_row(f"  {name}", "not seen" if seconds is None else f"after {seconds:.1f} s")
+    return table
+
+
+def _comparison(told: Timeline, names: Mapping[str, str]) -> list[RenderableType]:
+    """The same fault under several jobs, side by side; nothing where there is only one."""
+    hit = {incident.job: incident for incident in told.incidents if incident.resumed_after_s is not None}
+    jobs = [job for job in told.jobs if job.job in hit]
+    if len(jobs) < 2:
+        return []
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")
+    for column in ("job", "trained again after", "steps done again", "goodput"):
+        table.add_column(column, justify="left" if column == "job" else "right")
+    for job in jobs:
+        seconds = hit[job.job].resumed_after_s
+        table.add_row(
+            f"{job.job} {names.get(job.job, '')}".strip(),
+            f"{seconds:.1f} s",
+            str(job.steps_redone),
+            "" if job.goodput is None else f"{job.goodput:.0%}",
+        )
+    return [table]
+
+
+def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
+    """What the planner expects of a real cluster beside what was just measured, and where each job's time went."""
+    from holdfast.catalog.goodput import recovery_stages
+    from holdfast.planner import calibrate, ledgers, strategy_at
+
+    seen = calibrate(events).stages
+    plan = strategy_at(recovery_stages()["checkpoints"], instances=1)
+    planned = {"detect": plan.detect_s, "replace": plan.replace_s, "resume": plan.resume_s}
+    if not seen.keys() & planned.keys():
+        return []
+    stages = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="plan against actual")
+    for column in ("stage", "planned, as on HyperPod", "just now"):
+        stages.add_column(column, justify="left" if column == "stage" else "right")
+    for stage, seconds in planned.items():
+        if stage in seen:
+            stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].mean_s:.1f} s")
+    spent = Table.grid(padding=(0, 2))
+    for book in ledgers(events):
+        accounts = {name: ns / 1e9 for name, ns in book.totals_ns.items() if ns}
+        where = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in accounts.items())
+        spent.add_row(Text(f"{book.job} {names.get(book.job, '')}".strip(), style="bold"), where)
+    return [stages, spent]
+
+
+def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    rows = [
+        ("holdfast status", "stack, cluster, nodes, Slurm and jobs"),
+        ("holdfast events", "everything that happened, in order"),
+        *((f"holdfast logs --job {job.job}", "the output of the job") for job in jobs),
+        (f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"),
+        ("make down", "remove it all"),
+    ]
+    table.add_row(Text("look next", style="bold"), "")
+    for command, purpose in rows:
+        table.add_row(Text(f"  {command}", style="cyan"), purpose)
+    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "boto3 and the AWS CLI see the same")
+    return table

@@ -1,0 +1,85 @@
+"""``holdfast status``: stack, cluster, nodes, Slurm and jobs on one screen."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from holdfast.cli.deployed import StatusView
+from holdfast.cli.views.job_table import job_history
+from holdfast.cli.views.layout import Column, Facts, Fitted, coloured
+from holdfast.localcloud.processes import ProcessState
+
+SHOWN_ENDED = 8
+
+
+NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper"}
+
+
+def render(view: StatusView) -> Group:
+    """The one screen: facts, nodes, jobs, and what could not be seen."""
+    parts: list[RenderableType] = [_facts(view), node_table(view)]
+    if view.jobs:
+        parts += ["", _job_table(view)]
+    if view.ended:
+        parts += ["", Text("ended in the last day", style="bold"), job_history(view.ended[:SHOWN_ENDED])]
+    if view.unseen:
+        parts += ["", *(Text(f"not seen: {one}", style="yellow") for one in view.unseen)]
+    return Group(*parts)
+
+
+def node_table(view: StatusView) -> Fitted:
+    """One row a node, with its state in HyperPod and, where Slurm orchestrates, in Slurm."""
+    slurm = view.orchestrator == "slurm"
+    names = ("instance", "group", "type", "host", "HyperPod", *(["Slurm"] if slurm else []), "message")
+    return Fitted(
+        [Column(name) for name in names],
+        [
+            [
+                node.instance_id,
+                node.instance_group,
+                node.instance_type,
+                node.hostname,
+                coloured(node.status),
+                *([coloured(node.slurm or "-")] if slurm else []),
+                Text(node.message, style="red"),
+            ]
+            for node in view.nodes
+        ],
+    )
+
+
+def _facts(view: StatusView) -> Facts:
+    where = f"{view.environment} on {view.cloud}".strip() if view.environment else view.cloud
+    facts: list[tuple[str, str | Text]] = [("environment", f"{where} ({view.endpoint})")]
+    facts += [("", Text(view.problem, style="red"))] if view.problem else []
+    if view.stack_name:
+        facts.append(("stack", Text.assemble(view.stack_name, "  ", coloured(view.stack_status or "not seen"))))
+    facts.append(("cluster", Text.assemble(view.cluster_name, "  ", coloured(view.cluster_status))))
+    facts += [("", Text(view.cluster_message, style="red"))] if view.cluster_message else []
+    if view.file_system is not None:
+        state = coloured(view.file_system.status)
+        capacity = f"  {view.file_system.capacity_gib} GiB"
+        facts.append(("file system", Text.assemble(view.file_system.file_system_id, "  ", state, capacity)))
+        links = sorted(view.file_system.data_repositories.items())
+        facts += [("", Text(f"{path} = {target}", style="dim")) for path, target in links]
+    if view.stand_ins:
+        named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
+        facts.append(("stood in for", named))
+    facts += [(NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
+    return Facts([*facts, ("", "")])
+
+
+def _process_line(process: ProcessState) -> Text:
+    """Its state, and how long ago each of its threads did its pass."""
+    state = Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
+    passes = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in process.passed_s_ago.items())
+    return Text.assemble(state, (f"  passes, ago: {passes}" if passes else "", "dim"))
+
+
+def _job_table(view: StatusView) -> Fitted:
+    return Fitted(
+        [Column(name) for name in ("job", "name", "state", "time", "nodes", "reason")],
+        [
+            [job.job_id, job.name, coloured(job.state), job.elapsed, job.nodes, job.reason.replace("None", "")]
+            for job in view.jobs
+        ],
+    )

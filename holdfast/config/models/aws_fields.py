@@ -1,0 +1,294 @@
+"""
+The kinds of values that AWS and Kubernetes define: names, ids, ARNs, instance types.
+
+Limits are the service's own, from botocore's API models unless a field says otherwise.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from holdfast.catalog import instance_types
+from holdfast.config.refusals import Allowed, closest_word, refused
+
+REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
+SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
+NAME_IN_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
+
+
+def _instance_type(value: str) -> str:
+    if value not in instance_types():
+        raise refused()
+    return value
+
+
+def _closest_instance_type(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    name = value if value.startswith("ml.") else f"ml.{value}"
+    return closest_word(name.lower(), instance_types())
+
+
+def _own_tag(value: str) -> str:
+    if value.lower().startswith("aws:"):
+        raise refused()
+    return value
+
+
+ClusterName = Annotated[
+    str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "frontier", code="HF101")
+]
+GroupName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "workers", code="HF102")]
+Partition = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "dev", code="HF408")]
+DatasetName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "data", code="HF620")]
+Account = Annotated[
+    str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
+]
+Region = Annotated[str, Field(pattern=REGION), Allowed("the name of an AWS region", "us-west-2")]
+AvailabilityZone = Annotated[
+    str,
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d[a-z]$"),
+    Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
+]
+AvailabilityZoneId = Annotated[
+    str,
+    Field(pattern=r"^[a-z]{2,5}\d(-[a-z]{2,5}\d)?-az\d{1,2}$"),
+    Allowed("the id of an availability zone, which is the same in all accounts", "use1-az4"),
+]
+InstanceTypeName = Annotated[
+    str,
+    AfterValidator(_instance_type),
+    Allowed("an instance type that HyperPod offers", "ml.p5.48xlarge", _closest_instance_type, code="HF106"),
+]
+Repository = Annotated[
+    str,
+    Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$", min_length=2, max_length=256),
+    Allowed("the name of an ECR repository in this account and region", "holdfast-training"),
+]
+RepositoryNameOrArn = Annotated[
+    str,
+    Field(
+        pattern=r"^(arn:aws[a-z-]*:ecr:[a-z0-9-]+:\d{12}:repository/)?[a-z0-9]+([._/-][a-z0-9]+)*$",
+        min_length=2,
+        max_length=2048,
+    ),
+    Allowed("the name of an ECR repository in this account and region, or the ARN of any", "team/trainer"),
+]
+RepositoryNamesOrArns = Annotated[
+    tuple[RepositoryNameOrArn, ...],
+    Field(max_length=50, strict=False),
+    Allowed("a list of at most 50 names or ARNs of ECR repositories", []),
+]
+DigestSha256 = Annotated[
+    str,
+    Field(pattern=r"^sha256:[0-9a-f]{64}$"),
+    Allowed("sha256: and 64 hexadecimal digits", "sha256:" + "0" * 64),
+]
+InstanceTypeNames = Annotated[
+    tuple[InstanceTypeName, ...],
+    Field(min_length=1, max_length=20, strict=False),
+    Allowed("a list of 1 to 20 instance types, the preferred one first", [], code="HF109"),
+]
+VolumeKey = Annotated[
+    str,
+    Field(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048),
+    Allowed(
+        "the id, alias or ARN of a KMS key",
+        "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+    ),
+]
+KmsKey = Annotated[
+    str,
+    # KMS developer guide, "Key identifiers (KeyId)"
+    Field(
+        pattern=r"^(aws-managed|create|(mrk-)?[0-9a-f-]{32,36}|alias/[a-zA-Z0-9/_-]+"
+        r"|arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:(key/[a-zA-Z0-9-]+|alias/[a-zA-Z0-9/_-]+))$"
+    ),
+    Allowed("aws-managed, create, or the id, alias or ARN of a KMS key", "create"),
+]
+KmsKeyArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[a-zA-Z0-9-]+$"),
+    Allowed("the ARN of a KMS key", "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+]
+BucketName = Annotated[
+    str,
+    # Amazon S3 user guide, "General purpose bucket naming rules"
+    Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"),
+    Allowed("the name of an S3 bucket: 3 to 63 lower-case letters, digits, '.' and '-'", "team-datasets"),
+]
+S3Uri = Annotated[
+    str,
+    Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()=+@ -]+)*/?$", max_length=1024),
+    Allowed("s3://, a bucket, and a prefix in it or none", "s3://team-datasets/text"),
+]
+FileSystemId = Annotated[
+    str,
+    Field(pattern=r"^fs-[0-9a-f]{8,18}$"),
+    Allowed("the id of an FSx file system", "fs-0123456789abcdef0"),
+]
+LustreMountName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_-]{1,8}$"),
+    Allowed("the mount name of an FSx for Lustre file system: 1 to 8 letters and digits", "fsx4abcd"),
+]
+FileSystemDnsName = Annotated[
+    str,
+    Field(pattern=r"^fs-[0-9a-f]{8,18}(\.[a-z0-9-]+){3,}$", max_length=275),
+    Allowed("the DNS name of an FSx file system", "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"),
+]
+EksClusterNameOrArn = Annotated[
+    str,
+    Field(pattern=r"^(arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/)?[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
+    Allowed("the name or ARN of an EKS cluster", "platform"),
+]
+PermissionsBoundary = Annotated[
+    str,
+    Field(
+        pattern=r"^(arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+|[A-Za-z0-9_+=,.@-]{1,128})$",
+        max_length=2048,
+    ),
+    Allowed("the name of an IAM policy of this account, or the ARN of any", "team-boundary"),
+]
+LifecycleFileName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", max_length=128),
+    Allowed("the name of a file below the prefix", "on_create.sh"),
+]
+RoleArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/[A-Za-z0-9_+=,.@/-]+$", max_length=2048),
+    Allowed("the ARN of an IAM role", "arn:aws:iam::123456789012:role/Admin"),
+]
+RoleArns = Annotated[tuple[RoleArn, ...], Field(strict=False), Allowed("a list of ARNs of IAM roles", [])]
+SecretArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[a-zA-Z0-9/_+=.@-]+$", max_length=2048),
+    Allowed("the ARN of a secret", "arn:aws:secretsmanager:us-west-2:123456789012:secret:slurm-AbCdEf"),
+]
+TrainingPlanArn = Annotated[
+    str,
+    Field(
+        pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}$",
+        max_length=2048,
+    ),
+    Allowed("the ARN of a training plan", "arn:aws:sagemaker:us-west-2:123456789012:training-plan/p5", code="HF703"),
+]
+ImageId = Annotated[
+    str,
+    Field(pattern=r"^(ami-([0-9a-f]{8}|[0-9a-f]{17})|default)$"),
+    Allowed("the id of an AMI, or default", "ami-0123456789abcdef0", code="HF801"),
+]
+ImageReleaseVersion = Annotated[
+    str,
+    Field(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$"),
+    Allowed("a version MAJOR.MINOR.PATCH of the HyperPod AMI", "1.0.0", code="HF802"),
+]
+KubernetesVersion = Annotated[
+    str,
+    Field(pattern=r"^1\.\d{2}$"),
+    Allowed("a Kubernetes version MAJOR.MINOR in quotes", "1.34", code="HF302"),
+]
+VpcId = Annotated[
+    str, Field(pattern=r"^vpc-([0-9a-f]{8}|[0-9a-f]{17})$"), Allowed("the id of a VPC", "vpc-0123456789abcdef0")
+]
+SubnetId = Annotated[
+    str,
+    Field(pattern=r"^subnet-([0-9a-f]{8}|[0-9a-f]{17})$"),
+    Allowed("the id of a subnet", "subnet-0123456789abcdef0"),
+]
+SubnetIds = Annotated[
+    tuple[SubnetId, ...],
+    Field(max_length=16, strict=False),
+    Allowed("a list of at most 16 ids of subnets", [], code="HF202"),
+]
+OneOrMoreSubnetIds = Annotated[
+    tuple[SubnetId, ...],
+    Field(min_length=1, max_length=16, strict=False),
+    Allowed("a list of 1 to 16 ids of subnets", [], code="HF202"),
+]
+SecurityGroupId = Annotated[
+    str,
+    Field(pattern=r"^sg-([0-9a-f]{8}|[0-9a-f]{17})$"),
+    Allowed("the id of a security group", "sg-0123456789abcdef0"),
+]
+SecurityGroupIds = Annotated[
+    tuple[SecurityGroupId, ...],
+    Field(max_length=4, strict=False),
+    Allowed("a list of at most 4 ids of security groups", [], code="HF202"),
+]
+OneOrMoreSecurityGroupIds = Annotated[
+    tuple[SecurityGroupId, ...],
+    Field(min_length=1, max_length=5, strict=False),
+    Allowed("a list of 1 to 5 ids of security groups", [], code="HF202"),
+]
+DeepHealthChecks = Annotated[
+    # MultiNodeTrainingValidation is in the API alone: CloudFormation's schema refuses it before anything is made.
+    tuple[Literal["InstanceStress", "InstanceConnectivity"], ...],
+    Field(max_length=2, strict=False),
+    Allowed("a list of InstanceStress, InstanceConnectivity", [], code="HF708"),
+]
+RouteTableId = Annotated[
+    str,
+    Field(pattern=r"^rtb-([0-9a-f]{8}|[0-9a-f]{17})$"),
+    Allowed("the id of a route table", "rtb-0123456789abcdef0"),
+]
+LabelKey = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$",
+        max_length=317,
+    ),
+    Allowed(
+        "the key of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.', after a prefix and '/'",
+        "team",
+        code="HF312",
+    ),
+]
+LabelValue = Annotated[
+    str,
+    Field(pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$"),
+    Allowed("the value of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.'", "training", code="HF312"),
+]
+Labels = Annotated[
+    dict[LabelKey, LabelValue],
+    Field(max_length=50),
+    Allowed("at most 50 labels as key: value", {"team": "a"}, code="HF312"),
+]
+TagKey = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]+$", max_length=128),
+    AfterValidator(_own_tag),
+    Allowed("the key of a tag: 1 to 128 letters, digits and _.:/=+-@, not beginning with aws:", "team", code="HF115"),
+]
+TagValue = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]*$", max_length=256),
+    Allowed("the value of a tag: at most 256 letters, digits and _.:/=+-@", "training", code="HF115"),
+]
+Tags = Annotated[
+    dict[TagKey, TagValue], Field(max_length=40), Allowed("at most 40 tags as key: value", {"team": "a"}, code="HF115")
+]
+AlarmNames = Annotated[
+    tuple[
+        Annotated[str, Field(min_length=1, max_length=255), Allowed("the name of a CloudWatch alarm", "errors")], ...
+    ],
+    Field(min_length=1, max_length=10, strict=False),
+    Allowed("a list of 1 to 10 names of CloudWatch alarms", [], code="HF712"),
+]
+ScheduleExpression = Annotated[
+    str,
+    Field(pattern=r"^cron\(.+\)$", max_length=256),
+    Allowed("a schedule of six cron fields in UTC", "cron(0 3 ? * SUN *)", code="HF714"),
+]
+TeamName = Annotated[
+    str,
+    # Resource schema of AWS::SageMaker::ComputeQuota, TeamName
+    Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"),
+    Allowed("1 to 40 lower-case letters, digits and hyphens, beginning and ending with a letter or digit", "research"),
+]
+PriorityClassName = Annotated[
+    str,
+    Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"),
+    Allowed("1 to 40 lower-case letters, digits and hyphens, beginning and ending with a letter or digit", "training"),
+]

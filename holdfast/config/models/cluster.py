@@ -1,0 +1,243 @@
+"""The cluster of an environment: its instance groups and how its nodes are provisioned, recovered and updated."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from holdfast.config.models import aws_fields as aws
+from holdfast.config.models import fields
+from holdfast.config.models.base import Model
+from holdfast.config.models.existing import LifeCycleConfig
+from holdfast.config.models.lifecycle_mode import LifecycleMode
+from holdfast.config.refusals import Allowed
+
+
+class GroupSlurm(Model):
+    """What Slurm makes of an instance group (API: ClusterSlurmConfig)."""
+
+    node_type: Literal["Controller", "Login", "Compute"]
+    """Controller runs slurmctld, Compute runs jobs, Login is for people. It cannot be changed later."""
+    partition: aws.Partition | None = None
+    """The partition of a Compute group: required there, forbidden elsewhere. Default: none"""
+
+
+class Taint(Model):
+    """A Kubernetes taint of a group's nodes."""
+
+    key: aws.LabelKey
+    """Its key."""
+    value: aws.LabelValue = ""
+    """Its value. Default: empty"""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """What it does to pods that do not tolerate it."""
+
+
+class OverrideVpc(Model):
+    """Subnets and security groups of one group (API: OverrideVpcConfig). They cannot be changed later."""
+
+    subnet_ids: aws.OneOrMoreSubnetIds
+    """Where the group's nodes are."""
+    security_group_ids: aws.OneOrMoreSecurityGroupIds
+    """The groups of their network interfaces; every one has to allow all traffic from and to itself."""
+
+
+class BatchSize(Model):
+    """How many nodes are taken at once (API: CapacitySizeConfig)."""
+
+    type: Literal["INSTANCE_COUNT", "CAPACITY_PERCENTAGE"]
+    """Whether value counts nodes, or is a percentage of the group."""
+    value: fields.BatchSize
+    """At most 100 for a percentage."""
+
+
+class Deployment(Model):
+    """How an update of software rolls over the nodes of a group (API: DeploymentConfiguration)."""
+
+    maximum_batch_size: BatchSize
+    """Nodes that are updated at once."""
+    rollback_maximum_batch_size: BatchSize | None = None
+    """Nodes that are rolled back at once. Default: the service's own"""
+    wait_interval_s: fields.WaitSeconds = 0
+    """Pause between batches in seconds. Default: 0"""
+    rollback_alarms: aws.AlarmNames | None = None
+    """Existing CloudWatch alarms that stop the update and roll it back. Default: none"""
+
+
+class ScheduledUpdate(Model):
+    """Updates of the AMI at a time of your own (API: ScheduledUpdateConfig)."""
+
+    schedule_expression: aws.ScheduleExpression
+    """Six fields of cron, in UTC."""
+    deployment: Deployment | None = None
+    """How it rolls over the group. Default: all nodes at once"""
+
+
+class AutoPatch(Model):
+    """Security patches that HyperPod applies by itself (API: AutoPatchConfig)."""
+
+    strategy: Literal["WhenIdle", "WhenAllIdle"]
+    """WhenIdle waits for each node, WhenAllIdle for the group. The API's DrainFirst is not to be had through
+    CloudFormation."""
+    deployment: Deployment | None = None
+    """How it rolls over the group. Default: the service's own"""
+
+
+class InstanceGroup(Model):
+    """Nodes of one kind that are scaled and replaced as a unit (API: ClusterInstanceGroupSpecification)."""
+
+    name: aws.GroupName
+    """Unique in the cluster. Changing it replaces the group's nodes."""
+    instance_type: aws.InstanceTypeName | None = None
+    """Such as ml.p5.48xlarge. Default: none, and instance_types says which are taken"""
+    instance_types: aws.InstanceTypeNames | None = None
+    """Types that may take each other's place, the preferred one first (API: InstanceRequirements); with Continuous
+    provisioning only. Default: none, and instance_type says which"""
+    instance_count: fields.NodeCount
+    """Nodes that work."""
+    min_instance_count: fields.NodeCount | None = None
+    """Nodes without which the group is not in service; with Continuous provisioning only. Default: all of them"""
+    spare_count: fields.NodeCount = 0
+    """Nodes that idle until one of the others is lost; the group's InstanceCount is the sum. Default: 0"""
+    threads_per_core: fields.ThreadsPerCore = 1
+    """2 turns hyper-threading on. Default: 1, as in the API"""
+    capacity: Literal["spot", "on-demand"] | None = None
+    """How capacity is bought; it cannot be changed later, and spot needs EKS and Continuous provisioning.
+    Default: on demand, or the training plan"""
+    training_plan_arn: aws.TrainingPlanArn | None = None
+    """The training plan whose capacity the group uses. Default: none"""
+    volume_gib: fields.VolumeGib | None = None
+    """Size of an extra EBS volume per node, in GiB. Default: no extra volume"""
+    volume_kms_key: aws.VolumeKey | None = None
+    """KMS key of the extra volume. Default: the service's own"""
+    root_volume_kms_key: aws.VolumeKey | None = None
+    """KMS key of the root volume. Default: the service's own"""
+    mount_lustre: bool = True
+    """Whether the group's nodes mount the Lustre file system, when there is one. Default: true"""
+    deep_health_checks: aws.DeepHealthChecks = ()
+    """Checks of hours that new nodes have to pass, on GPU and Trainium types (API: OnStartDeepHealthChecks).
+    Default: none"""
+    image_id: aws.ImageId | None = None
+    """The AMI of the nodes. Default: HyperPod's newest"""
+    image_release_version: aws.ImageReleaseVersion | None = None
+    """The release of HyperPod's AMI. Default: the newest"""
+    network_interface: Literal["efa", "efa-only"] | None = None
+    """Kind of the network interfaces beside the first: efa-only take no IP addresses. Default: efa where the type
+    has it"""
+    override_vpc: OverrideVpc | None = None
+    """Subnets and security groups of this group. Default: those of the cluster"""
+    scheduled_update: ScheduledUpdate | None = None
+    """Updates of the AMI on a schedule. Default: none, updates are yours to start"""
+    auto_patch: AutoPatch | None = None
+    """Security patches that are applied by themselves. Default: none"""
+    labels: aws.Labels = {}  # noqa: RUF012 - pydantic copies it
+    """Kubernetes labels of the nodes, on EKS. Default: none"""
+    taints: Annotated[tuple[Taint, ...], Field(max_length=50, strict=False)] = ()
+    """Kubernetes taints of the nodes, on EKS. Default: none"""
+    lifecycle_mode: LifecycleMode | None = None
+    """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
+    Default: that of lifecycle.mode"""
+    life_cycle_config: LifeCycleConfig | None = None
+    """Scripts of the group that are there already, in place of Holdfast's. Default: lifecycle.existing, or Holdfast's
+    own"""
+    execution_role_arn: aws.RoleArn | None = None
+    """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
+    slurm: GroupSlurm | None = None
+    """What Slurm makes of the group: required with Slurm, forbidden on EKS. Default: none"""
+
+    @property
+    def total_count(self) -> int:
+        """The InstanceCount that AWS is asked for: working nodes and spares."""
+        return self.instance_count + self.spare_count
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The instance types that its nodes may have, the preferred one first."""
+        return (self.instance_type,) if self.instance_type is not None else self.instance_types or ()
+
+
+class RestrictedLustre(Model):
+    """A file system that the service makes in its own account."""
+
+    capacity_gib: fields.RestrictedCapacityGib
+    """Storage capacity in GiB."""
+    throughput_mbps_per_tib: fields.RestrictedThroughput
+    """Throughput per TiB of capacity, in MB/s."""
+
+
+class RestrictedInstanceGroup(Model):
+    """Nodes that nobody can log in to, for training Nova models (API: ClusterRestrictedInstanceGroupSpecification)."""
+
+    name: aws.GroupName
+    """Unique among all groups of the cluster."""
+    instance_type: aws.InstanceTypeName
+    """Such as ml.p5.48xlarge."""
+    instance_count: fields.NodeCount
+    """Nodes of the group."""
+    threads_per_core: fields.ThreadsPerCore = 1
+    """2 turns hyper-threading on. Default: 1, as in the API"""
+    volume_gib: fields.VolumeGib | None = None
+    """Size of an extra EBS volume per node, in GiB. Default: no extra volume"""
+    training_plan_arn: aws.TrainingPlanArn | None = None
+    """The training plan whose capacity the group uses. Default: none"""
+    deep_health_checks: aws.DeepHealthChecks = ()
+    """Checks that new nodes have to pass. Default: none"""
+    override_vpc: OverrideVpc | None = None
+    """Subnets and security groups of this group. Default: those of the cluster"""
+    execution_role_arn: aws.RoleArn | None = None
+    """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
+    lustre: RestrictedLustre | None = None
+    """The group's file system. Default: the one that the restricted groups share"""
+
+
+class RestrictedEnvironment(Model):
+    """What restricted instance groups share (API: SharedEnvironmentConfig)."""
+
+    lustre: RestrictedLustre | None = None
+    """Their file system. Default: each group has its own"""
+    lustre_deletion_policy: Literal["DeleteIfNotUsed", "Keep"] = "Keep"
+    """What becomes of it when no group uses it any more. Default: Keep"""
+
+
+class TieredStorage(Model):
+    """Memory of the nodes that holds checkpoints (API: TieredStorageConfig); on EKS only."""
+
+    memory_percentage: fields.Percentage
+    """Part of each node's memory."""
+
+
+class Cluster(Model):
+    """The HyperPod cluster."""
+
+    name: aws.ClusterName | None = None
+    """Changing it replaces the whole cluster. Default: the environment's name"""
+    node_recovery: Literal["Automatic", "None"] = "Automatic"
+    """Whether HyperPod replaces or reboots nodes that its health monitoring finds faulty. Default: Automatic"""
+    node_provisioning_mode: Literal["Continuous"] | None = None
+    """Continuous: the cluster is in service with the nodes that are there, and goes on asking for the others.
+    Default: all nodes or none"""
+    execution_role_arn: aws.RoleArn | None = None
+    """A role that is there already, for the nodes of all groups that name none (API: ExecutionRole). Nothing is added
+    to it. Default: one is made, with what this environment needs"""
+    cluster_role_arn: aws.RoleArn | None = None
+    """A role that is there already, with which Karpenter adds and removes nodes (API: ClusterRole). Nothing is added to
+    it. Default: one is made where auto_scaler is there"""
+    auto_scaler: Literal["Karpenter"] | None = None
+    """Karpenter, run by the service, adds and removes nodes as pods need them; on EKS only. Default: none"""
+    tiered_storage: TieredStorage | None = None
+    """Checkpoints in the memory of the nodes; on EKS only. Default: none"""
+    tags: aws.Tags = {}  # noqa: RUF012 - pydantic copies it
+    """Tags of the cluster, beside Holdfast's own. Default: none"""
+    instance_groups: Annotated[
+        tuple[InstanceGroup, ...],
+        Field(min_length=1, max_length=100, strict=False),
+        Allowed("a list of 1 to 100 instance groups", [], code="HF103"),
+    ]
+    """With Slurm, exactly one of them is the Controller. Taking one away deletes its nodes."""
+    restricted_instance_groups: Annotated[
+        tuple[RestrictedInstanceGroup, ...],
+        Field(max_length=100, strict=False),
+        Allowed("a list of at most 100 restricted instance groups", []),
+    ] = ()
+    """Groups for training Nova models, on EKS only. Default: none"""
+    restricted_environment: RestrictedEnvironment | None = None
+    """What the restricted groups share. Default: nothing"""

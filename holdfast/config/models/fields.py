@@ -1,0 +1,196 @@
+"""
+The kinds of values that are numbers, paths and names of our own: a type, its limits, and how both are said to a person.
+
+Limits are the service's own, from botocore's API models unless a field says otherwise.
+"""
+
+import ipaddress
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from holdfast.config.refusals import Allowed, number_in_words, refused
+
+NODES_PER_GROUP = 6758
+
+
+def _cidr(value: str) -> str:
+    try:
+        network = ipaddress.IPv4Network(value)
+    except ValueError:
+        raise refused() from None
+    if not 16 <= network.prefixlen <= 28 or "/" not in value:
+        raise refused()
+    return value
+
+
+def _any_cidr(value: str) -> str:
+    try:
+        ipaddress.IPv4Network(value)
+    except ValueError:
+        raise refused() from None
+    return value
+
+
+def _without_host_bits(value: object) -> str | None:
+    try:
+        network = ipaddress.IPv4Network(value, strict=False) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return str(network) if network is not None and 16 <= network.prefixlen <= 28 else None
+
+
+def _capacity(value: int) -> int:
+    if value != 1200 and (value <= 0 or value % 2400):
+        raise refused()
+    return value
+
+
+def _capacity_above(value: object) -> int | None:
+    return -(-value // 2400) * 2400 if isinstance(value, int) and value > 0 else None
+
+
+def _metadata_iops(value: int) -> int:
+    if value not in (1500, 3000, 6000) and (value % 12000 or not 12000 <= value <= 192000):
+        raise refused()
+    return value
+
+
+def _clean_path(value: str) -> str:
+    if any(part in ("", ".", "..") for part in value.split("/")[1:]):
+        raise refused()
+    return value
+
+
+EnvironmentName = Annotated[
+    str,
+    Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=24),
+    Allowed("1 to 24 lower-case letters, digits and single hyphens, starting with a letter", "local"),
+]
+Cidr = Annotated[
+    str,
+    AfterValidator(_cidr),
+    Allowed("an IPv4 block from /16 to /28 whose host bits are zero", "10.1.0.0/16", _without_host_bits, code="HF214"),
+]
+NodeCount = Annotated[
+    int,
+    Field(ge=0, le=NODES_PER_GROUP),
+    Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, number_in_words, code="HF105"),
+]
+ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words, code="HF112")]
+VolumeGib = Annotated[
+    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, number_in_words, code="HF601")
+]
+CapacityGib = Annotated[
+    int, AfterValidator(_capacity), Allowed("1200, or a multiple of 2400", 1200, _capacity_above, code="HF608")
+]
+AbsolutePath = Annotated[
+    str,
+    Field(pattern=r"^/[A-Za-z0-9._/-]+$", max_length=1024),
+    AfterValidator(_clean_path),
+    Allowed(
+        "an absolute path of letters, digits, '.', '_', '-' and '/', without '..' and '/' at its end",
+        "/fsx",
+        code="HF604",
+    ),
+]
+FileSystemPath = Annotated[
+    str,
+    Field(pattern=r"^/([A-Za-z0-9._/-]+)?$", max_length=4096),
+    AfterValidator(lambda value: value if value == "/" else _clean_path(value)),
+    Allowed("a path that begins with '/' in the file system, without '..' and '/' at its end", "/data", code="HF618"),
+]
+Prefix = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$", max_length=900),
+    Allowed("a prefix of keys in the data bucket, without '/' at its ends", "data"),
+]
+UserName = Annotated[
+    str,
+    Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$"),
+    Allowed("1 to 32 lower-case letters, digits, '_' and '-', beginning with a letter or '_'", "trainer", code="HF516"),
+]
+UserId = Annotated[
+    int, Field(ge=1001, le=59999), Allowed("a whole number from 1001 to 59999", 2000, number_in_words, code="HF516")
+]
+CidrList = Annotated[
+    tuple[
+        Annotated[str, AfterValidator(_any_cidr), Allowed("an IPv4 block whose host bits are zero", "203.0.113.0/24")],
+        ...,
+    ],
+    Field(strict=False),
+    Allowed("a list of IPv4 blocks", [], code="HF214"),
+]
+WaitSeconds = Annotated[
+    int, Field(ge=0, le=3600), Allowed("a whole number of seconds from 0 to 3600", 600, number_in_words, code="HF711")
+]
+Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
+PartOfWhole = Annotated[int, Field(ge=1, le=99), Allowed("a whole number from 1 to 99", 10, number_in_words)]
+BatchSize = Annotated[
+    int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words, code="HF710")
+]
+MetadataIops = Annotated[
+    int,
+    AfterValidator(_metadata_iops),
+    Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000, code="HF623"),
+]
+HomeCapacityGib = Annotated[
+    int, Field(ge=64, le=524288), Allowed("a whole number of GiB from 64 to 524288", 512, number_in_words, code="HF626")
+]
+RestrictedCapacityGib = Annotated[
+    int,
+    Field(ge=1200, le=100800),
+    Allowed("a whole number of GiB from 1200 to 100800", 1200, number_in_words, code="HF628"),
+]
+RestrictedThroughput = Annotated[
+    int,
+    Field(ge=125, le=1000),
+    Allowed("a whole number of MB/s per TiB from 125 to 1000", 125, number_in_words, code="HF628"),
+]
+Paths = Annotated[
+    tuple[FileSystemPath, ...],
+    Field(max_length=8, strict=False),
+    Allowed("a list of at most 8 paths in the file system", []),
+]
+ScriptPath = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024),
+    Allowed("the path of a script, from the folder of this file", "scripts/tune.sh"),
+]
+ScriptPaths = Annotated[tuple[ScriptPath, ...], Field(strict=False), Allowed("a list of paths of scripts", [])]
+EmailAddresses = Annotated[
+    tuple[
+        Annotated[
+            str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$"), Allowed("an e-mail address", "oncall@example.com")
+        ],
+        ...,
+    ],
+    Field(strict=False),
+    Allowed("a list of e-mail addresses", []),
+]
+HostName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"),
+    Allowed("the host name of a database", "slurm.cluster-abc.us-west-2.rds.amazonaws.com"),
+]
+Port = Annotated[int, Field(ge=1, le=65535), Allowed("a whole number from 1 to 65535", 3306, number_in_words)]
+DatabaseName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$"),
+    Allowed("1 to 63 letters, digits and '_', beginning with a letter", "slurm_acct_db"),
+]
+Weight = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 50, number_in_words)]
+Minutes = Annotated[int, Field(ge=5, le=1440), Allowed("a whole number of minutes from 5 to 1440", 30, number_in_words)]
+Seconds = Annotated[
+    int, Field(ge=1, le=604800), Allowed("a whole number of seconds from 1 to 604800", 600, number_in_words)
+]
+SettingPath = Annotated[
+    str,
+    Field(pattern=r"^[a-z_]+(\.[A-Za-z0-9_-]+)*$", max_length=256),
+    Allowed("the path of a setting; groups, datasets and users by name", "cluster.name"),
+]
+SettingPaths = Annotated[tuple[SettingPath, ...], Field(strict=False), Allowed("a list of paths of settings", [])]
+FindingCode = Annotated[str, Field(pattern=r"^HF\d{3}$"), Allowed("the code of a finding", "HF201")]
+Reason = Annotated[
+    str, Field(min_length=10, max_length=500), Allowed("a reason of 10 characters or more", "agreed with ...")
+]

@@ -1,0 +1,60 @@
+"""The network of an environment."""
+
+from typing import Literal
+
+from holdfast.config.models import aws_fields as aws
+from holdfast.config.models import fields
+from holdfast.config.models.base import Model
+
+
+class ExistingNetwork(Model):
+    """A network that is there already. Nothing in it is changed; its routes and endpoints are yours to keep right."""
+
+    vpc_id: aws.VpcId | None = None
+    """The VPC: required where something has to be made in it, an EKS cluster, a database or endpoints.
+    Default: unknown"""
+    vpc_cidr: fields.Cidr | None = None
+    """Its IPv4 block. Default: unknown"""
+    subnet_id: aws.SubnetId
+    """The private subnet of the nodes, in network.availability_zone."""
+    additional_subnet_ids: aws.SubnetIds = ()
+    """Further subnets that the cluster may put nodes into; EFA does not cross their zones. They cannot be changed
+    later. Default: none"""
+    subnet_cidr: fields.Cidr | None = None
+    """IPv4 block of that subnet; whether the nodes fit into it can be judged only when it is known. Default: unknown"""
+    security_group_id: aws.SecurityGroupId
+    """The group of nodes and file systems: all traffic from and to itself has to be allowed."""
+    additional_security_group_ids: aws.SecurityGroupIds = ()
+    """Further groups of the nodes, such as that of a file system that is there already. They cannot be changed later.
+    Default: none"""
+    route_table_id: aws.RouteTableId | None = None
+    """The subnet's route table, so that a gateway endpoint to S3 is made for it. Default: S3 is reached as it is"""
+    control_plane_subnet_ids: aws.SubnetIds = ()
+    """Private subnets in at least two zones for the network interfaces of EKS and for Slurm's accounting database:
+    required with either. Default: none"""
+
+
+class Network(Model):
+    """The VPC and the one subnet that the nodes live in; EFA does not cross availability zones."""
+
+    cidr: fields.Cidr | None = None
+    """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
+    can change its size later. Default: none, and network.existing names a VPC"""
+    availability_zone: aws.AvailabilityZone | None = None
+    """Where nodes and file system are. It must be in the environment's region. Default: none, and
+    availability_zone_id or network.existing says where"""
+    availability_zone_id: aws.AvailabilityZoneId | None = None
+    """The same by the id of the zone, as capacity is offered: names of zones differ between accounts. Default: none,
+    and availability_zone or network.existing says where"""
+    control_plane_availability_zone: aws.AvailabilityZone | None = None
+    """A second zone for what wants two, the network interfaces of EKS and Slurm's accounting database: required with
+    either in a VPC made here. Default: none"""
+    control_plane_availability_zone_id: aws.AvailabilityZoneId | None = None
+    """The same by the id of the zone, required where the first zone is said by its id. Default: none"""
+    egress: Literal["nat", "none"] = "nat"
+    """How nodes reach the internet: through a NAT gateway, or not at all; then the AWS services that they need get
+    interface endpoints. S3 always goes through a gateway endpoint. Default: nat"""
+    flow_logs: bool = True
+    """Whether the VPC's traffic is logged to CloudWatch Logs. Default: true"""
+    existing: ExistingNetwork | None = None
+    """A network to use instead of making one. Default: one is made of cidr"""

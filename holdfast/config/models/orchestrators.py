@@ -1,0 +1,122 @@
+"""The orchestrator of an environment's cluster: Slurm or EKS."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from holdfast.config.models import aws_fields as aws
+from holdfast.config.models import fields
+from holdfast.config.models.base import Model
+from holdfast.config.models.existing import ExistingEks
+from holdfast.config.refusals import Allowed
+
+
+class Accounting(Model):
+    """
+    Where slurmdbd keeps the accounting of jobs (API: AccountingDatabase); with Continuous provisioning only.
+
+    A cluster that has such a database cannot go back to one on its controller.
+    """
+
+    create: bool = False
+    """Whether a database is made in the VPC; then nothing else is set here. Default: false"""
+    endpoint: fields.HostName | None = None
+    """Host name of an existing database. Default: none, and create is true"""
+    port: fields.Port = 3306
+    """Its port. Default: 3306"""
+    database: fields.DatabaseName = "slurm_acct_db"
+    """Its name. Default: slurm_acct_db"""
+    secret_arn: aws.SecretArn | None = None
+    """The secret with its user name and password. Default: none, and create is true"""
+
+
+class Slurm(Model):
+    """Settings of the Slurm orchestrator."""
+
+    config_strategy: Literal["Overwrite", "Managed", "Merge"] = "Managed"
+    """What an update does with manual edits of slurm.conf: Overwrite discards them, Managed fails when there are
+    some, Merge keeps them (API: SlurmConfigStrategy). Not used with Continuous provisioning. Default: Managed"""
+    accounting: Accounting | None = None
+    """The database of slurmdbd. Default: one on the controller, which is lost with it"""
+
+
+class PriorityClass(Model):
+    """A priority that jobs can have."""
+
+    name: aws.PriorityClassName
+    """Unique among the classes."""
+    weight: fields.Weight
+    """The higher, the earlier a job is admitted."""
+
+
+class InstanceQuota(Model):
+    """What a team has of one instance type (API: ComputeQuotaResourceConfig)."""
+
+    instance_type: aws.InstanceTypeName
+    """One that the cluster has."""
+    instance_count: Annotated[int, Field(ge=0, le=10_000_000), Allowed("a whole number from 0", 1)]
+    """Whole instances."""
+
+
+class Team(Model):
+    """The share of a team (API: CreateComputeQuota). Its jobs run in the namespace hyperpod-ns- and its name."""
+
+    name: aws.TeamName
+    """Unique among the teams. Another name is another team."""
+    weight: fields.Weight = 0
+    """Among teams that want idle compute, where fair_share is on. Default: 0"""
+    quota: Annotated[
+        tuple[InstanceQuota, ...], Field(max_length=15, strict=False), Allowed("a list of at most 15 quotas", [])
+    ] = ()
+    """What is the team's own. Default: nothing, it borrows"""
+    sharing: Literal["Lend", "DontLend", "LendAndBorrow"] = "LendAndBorrow"
+    """What becomes of compute that the team does not use. Default: LendAndBorrow"""
+    borrow_limit_percent: Annotated[int, Field(ge=1, le=500), Allowed("a whole number from 1 to 500", 50)] | None = None
+    """How much idle compute it may borrow, with LendAndBorrow. Default: 50, the service's own"""
+    preemption: Literal["Never", "LowerPriority"] = "LowerPriority"
+    """Which of the team's own jobs give way to one of higher priority. Default: LowerPriority"""
+
+
+class TaskGovernance(Model):
+    """How jobs of several teams share the cluster (API: SchedulerConfig and ComputeQuota)."""
+
+    policy: bool = True
+    """Whether the cluster has a policy (AWS::SageMaker::ClusterSchedulerConfig), which fewer regions have than quotas:
+    us-west-2, for example, has none. Without one there are neither fair_share nor priority_classes. Default: true"""
+    fair_share: bool = True
+    """Whether teams that have used less come first. Default: true"""
+    teams: Annotated[
+        tuple[Team, ...], Field(max_length=50, strict=False), Allowed("a list of at most 50 teams", [])
+    ] = ()
+    """Who has which share. Default: nobody has one"""
+    priority_classes: Annotated[
+        tuple[PriorityClass, ...],
+        Field(max_length=10, strict=False),
+        Allowed("a list of at most 10 priority classes", [], code="HF324"),
+    ] = ()
+    """Priorities of jobs. Default: none, first come first served"""
+
+
+class Eks(Model):
+    """Settings of the EKS orchestrator."""
+
+    existing: ExistingEks | None = None
+    """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
+    made"""
+    kubernetes_version: aws.KubernetesVersion | None = None
+    """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
+    existing names a cluster"""
+    public_access_cidrs: fields.CidrList = ()
+    """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
+    chart_archives: fields.ScriptPath | None = None
+    """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out;
+    docs/eks.md says how to get them. Default: none, the charts come from GitHub"""
+    admin_role_arns: aws.RoleArns = ()
+    """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
+    exist. Default: none, and then nobody uses kubectl, not even who deploys"""
+    training_operator: bool = False
+    """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
+    task_governance: TaskGovernance | None = None
+    """Quotas and priorities among teams. Default: none"""
+    observability_addon: bool = False
+    """Whether HyperPod's observability add-on is installed; needs observability.prometheus. Default: false"""

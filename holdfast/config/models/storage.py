@@ -1,0 +1,90 @@
+"""What holds data in an environment: file systems, their links to S3, and what becomes of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from holdfast.config.models import aws_fields as aws
+from holdfast.config.models import fields
+from holdfast.config.models.base import Model
+from holdfast.config.models.existing import ExistingBucket, ExistingHome, ExistingLustre
+from holdfast.config.refusals import Allowed
+
+FileEvent = Literal["NEW", "CHANGED", "DELETED"]
+
+
+class Dataset(Model):
+    """A folder of the file system and a prefix of a bucket (a data repository association)."""
+
+    name: aws.DatasetName
+    """Unique among the datasets."""
+    file_system_path: fields.FileSystemPath
+    """The folder. Folders of datasets may not lie in one another."""
+    s3_prefix: fields.Prefix | None = None
+    """The prefix in the data bucket. Prefixes of datasets may not lie in one another. Default: none, and s3_uri says
+    where"""
+    s3_uri: aws.S3Uri | None = None
+    """Bucket and prefix, where it is another bucket that is there already (API: DataRepositoryPath). Default: none,
+    and s3_prefix says where"""
+    auto_import: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    """Which changes of objects appear in the folder by themselves. Default: none"""
+    auto_export: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    """Which changes of files appear in the bucket by themselves. Default: none"""
+
+
+class Lustre(Model):
+    """The FSx for Lustre file system, of deployment type PERSISTENT_2 on SSD, or one that is there already."""
+
+    existing: ExistingLustre | None = None
+    """A file system to use instead of making one; then neither throughput, metadata_iops nor compression is said.
+    Default: one is made"""
+    capacity_gib: fields.CapacityGib | None = None
+    """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
+    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
+    """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput). Default: none, and existing names a
+    file system"""
+    mount_path: fields.AbsolutePath = "/fsx"
+    """Where it is mounted on every node. Default: /fsx"""
+    efa: bool = False
+    """Whether nodes reach it through EFA. It cannot be changed later, and the capacity has to be a multiple of 4800
+    GiB or more, depending on the throughput. Default: false, over TCP"""
+    metadata_iops: fields.MetadataIops | None = None
+    """Metadata operations per second. Default: as many as come with the capacity"""
+    compression: Literal["LZ4", "NONE"] = "LZ4"
+    """How data is compressed. Default: LZ4"""
+    preload: fields.Paths = ()
+    """Folders whose files are fetched from S3 when the cluster is made; others are when they are first read.
+    Default: none"""
+    datasets: Annotated[
+        tuple[Dataset, ...],
+        Field(max_length=8, strict=False),
+        Allowed("a list of at most 8 datasets", [], code="HF617"),
+    ] = ()
+    """Folders that are kept equal with S3. Default: none"""
+
+
+class Home(Model):
+    """An FSx for OpenZFS file system for home directories."""
+
+    existing: ExistingHome | None = None
+    """A file system to use instead of making one; then neither capacity nor throughput is said. Default: one is made"""
+    capacity_gib: fields.HomeCapacityGib | None = None
+    """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
+    throughput_mbps: Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240] = 160
+    """Throughput in MB/s. Default: 160"""
+    mount_path: fields.AbsolutePath = "/home"
+    """Where it is mounted on every node. Default: /home"""
+
+
+class Storage(Model):
+    """What holds data: file systems, the data bucket and the event log."""
+
+    on_delete: Literal["Retain", "Delete"] = "Retain"
+    """What deleting the stack does with the data that it made. What is there already stays in any case.
+    Default: Retain"""
+    data: ExistingBucket | None = None
+    """A data bucket to use instead of making one. Default: one is made"""
+    lustre: Lustre | None = None
+    """The file system that nodes mount. Default: none"""
+    home: Home | None = None
+    """Home directories that all nodes share. Default: none, each node has its own"""

@@ -1,0 +1,148 @@
+"""The reference page of the environment file, rendered from the models and the rules."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from holdfast.config.models import Environment, meanings
+from holdfast.config.reading import allowed_at, bare, load
+from holdfast.config.refusals import EnvironmentFileError
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "environment.md"
+
+_INTRO = """\
+# The environment file
+
+<!-- Written by `make schema` from holdfast/config. Change it there. -->
+
+One YAML file describes one environment: a HyperPod cluster with its network, storage and scripts, as one stack.
+`environments/local.yaml` is a rehearsal on this machine, `environments/slurm-p5.yaml` a cluster on AWS.
+Both are tested, and good to copy.
+
+    holdfast up local                           # environments/local.yaml
+    holdfast up path/to/file.yaml               # any other file
+    npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
+
+The last one needs to be pointed at an account, or at the embedded AWS as [local-cloud.md](local-cloud.md) says.
+
+Reading is strict.
+A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.
+The file is one YAML document of plain values: no aliases, no merge keys, no key twice.
+All problems are told at once, each with its line.
+
+This first line gives completion and checks in editors that know JSON Schema, such as VS Code with its YAML extension:
+
+    # yaml-language-server: $schema=../docs/environment.schema.json
+
+Names of settings are AWS's own in snake_case; units are in the name (`capacity_gib`).
+A default of *required* means that the setting has to be there.
+`[]` after a name stands for each item of a list.
+"""
+
+_RULES = """\
+## Rules across settings
+
+Values that are well-formed each can be impossible together. `holdfast check` finds that before anything is deployed;
+[findings](findings/README.md) lists every rule with its source and an example.
+"""
+
+_ERRORS = """\
+## What an error looks like
+
+This file
+
+```yaml
+{example}```
+
+is refused with exit code 2 and one line per problem: place, setting, what was given, what is allowed, what to do.
+
+```text
+{refusal}
+```
+"""
+
+_EXAMPLE = """\
+name: demo
+account: 123456789012
+region: us-west-2
+network:
+  cidr: 10.1.0.0/16
+  availability_zone: us-east-1a
+cluster:
+  instance_groups:
+    - name: workers
+      instance_type: p5.48xlarge
+      instance_count: four
+      slurm: {node_type: Compute, partition: dev}
+storage:
+  lustre: {capacity_gib: 1300, throughput_mbps_per_tib: 250, mountpath: /fsx}
+"""
+
+
+def reference_text() -> str:
+    """The page as it is committed."""
+    sections = [_section(place, model) for place, model in _models((), Environment)]
+    errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
+    return "\n".join([_INTRO, *sections, _RULES, errors])
+
+
+def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The model and those in it, each at the place where the file has it, in the order of the file."""
+    yield place, model
+    for name, field in model.model_fields.items():
+        inner, many = _inner(field)
+        if inner is not None:
+            yield from _models((*place, name, *([0] if many else [])), inner)
+
+
+def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
+    """The model that a setting holds, if any, and whether it holds a list of them."""
+    annotation = bare(field.annotation)
+    many = get_origin(annotation) is tuple
+    inner = bare(get_args(annotation)[0]) if many else annotation
+    return (inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None), many
+
+
+def _section(place: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    title = f"`{_path(place)}`" if place else "The file as a whole"
+    rows = "".join(_row(place, name, field, meanings(model)[name]) for name, field in model.model_fields.items())
+    return (
+        f"## {title}\n\n{_one_line(model.__doc__)}\n\n"
+        f"| setting | allowed | default | meaning |\n|---|---|---|---|\n{rows}"
+    )
+
+
+def _row(place: tuple[str | int, ...], name: str, field: FieldInfo, docstring: str) -> str:
+    inner, many = _inner(field)
+    allowed = allowed_at((*place, name)).text
+    if inner is not None:
+        path = _path((*place, name, *([0] if many else [])))
+        link = f"[`{path}`](#{re.sub(r'[^a-z0-9_-]', '', path)})"
+        allowed = f"{allowed if many else 'a mapping'}, see {link}"
+    meaning, _, default = _one_line(docstring).partition(" Default: ")
+    cells = (f"`{name}`", allowed, "*required*" if field.is_required() else default, meaning)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
+def _path(place: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in place).replace(".0", "[]")
+
+
+def _refusal() -> str:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "demo.yaml")
+        path.write_text(_EXAMPLE)
+        try:
+            load(path)
+        except EnvironmentFileError as error:
+            return str(error).replace(str(path.resolve()), path.name)
+    raise AssertionError("the example of a refused file is accepted")
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())

@@ -1,0 +1,18 @@
+"""The JSON Schema of the environment file, for completion and checks in editors."""
+
+import json
+from pathlib import Path
+
+from holdfast.config.models import Environment
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "environment.schema.json"
+
+
+def schema_text() -> str:
+    """The schema as it is committed."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Environment.model_json_schema(),
+        "title": "Holdfast environment",
+    }
+    return json.dumps(schema, indent=2) + "\n"

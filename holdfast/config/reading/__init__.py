@@ -1,0 +1,7 @@
+"""From a YAML document to the models, every problem with its line."""
+
+from holdfast.config.reading.document import Document, read
+from holdfast.config.reading.explanations import allowed_at, bare
+from holdfast.config.reading.loading import load, parse
+
+__all__ = ["Document", "allowed_at", "bare", "load", "parse", "read"]

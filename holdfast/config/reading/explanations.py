@@ -1,0 +1,174 @@
+"""From pydantic's errors to problems in the words of the file: what was given, what is allowed, what to write."""
+
+import re
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from holdfast.config.models import Environment
+from holdfast.config.reading.document import Document, Location
+from holdfast.config.refusals import Allowed, Problem, closest_word, plain, shown
+
+_LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
+"""Text that YAML takes for a number or a day, unless it stands in quotes."""
+
+
+def explain(error: ValidationError, document: Document) -> list[Problem]:
+    """All problems that pydantic found, except where the reading of the file had found one."""
+    known = {problem.path for problem in document.problems}
+    found = (_problem(details, document) for details in error.errors(include_url=False) if not _follows(details))
+    return [problem for problem in found if problem.path not in known]
+
+
+def allowed_at(location: Location) -> Allowed:
+    """What may stand at a location of the environment file."""
+    return _allowed(_annotation(location))
+
+
+def _follows(details: ErrorDetails) -> bool:
+    """A list counted without its malformed items, which are told by themselves."""
+    return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
+
+
+def _problem(details: ErrorDetails, document: Document) -> Problem:
+    location, key = details["loc"], details["loc"][-1]
+    if details["type"] == "extra_forbidden":
+        return _unknown(location, document)
+    allowed = allowed_at(location)
+    if key == "[key]":
+        fix = f"name it like {allowed.example}"
+        given = f"the name {shown(details['input'])}"
+        return document.problem(location[:-1], given=given, allowed=allowed.text, fix=fix, code=allowed.code)
+    if details["type"] == "missing":
+        fix = f"add {_setting(key, allowed.example)}"
+        return document.problem(location, given="nothing", allowed=allowed.text, fix=fix, code="HF003")
+    value = details["input"]
+    example = allowed.closest(value)
+    if example is None:
+        example = _as_text(document.written.get(location), allowed)
+    fix = _fix_of_amount(details, key) or f"write {_setting(key, allowed.example if example is None else example)}"
+    given = _given(value, location, document)
+    return document.problem(location, given=given, allowed=allowed.text, fix=fix, code=allowed.code)
+
+
+def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
+    """What to do about a number or a length beyond its bound: the bound itself, and how far it is."""
+    context, value = details.get("ctx", {}), details["input"]
+    name = f"{key}: " if isinstance(key, str) else ""
+    match details["type"]:
+        case "less_than_equal":
+            return f"write {name}{context['le']} or less"
+        case "greater_than_equal":
+            return f"write {name}{context['ge']} or more"
+        case "too_long" if isinstance(value, list | dict):
+            most = context["max_length"]
+            return f"remove {len(value) - most} of the {len(value)} {key}"
+        case "too_short" if isinstance(value, list | dict):
+            return f"add {context['min_length'] - len(value)} to {key}"
+        case "string_too_long":
+            return f"shorten it by {len(value) - context['max_length']} characters"
+        case "list_type" | "tuple_type":
+            return f"write {key} as a list: one line for each, beginning with '- '"
+    return None
+
+
+def _unknown(location: Location, document: Document) -> Problem:
+    key = str(location[-1])
+    names = list(_model(_annotation(location[:-1])).model_fields)
+    meant = closest_word(key, names)
+    fix = f"did you mean {meant}?" if meant else f"remove {plain(key)}"
+    allowed = ", ".join(names)
+    return document.problem(location, given="an unknown setting", allowed=allowed, fix=fix, code="HF002")
+
+
+def _given(value: object, location: Location, document: Document) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return document.written.get(location) or shown(value)
+
+
+def _as_text(written: str | None, allowed: Allowed) -> str | None:
+    """An account, a version or a day that was given without quotes."""
+    meant = isinstance(allowed.example, str) and _LIKE_A_NUMBER.fullmatch(allowed.example)
+    same = written is not None and meant and len(written) == len(meant.string) and _LIKE_A_NUMBER.fullmatch(written)
+    return written if same else None
+
+
+def _setting(key: str | int, example: object) -> str:
+    if isinstance(example, dict):
+        return f"a mapping {key} with {', '.join(example)}"
+    if isinstance(example, list):
+        return f"a list {key}"
+    quoted = isinstance(example, str) and _LIKE_A_NUMBER.fullmatch(example)
+    text = f'"{example}"' if quoted else str(example)
+    return f"{key}: {text}" if isinstance(key, str) else text
+
+
+def _annotation(location: Location) -> Any:
+    annotation: Any = Environment
+    for part in location:
+        if isinstance(part, int):
+            annotation = get_args(bare(annotation))[0]
+        elif get_origin(bare(annotation)) is dict:  # a key that is refused comes as (..., "key", "[key]")
+            key, value = get_args(bare(annotation))
+            annotation = key if location[-1] == "[key]" else value
+            break
+        else:
+            field = _model(annotation).model_fields[part]
+            annotation = field.annotation
+            for mark in field.metadata:
+                annotation = Annotated[annotation, mark]
+    return annotation
+
+
+def _model(annotation: Any) -> type[BaseModel]:
+    model: type[BaseModel] = bare(annotation)
+    assert issubclass(model, BaseModel)
+    return model
+
+
+def bare(annotation: Any) -> Any:
+    """Without Annotated and without None."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif get_origin(annotation) in (Union, UnionType):
+            annotation = next(item for item in get_args(annotation) if item is not type(None))
+        else:
+            return annotation
+
+
+def _allowed(annotation: Any) -> Allowed:
+    if get_origin(annotation) in (Union, UnionType):
+        return _allowed(next(item for item in get_args(annotation) if item is not type(None)))
+    if get_origin(annotation) is Annotated:
+        marks = [item for item in get_args(annotation)[1:] if isinstance(item, Allowed)]
+        return marks[0] if marks else _allowed(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return _one_of(get_args(annotation))
+    if annotation is bool:
+        return Allowed("true or false", "true")
+    if get_origin(annotation) is tuple:
+        item = bare(get_args(annotation)[0])
+        what = f"of {', '.join(get_args(item))}" if get_origin(item) is Literal else f"of {item.__name__.lower()}s"
+        return Allowed(f"a list {what}", [])
+    settings = {name: None for name, field in annotation.model_fields.items() if field.is_required()}
+    return Allowed(f"a mapping with {', '.join(annotation.model_fields)}", settings or {"its settings": None})
+
+
+def _one_of(values: tuple[Any, ...]) -> Allowed:
+    def closest(value: object) -> object | None:
+        numbers = [item for item in values if isinstance(item, int)]
+        if numbers and isinstance(value, int):
+            return min(numbers, key=lambda number: abs(number - value))
+        by_text = {str(item): item for item in values}
+        word = closest_word(str(value), by_text)
+        if word is None and value is None and "None" in by_text:
+            return "None"
+        return None if word is None else by_text[word]
+
+    return Allowed(f"one of {', '.join(map(str, values))}", values[0], closest)

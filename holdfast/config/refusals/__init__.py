@@ -1,0 +1,16 @@
+"""What is allowed, and how a refused value is told."""
+
+from holdfast.config.refusals.allowed import Allowed, closest_word, number_in_words, refused
+from holdfast.config.refusals.problems import EnvironmentFileError, Problem, dotted, plain, shown
+
+__all__ = [
+    "Allowed",
+    "EnvironmentFileError",
+    "Problem",
+    "closest_word",
+    "dotted",
+    "number_in_words",
+    "plain",
+    "refused",
+    "shown",
+]

@@ -1,0 +1,64 @@
+"""What is deployed under a stack's name: the environment that its template carries, asked of CloudFormation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from holdfast.updates import environment_of
+
+NOTHING_DEPLOYED = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_COMPLETE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed:
+    """
+    What was found.
+
+    ``read``: the environment is there. ``absent``: no such stack. ``unmarked``: the stack is of a version that wrote
+    no environment into its template. ``not checked``: CloudFormation could not be asked.
+    """
+
+    state: Literal["read", "absent", "unmarked", "not checked"]
+    environment: Mapping[str, Any] | None = None
+    why: str = ""
+
+
+def deployed_environment(
+    *, stack_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
+) -> Deployed:
+    """
+    The environment that a stack was made of.
+
+    Args:
+        client: botocore's arguments for another AWS, ``endpoint_url`` and its keys. Default: that of
+            AWS_ENDPOINT_URL, or else AWS itself with the credentials that are there.
+        timeout_s: Seconds to wait for a connection, and for an answer. Default: 3.0
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
+        status = asked.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
+        if status in NOTHING_DEPLOYED:
+            return Deployed(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
+        template = asked.get_template(StackName=stack_name)["TemplateBody"]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return Deployed(state="absent", why=f"there is no stack {stack_name} in {region}")
+        return Deployed(state="not checked", why=f"AWS refused: {error}")
+    except BotoCoreError as error:
+        return Deployed(state="not checked", why=f"AWS did not answer: {error}")
+    environment = environment_of(template) if isinstance(template, Mapping) else None
+    if environment is None:
+        why = f"stack {stack_name} was deployed without its environment in the template's metadata"
+        return Deployed(state="unmarked", why=why)
+    return Deployed(state="read", environment=environment)
+
+
+def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:
+    import botocore.session
+    from botocore.config import Config
+
+    config = Config(connect_timeout=timeout_s, read_timeout=timeout_s, retries={"total_max_attempts": 1})
+    session = botocore.session.get_session()
+    return session.create_client("cloudformation", region_name=region, config=config, **arguments)

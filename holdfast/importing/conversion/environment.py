@@ -1,0 +1,226 @@
+"""From what AWS answered, or what AWS's samples say, to an environment file that provisions the same."""
+
+import json
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+from holdfast.importing.account import Observed
+from holdfast.importing.conversion.request import with_provisioning
+from holdfast.importing.conversion.whereabouts import account_of, evidence, region_of
+from holdfast.importing.draft import Imported, Keeping, Part, ask_about_values
+from holdfast.importing.sections import (
+    LEGACY_FILE,
+    Scripts,
+    cluster,
+    eks,
+    existing_eks,
+    named_network,
+    network,
+    new_network,
+    slurm,
+    storage,
+)
+from holdfast.validation.imports import origin_of, request_of
+
+STAND_IN = "holdfast:stand-in:"
+ENVIRONMENT_TAG = "holdfast:environment"
+LONGEST_NAME = 24
+INSIGHTS_LOGS = "/aws/containerinsights/"
+
+
+def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Imported:
+    """
+    The environment of a cluster that AWS described.
+
+    Args:
+        anew: What of somebody else's is made anew, like what there is. Default: nothing, all of it is used
+    """
+    imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
+    request = request_of(observed.cluster)
+    keeping = Keeping(stack=observed.stack, anew=frozenset(anew))
+    legacy = _legacy(observed, imported)
+    if legacy is not None:
+        request = with_provisioning(request, legacy, imported=imported)
+    scripts = Scripts(request, observed.files, keeping)
+    name = observed.tags.get(ENVIRONMENT_TAG) or _environment_name(request["ClusterName"])
+    if ENVIRONMENT_TAG in observed.tags:
+        text = f"the stack holdfast-{name} has this name: deploying this file updates it; take another for a copy"
+        imported.note("name", text, decide=True)
+    imported.document = {
+        "name": name,
+        **({"cloud": "embedded"} if observed.embedded else {}),
+        "account": observed.account,
+        "region": observed.region,
+        **_encryption(observed, keeping),
+        "network": network(observed, keeping=keeping, imported=imported),
+        "cluster": cluster(
+            request, observed.tags, environment=name, scripts=scripts, keeping=keeping, imported=imported
+        ),
+        **(
+            {"eks": eks(observed, keeping=keeping, imported=imported)}
+            if _is_eks(request)
+            else slurm(request, observed.stack, imported=imported)
+        ),
+        "storage": storage(
+            groups=request.get("InstanceGroups") or [],
+            file_systems=observed.file_systems,
+            associations=observed.associations,
+            region=observed.region,
+            keeping=keeping,
+            preload=(scripts.ours or {}).get("preload"),
+            imported=imported,
+        ),
+        **scripts.section(legacy=legacy is not None, imported=imported),
+        **_stand_ins(observed.tags),
+        **_observability(request, keeping, imported),
+    }
+    if _is_eks(request) and "lustre" in imported.document["storage"]:
+        imported.note("storage.lustre", "pods mount it; on which groups they may is not known (mount_lustre)")
+    for path, why in observed.unasked:
+        imported.note(path, f"not checked, AWS did not answer: {why}", decide=True)
+    return _finished(imported, keeping, is_ours=ENVIRONMENT_TAG in observed.tags)
+
+
+def from_samples(
+    config: Mapping[str, Any],
+    provisioning: Mapping[str, Any] | None = None,
+    *,
+    region: str | None = None,
+    account: str | None = None,
+    likely_region: str | None = None,
+    anew: Set[Part] = frozenset(),
+) -> Imported:
+    """
+    The environment of the files that AWS's samples make a cluster of.
+
+    Args:
+        config: A request of CreateCluster.
+        provisioning: provisioning_parameters.json. Default: the groups of ``config`` say what Slurm makes of them
+        region: Default: that of the things that the files name
+        account: Default: that of the execution roles
+        likely_region: Where a command without a region would make it. Default: not known
+        anew: What of somebody else's is made anew. Default: nothing, all of it is used
+    """
+    imported = Imported(document={})
+    request, keeping = dict(config), Keeping(anew=frozenset(anew))
+    found = list(evidence({**request, **(provisioning or {})}))
+    region = region_of(found, told=region, likely=likely_region, imported=imported)
+    account = account_of(found, told=account, imported=imported)
+    if provisioning is not None:
+        request = with_provisioning(request, provisioning, imported=imported)
+    tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}
+    name = _environment_name(request["ClusterName"])
+    scripts = Scripts(request, {}, keeping)
+    imported.document = {
+        "name": name,
+        "account": account,
+        "region": region,
+        "network": _sample_network(request, region, keeping, imported),
+        "cluster": cluster(request, tags, environment=name, scripts=scripts, keeping=keeping, imported=imported),
+        **(
+            _sample_eks(request, keeping, imported)
+            if _is_eks(request)
+            else slurm(request, frozenset(), imported=imported)
+        ),
+        "storage": storage(
+            groups=request.get("InstanceGroups") or [],
+            file_systems=(),
+            associations=(),
+            region=region,
+            keeping=keeping,
+            preload=None,
+            imported=imported,
+        ),
+        **scripts.section(legacy=provisioning is not None, imported=imported),
+        **_observability(request, keeping, imported),
+    }
+    return _finished(imported, keeping, is_ours=False)
+
+
+def _legacy(observed: Observed, imported: Imported) -> dict[str, Any] | None:
+    """provisioning_parameters.json beside the scripts, where Slurm is not configured through the API."""
+    text = observed.files.get(LEGACY_FILE)
+    if text is None or observed.cluster.get("Orchestrator"):
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    imported.note(
+        "slurm", f"{LEGACY_FILE} beside the scripts is no JSON object: what Slurm makes of groups", decide=True
+    )
+    return None
+
+
+def _environment_name(cluster_name: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", cluster_name.lower()).strip("-")
+    name = name if name[:1].isalpha() else f"c-{name}"
+    return name[:LONGEST_NAME].strip("-")
+
+
+def _sample_network(request: Mapping[str, Any], region: str, keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    vpc = request.get("VpcConfig")
+    if not vpc:
+        why = "the configuration names no network, so that HyperPod would put nodes into one of its own"
+        return new_network(region, imported=imported, why=why)
+    if keeping.keeps("network"):
+        return named_network(vpc, imported=imported)
+    used = f"subnets {', '.join(vpc['Subnets'])} and groups {', '.join(vpc['SecurityGroupIds'])}"
+    return new_network(region, imported=imported, why=f"the configuration names {used}")
+
+
+def _is_eks(request: Mapping[str, Any]) -> bool:
+    return "Eks" in (request.get("Orchestrator") or {})
+
+
+def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    if keeping.keeps("eks"):
+        return {"eks": existing_eks(request["Orchestrator"]["Eks"]["ClusterArn"], imported=imported)}
+    imported.note(
+        "eks", "the configuration does not say the Kubernetes version; a new control plane is made", decide=True
+    )
+    return {"eks": {"kubernetes_version": "1.34"}}
+
+
+def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
+    if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
+        return {}
+    if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
+        return {}
+    text = "Container Insights is for the owner of the EKS cluster to install; its log groups may be there already"
+    imported.note("observability.container_insights", text)
+    return {"observability": {"container_insights": False}}
+
+
+def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:
+    """The key of what is made here: file systems that are used as they are have theirs."""
+    made = [each for each in observed.file_systems if not keeping.keeps("storage", each["FileSystemId"])]
+    keys = sorted({each.get("KmsKeyId", "") for each in made} & observed.customer_keys)
+    if not keys:
+        return {}
+    return {"encryption": {"kms_key": "create" if keeping.owns(keys[0]) else keys[0]}}
+
+
+def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
+    found = {key.removeprefix(STAND_IN): value for key, value in sorted(tags.items()) if key.startswith(STAND_IN)}
+    return {"stand_ins": found} if found else {}
+
+
+def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Imported:
+    imported.note("", "images, observability, goodput and allowances are Holdfast's own: they have their defaults")
+    if not is_ours:
+        text = (
+            "a cluster of this name is not made while another one has it: take another name, or delete that one first"
+        )
+        imported.note("cluster", text)
+        if keeping.keeps("roles"):
+            text = "the roles of nodes that are there are used; what they may do is theirs"
+        else:
+            text = "execution roles are made anew; grant them what yours allowed beside"
+        imported.note("cluster.instance_groups", text)
+    ask_about_values(imported)
+    return imported

@@ -1,0 +1,20 @@
+"""One section of the environment file each, from what AWS was asked for."""
+
+from holdfast.importing.sections.clusters import cluster
+from holdfast.importing.sections.file_systems import storage
+from holdfast.importing.sections.lifecycle import LEGACY_FILE, Scripts
+from holdfast.importing.sections.networks import named_network, network, new_network
+from holdfast.importing.sections.orchestrator import eks, existing_eks, slurm
+
+__all__ = [
+    "LEGACY_FILE",
+    "Scripts",
+    "cluster",
+    "eks",
+    "existing_eks",
+    "named_network",
+    "network",
+    "new_network",
+    "slurm",
+    "storage",
+]

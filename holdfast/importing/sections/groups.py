@@ -1,0 +1,214 @@
+"""From the instance groups of a CreateCluster request to those of an environment file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.importing.draft import Imported
+
+KNOWN = frozenset(
+    {
+        "AutoPatchConfig",
+        "CapacityRequirements",
+        "EnvironmentConfig",
+        "ExecutionRole",
+        "ImageId",
+        "ImageReleaseVersion",
+        "InstanceCount",
+        "InstanceGroupName",
+        "InstanceRequirements",
+        "InstanceStorageConfigs",
+        "InstanceType",
+        "KubernetesConfig",
+        "LifeCycleConfig",
+        "MinInstanceCount",
+        "NetworkInterface",
+        "OnStartDeepHealthChecks",
+        "OverrideVpcConfig",
+        "ScheduledUpdateConfig",
+        "SlurmConfig",
+        "ThreadsPerCore",
+        "TrainingPlanArn",
+    }
+)
+
+STRATEGIES = ("WhenIdle", "WhenAllIdle")
+
+
+def instance_group(
+    group: Mapping[str, Any], *, imported: Imported, lustre: bool, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """
+    A group of ``cluster.instance_groups``.
+
+    Args:
+        group: As in the request.
+        imported: Takes notes of what the group has and the file cannot say.
+        lustre: Whether the environment has a Lustre file system that groups mount by the request.
+        own: Settings in which it differs from what all groups have: its role, its lifecycle.
+    """
+    path = f"cluster.instance_groups.{group['InstanceGroupName']}"
+    _leftover(group, KNOWN, path, imported)
+    storage = group.get("InstanceStorageConfigs") or []
+    mounted = any("FsxLustreConfig" in config for config in storage)
+    image = _image(group, path, imported)
+    patch = group.get("AutoPatchConfig")
+    update = group.get("ScheduledUpdateConfig")
+    kubernetes = group.get("KubernetesConfig") or {}
+    return _compact(
+        name=group["InstanceGroupName"],
+        instance_type=group.get("InstanceType"),
+        instance_types=(group.get("InstanceRequirements") or {}).get("InstanceTypes"),
+        instance_count=group["InstanceCount"],
+        min_instance_count=group.get("MinInstanceCount"),
+        threads_per_core=_unless(group.get("ThreadsPerCore"), 1),
+        capacity=_capacity(group.get("CapacityRequirements") or {}),
+        training_plan_arn=group.get("TrainingPlanArn"),
+        **_volumes(storage, path, imported),
+        mount_lustre=False if lustre and not mounted else None,
+        deep_health_checks=_checks(group, path, imported),
+        **image,
+        network_interface=(group.get("NetworkInterface") or {}).get("InterfaceType"),
+        override_vpc=_override_vpc(group),
+        scheduled_update=None if update is None else _scheduled_update(update, path, imported),
+        auto_patch=None if patch is None else _auto_patch(patch, path, imported),
+        labels=kubernetes.get("Labels") or None,
+        taints=[_taint(taint) for taint in kubernetes.get("Taints") or []] or None,
+        **own,
+        slurm=_slurm(group, path, imported),
+    )
+
+
+def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A group of ``cluster.restricted_instance_groups``; ``own`` are settings in which it differs from all groups."""
+    path = f"cluster.restricted_instance_groups.{group['InstanceGroupName']}"
+    _leftover(group, KNOWN - {"ScheduledUpdateConfig"}, path, imported)
+    environment = group.get("EnvironmentConfig") or {}
+    if environment.get("S3OutputPath"):
+        imported.note(path, f"its output went to {environment['S3OutputPath']}; the service chooses another place")
+    volumes = _volumes(group.get("InstanceStorageConfigs") or [], path, imported)
+    return _compact(
+        name=group["InstanceGroupName"],
+        instance_type=group["InstanceType"],
+        instance_count=group["InstanceCount"],
+        threads_per_core=_unless(group.get("ThreadsPerCore"), 1),
+        volume_gib=volumes.get("volume_gib"),
+        training_plan_arn=group.get("TrainingPlanArn"),
+        deep_health_checks=_checks(group, path, imported),
+        override_vpc=_override_vpc(group),
+        **own,
+        lustre=restricted_lustre(environment.get("FSxLustreConfig")),
+    )
+
+
+def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A file system that the service makes in its own account."""
+    if not config:
+        return None
+    return {"capacity_gib": config["SizeInGiB"], "throughput_mbps_per_tib": config["PerUnitStorageThroughput"]}
+
+
+def _checks(group: Mapping[str, Any], path: str, imported: Imported) -> list[str] | None:
+    """MultiNodeTrainingValidation is in the API and not in CloudFormation's resource schema."""
+    wanted = list(group.get("OnStartDeepHealthChecks") or ())
+    if "MultiNodeTrainingValidation" in wanted:
+        imported.note(path, "the deep health check MultiNodeTrainingValidation is left out: CloudFormation refuses it")
+    return [check for check in wanted if check != "MultiNodeTrainingValidation"] or None
+
+
+def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) -> dict[str, Any]:
+    volumes = [config["EbsVolumeConfig"] for config in storage if "EbsVolumeConfig" in config]
+    extra = [volume for volume in volumes if not volume.get("RootVolume")]
+    root: Mapping[str, Any] = next((volume for volume in volumes if volume.get("RootVolume")), {})
+    for volume in extra[1:]:
+        size = f"{volume.get('VolumeSizeInGB', 'unknown')} GiB"
+        imported.note(path, f"a second extra volume of {size} is left out: there can be one", decide=True)
+    first: Mapping[str, Any] = extra[0] if extra else {}
+    return {
+        "volume_gib": first.get("VolumeSizeInGB"),
+        "volume_kms_key": first.get("VolumeKmsKeyId"),
+        "root_volume_kms_key": root.get("VolumeKmsKeyId"),
+    }
+
+
+def _image(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any]:
+    version, image = group.get("ImageReleaseVersion"), group.get("ImageId")
+    if version is not None:
+        if image is not None:
+            imported.note(f"{path}.image_release_version", f"is AMI {image} here")
+        return {"image_release_version": version}
+    if image not in (None, "default"):
+        imported.note(f"{path}.image_id", "the AMI that runs now; take it out to have HyperPod's newest")
+    return {"image_id": image}
+
+
+def _capacity(requirements: Mapping[str, Any]) -> str | None:
+    if "Spot" in requirements:
+        return "spot"
+    return "on-demand" if "OnDemand" in requirements else None
+
+
+def _override_vpc(group: Mapping[str, Any]) -> dict[str, Any] | None:
+    vpc = group.get("OverrideVpcConfig")
+    return None if not vpc else {"subnet_ids": vpc["Subnets"], "security_group_ids": vpc["SecurityGroupIds"]}
+
+
+def _scheduled_update(config: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any]:
+    _leftover(config, {"ScheduleExpression", "DeploymentConfig"}, f"{path}.scheduled_update", imported)
+    return _compact(
+        schedule_expression=config["ScheduleExpression"], deployment=_deployment(config.get("DeploymentConfig"))
+    )
+
+
+def _auto_patch(config: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any] | None:
+    strategy = config["PatchingStrategy"]
+    if strategy not in STRATEGIES:
+        imported.note(path, f"auto-patching by {strategy} is left out: CloudFormation cannot set it", decide=True)
+        return None
+    _leftover(config, {"PatchingStrategy", "PatchSchedule", "DeploymentConfig"}, f"{path}.auto_patch", imported)
+    if config.get("PatchSchedule"):
+        imported.note(f"{path}.auto_patch", "when the next patch is applied is left to the service")
+    return _compact(strategy=strategy, deployment=_deployment(config.get("DeploymentConfig")))
+
+
+def _deployment(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    policy = (config or {}).get("RollingUpdatePolicy")
+    if not config or not policy:
+        return None
+    alarms = [alarm["AlarmName"] for alarm in config.get("AutoRollbackConfiguration") or []]
+    return _compact(
+        maximum_batch_size=_batch_size(policy["MaximumBatchSize"]),
+        rollback_maximum_batch_size=_batch_size(policy.get("RollbackMaximumBatchSize")),
+        wait_interval_s=_unless(config.get("WaitIntervalInSeconds"), 0),
+        rollback_alarms=alarms or None,
+    )
+
+
+def _batch_size(size: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if not size else {"type": size["Type"], "value": size["Value"]}
+
+
+def _taint(taint: Mapping[str, Any]) -> dict[str, Any]:
+    return _compact(key=taint["Key"], value=taint.get("Value") or None, effect=taint["Effect"])
+
+
+def _slurm(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any] | None:
+    config = group.get("SlurmConfig")
+    if not config:
+        return None
+    partitions = config.get("PartitionNames") or []
+    for partition in partitions[1:]:
+        imported.note(f"{path}.slurm.partition", f"partition {partition} is left out: a group is in one", decide=True)
+    return _compact(node_type=config["NodeType"], partition=partitions[0] if partitions else None)
+
+
+def _leftover(value: Mapping[str, Any], known: frozenset[str] | set[str], path: str, imported: Imported) -> None:
+    for key in sorted(set(value) - known):
+        imported.leave_out(path, key, value[key])
+
+
+def _unless(value: Any, default: Any) -> Any:
+    return None if value == default else value
+
+
+def _compact(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

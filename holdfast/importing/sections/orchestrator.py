@@ -1,0 +1,145 @@
+"""From the orchestrator of a cluster to the ``slurm`` or ``eks`` section of an environment file."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.importing.account import Observed
+from holdfast.importing.draft import Imported, Keeping
+
+TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
+TASK_GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
+KNOWN_ADDONS = frozenset(
+    {
+        TRAINING_OPERATOR,
+        OBSERVABILITY,
+        TASK_GOVERNANCE,
+        "amazon-cloudwatch-observability",
+        "aws-fsx-csi-driver",
+        "cert-manager",
+        "coredns",
+        "eks-pod-identity-agent",
+        "kube-proxy",
+        "metrics-server",
+        "vpc-cni",
+    }
+)
+
+
+def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Imported) -> dict[str, Any]:
+    """The ``slurm`` section, under its name; nothing when all of it has its defaults."""
+    config = (request.get("Orchestrator") or {}).get("Slurm") or {}
+    section: dict[str, Any] = {}
+    if config.get("SlurmConfigStrategy"):
+        section["config_strategy"] = config["SlurmConfigStrategy"]
+    database = config.get("AccountingDatabase")
+    if database:
+        section["accounting"] = _accounting(database, stack)
+        if "create" in section["accounting"]:
+            text = "in an existing network, name subnets in two zones for the database in control_plane_subnet_ids"
+            imported.note("network.existing", text)
+    for group in request.get("InstanceGroups", []):
+        if not group.get("SlurmConfig"):
+            path = f"cluster.instance_groups.{group['InstanceGroupName']}"
+            imported.note(path, "what Slurm makes of the group is not known; say slurm.node_type", decide=True)
+    return {"slurm": section} if section else {}
+
+
+def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str, Any]:
+    if database["SecretArn"] in stack:
+        return {"create": True}
+    section = {"endpoint": database["Endpoint"], "secret_arn": database["SecretArn"]}
+    section |= {"port": database["Port"]} if database.get("Port", 3306) != 3306 else {}
+    name = database.get("Name", "slurm_acct_db")
+    return section | ({"database": name} if name != "slurm_acct_db" else {})
+
+
+def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
+    """The ``eks`` section of an EKS cluster that stays its owner's."""
+    name = cluster_arn.rpartition("/")[2]
+    # SageMaker guide, sagemaker-hyperpod-eks: "a 1-to-1 mapping between an EKS cluster ... and a HyperPod cluster".
+    text = f"EKS cluster {name} is used as it is; it can have one HyperPod cluster at a time"
+    imported.note("eks.existing", text)
+    return {"existing": {"cluster": cluster_arn}}
+
+
+def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
+    """The ``eks`` section."""
+    arn = observed.cluster["Orchestrator"]["Eks"]["ClusterArn"]
+    if keeping.keeps("eks", arn):
+        return _existing(arn, observed, imported)
+    described = observed.eks
+    if described is None:
+        imported.note(
+            "eks.kubernetes_version", "AWS did not tell the version of the control plane; say it", decide=True
+        )
+        return {"kubernetes_version": "1.34"}
+    section: dict[str, Any] = {"kubernetes_version": described["version"]}
+    access = described.get("resourcesVpcConfig") or {}
+    if access.get("endpointPublicAccess"):
+        section["public_access_cidrs"] = list(access.get("publicAccessCidrs") or ["0.0.0.0/0"])
+    admins = [role for role in observed.admin_roles if role.rpartition("/")[2] not in observed.stack]
+    if admins:
+        section["admin_role_arns"] = sorted(admins)
+    if TRAINING_OPERATOR in observed.addons:
+        section["training_operator"] = True
+    if observed.scheduler is not None or observed.quotas or TASK_GOVERNANCE in observed.addons:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
+    if OBSERVABILITY in observed.addons:
+        section["observability_addon"] = True
+        imported.note("eks.observability_addon", "it needs observability.prometheus", decide=True)
+    for addon in sorted(set(observed.addons) - KNOWN_ADDONS):
+        imported.note("eks", f"add-on {addon} is left out, the file has no setting for it")
+    if not keeping.owns(arn):
+        imported.note("eks", f"a new control plane is made; what runs in {described['name']} has to be deployed again")
+    return section
+
+
+def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any]:
+    section = existing_eks(arn, imported=imported)
+    if observed.scheduler is not None or observed.quotas:
+        section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
+    for addon in sorted(observed.addons):
+        imported.note("eks.existing", f"its add-on {addon} stays as it is")
+    return section
+
+
+def _task_governance(
+    config: Mapping[str, Any] | None, quotas: Sequence[Mapping[str, Any]], imported: Imported
+) -> dict[str, Any]:
+    section: dict[str, Any] = {"policy": False}
+    if config is not None:
+        section = {"fair_share": config.get("FairShare", "Enabled") == "Enabled"}
+        classes = [{"name": each["Name"], "weight": each["Weight"]} for each in config.get("PriorityClasses") or []]
+        section |= {"priority_classes": classes} if classes else {}
+    by_name = sorted(
+        quotas, key=lambda quota: str(quota["ComputeQuotaTarget"]["TeamName"])
+    )  # AWS's order is of creation
+    teams = [_team(quota, imported) for quota in by_name]
+    return section | ({"teams": teams} if teams else {})
+
+
+def _team(quota: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+    target, config = quota["ComputeQuotaTarget"], quota.get("ComputeQuotaConfig") or {}
+    sharing = config.get("ResourceSharingConfig") or {}
+    resources = config.get("ComputeQuotaResources") or []
+    path = f"eks.task_governance.teams.{target['TeamName']}"
+    for entry in resources:
+        if "Count" not in entry:
+            imported.note(path, f"its part of an {entry['InstanceType']} is left out: the file has whole instances")
+    if sharing.get("AbsoluteBorrowLimits"):
+        imported.note(path, "limits to borrowing by instance type are left out, the file has no setting for them")
+    found = {
+        "name": target["TeamName"],
+        "weight": target.get("FairShareWeight") or None,
+        "quota": [
+            {"instance_type": entry["InstanceType"], "instance_count": entry["Count"]}
+            for entry in resources
+            if "Count" in entry
+        ]
+        or None,
+        "sharing": sharing.get("Strategy"),
+        "borrow_limit_percent": sharing.get("BorrowLimit") if sharing.get("Strategy") == "LendAndBorrow" else None,
+        "preemption": config.get("PreemptTeamTasks"),
+    }
+    return {key: value for key, value in found.items() if value is not None}

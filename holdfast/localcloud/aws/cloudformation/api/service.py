@@ -1,0 +1,202 @@
+"""
+The API operations that change stacks: which requests are allowed, and what they start.
+
+Change sets are in ``_change_sets``, reading operations in ``_views`` and ``_template_views``. Methods are named like
+the API's operations and take and return its members.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation.api.change_sets import ChangeSets
+from holdfast.localcloud.aws.cloudformation.api.targets import invalid
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, Store, Surroundings
+from holdfast.localcloud.aws.cloudformation.template import TemplateError
+from holdfast.localcloud.aws.common import Mishaps, ServiceError
+
+
+class CloudFormation(ChangeSets):
+    """The embedded CloudFormation of one account and region."""
+
+    def __init__(
+        self,
+        *,
+        client: Callable[[str], Any],
+        account: str,
+        region: str,
+        skip: bool = False,
+        mishaps: Mishaps | None = None,
+    ) -> None:
+        """
+        Make a service without stacks.
+
+        Args:
+            client: Gives a thread-safe boto3 client for a service; everything is made through these.
+            skip: Whether waits are skipped, so that a deployment takes no longer than its calls.
+            mishaps: Default: none; what goes wrong on purpose.
+        """
+        self._store = Store()
+        surroundings = Surroundings(
+            store=self._store, client=client, account=account, region=region, skip=skip, mishaps=mishaps or Mishaps()
+        )
+        super().__init__(surroundings=surroundings)
+        self._engine = Engine(surroundings=surroundings)
+
+    # -- life of the service
+
+    @property
+    def on_change(self) -> Callable[[], None]:
+        """Called after a change that no request made."""
+        return self._store.on_change
+
+    @on_change.setter
+    def on_change(self, call: Callable[[], None]) -> None:
+        self._store.on_change = call
+
+    def state(self) -> bytes:
+        """Everything to keep across restarts."""
+        return self._store.dump()
+
+    def restore(self, state: bytes) -> None:
+        """Take over ``state``; operations that were in progress fail as interrupted, and are rolled back."""
+        self._store.load(state)
+        self._engine.resume()
+
+    def close(self) -> None:
+        """Stop working; operations in progress stay so in ``state``."""
+        self._engine.close()
+
+    def releases(self) -> list[dict[str, Any]]:
+        """Every Helm release that a stack holds."""
+        with self._store.lock:
+            return [
+                {"StackName": stack.name, "LogicalResourceId": name, **entry.attributes}
+                for stack in self._store.stacks.values()
+                for name, entry in stack.resources.items()
+                if entry.type == "Custom::HoldfastHelmRelease" and entry.attributes
+            ]
+
+    # -- stacks
+
+    def create_stack(self, **request: Any) -> dict[str, Any]:
+        """CreateStack."""
+        with self._store.lock:
+            if self._store.find(request["StackName"]) is not None:
+                raise ServiceError("AlreadyExistsException", f"Stack [{request['StackName']}] already exists")
+        target = self._target(request, None)
+        stack = self._new_stack(request, target, status="", keep=False)
+        try:
+            self._judge(stack, target)
+        except TemplateError as error:
+            raise invalid(str(error)) from None
+        with self._store.lock:
+            if self._store.find(request["StackName"]) is not None:
+                raise ServiceError("AlreadyExistsException", f"Stack [{request['StackName']}] already exists")
+            self._store.stacks[stack.id] = stack
+            stack.on_failure = request.get("OnFailure", "ROLLBACK")
+            stack.disable_rollback = bool(request.get("DisableRollback", False)) or stack.on_failure == "DO_NOTHING"
+            operation = self._deploy(stack, target, token=request.get("ClientRequestToken"), creating=True)
+        return {"StackId": stack.id, "OperationId": operation}
+
+    def update_stack(self, **request: Any) -> dict[str, Any]:
+        """UpdateStack."""
+        stack = self._found(request["StackName"])
+        self._may_update(stack)
+        target = self._target(request, stack)
+        try:
+            self._judge(stack, target)
+            changes = self._changes(stack, target)
+        except TemplateError as error:
+            raise invalid(str(error)) from None
+        if not changes and not self._differs(stack, target):
+            raise invalid("No updates are to be performed.")
+        with self._store.lock:
+            self._may_update(stack)
+            stack.disable_rollback = bool(request.get("DisableRollback", False))
+            stack.role = request.get("RoleARN") or stack.role
+            operation = self._deploy(stack, target, token=request.get("ClientRequestToken"), creating=False)
+        return {"StackId": stack.id, "OperationId": operation}
+
+    def delete_stack(self, **request: Any) -> dict[str, Any]:
+        """DeleteStack: one that is not there is no error."""
+        retain = frozenset(request.get("RetainResources") or ())
+        with self._store.lock:
+            stack = self._store.find(request["StackName"])
+            if stack is None or not stack.alive:
+                return {}
+            if stack.protected:
+                raise invalid(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
+            if stack.busy:
+                if stack.status == "DELETE_IN_PROGRESS":
+                    return {}
+                raise invalid(f"Stack [{stack.name}] cannot be deleted while in status {stack.status}")
+            if retain and stack.status != "DELETE_FAILED":
+                raise invalid(
+                    "Invalid operation on stack [" + stack.name + "]. RetainResources can be given only "
+                    f"for a stack in DELETE_FAILED, it is in {stack.status}"
+                )
+            for output in stack.outputs:
+                users = self._store.importers(output.get("ExportName", ""))
+                if users:
+                    raise invalid(f"Cannot delete export {output['ExportName']} as it is in use by {', '.join(users)}")
+            stack.change_sets, stack.good = {}, None
+            stack.status = "DELETE_IN_PROGRESS"
+            self._engine.start(
+                stack,
+                lambda: self._engine.delete(stack, retain=retain),
+                kind="DELETE_STACK",
+                token=request.get("ClientRequestToken"),
+            )
+        return {}
+
+    def rollback_stack(self, **request: Any) -> dict[str, Any]:
+        """RollbackStack: what an operation with DisableRollback left is taken back."""
+        with self._store.lock:
+            stack = self._found(request["StackName"])
+            if stack.status not in PAUSED:
+                raise invalid(f"Stack [{stack.name}] is in [{stack.status}] state and can not be rolled back")
+            keep = bool(request.get("RetainExceptOnCreate", False))
+            stack.status = "ROLLBACK_IN_PROGRESS" if stack.good is None else "UPDATE_ROLLBACK_IN_PROGRESS"
+            operation = self._engine.start(
+                stack,
+                lambda: self._engine.roll_back(stack, reason="User Initiated.", except_on_create=keep),
+                kind="ROLLBACK",
+                token=request.get("ClientRequestToken"),
+            )
+        return {"StackId": stack.id, "OperationId": operation}
+
+    def continue_update_rollback(self, **request: Any) -> dict[str, Any]:
+        """ContinueUpdateRollback."""
+        with self._store.lock:
+            stack = self._found(request["StackName"])
+            if stack.status != "UPDATE_ROLLBACK_FAILED":
+                raise invalid(
+                    f"Stack [{stack.name}] is in [{stack.status}] state and can not continue a rollback; "
+                    "only one in UPDATE_ROLLBACK_FAILED can"
+                )
+            skip = frozenset(request.get("ResourcesToSkip") or ())
+            stack.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+            self._engine.start(
+                stack,
+                lambda: self._engine.roll_back(stack, reason="User Initiated.", skip=skip),
+                kind="CONTINUE_ROLLBACK",
+                token=request.get("ClientRequestToken"),
+            )
+        return {}
+
+    def cancel_update_stack(self, **request: Any) -> dict[str, Any]:
+        """CancelUpdateStack."""
+        with self._store.lock:
+            stack = self._found(request["StackName"])
+            if stack.status != "UPDATE_IN_PROGRESS":
+                raise invalid("CancelUpdateStack cannot be called from current stack status")
+            self._engine.cancel(stack)
+        return {}
+
+    def update_termination_protection(self, **request: Any) -> dict[str, Any]:
+        """UpdateTerminationProtection."""
+        with self._store.lock:
+            stack = self._found(request["StackName"])
+            stack.protected = bool(request["EnableTerminationProtection"])
+            self._store.changed()
+        return {"StackId": stack.id}

@@ -1,0 +1,152 @@
+"""The API operations that only read templates, change sets and exports."""
+
+import json
+from abc import ABC, abstractmethod
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation.api.views import Views, paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.template import TemplateError, capabilities, described, parse
+from holdfast.localcloud.aws.common import ServiceError
+
+
+class TemplateViews(Views, ABC):
+    """What can be asked beside stacks. Every method takes the lock, so an answer is one moment's truth."""
+
+    def get_template(self, **request: Any) -> dict[str, Any]:
+        """GetTemplate: both stages are the same, there are no transforms."""
+        with self._stacks.lock:
+            if request.get("ChangeSetName"):
+                target = self._change_set(request["ChangeSetName"], request.get("StackName"))[1].target
+            else:
+                stack = self._named(request)
+                target = stack.target
+                if stack.status == "REVIEW_IN_PROGRESS":
+                    return {"TemplateBody": "", "StagesAvailable": ["Original", "Processed"]}
+        return {"TemplateBody": target.body, "StagesAvailable": ["Original", "Processed"]}
+
+    def get_template_summary(self, **request: Any) -> dict[str, Any]:
+        """GetTemplateSummary."""
+        document = self._document(request)
+        needed = capabilities(document)
+        return present(
+            {
+                "Parameters": [
+                    present(
+                        {
+                            "ParameterKey": name,
+                            "ParameterType": rule.get("Type", "String"),
+                            "DefaultValue": None if rule.get("Default") is None else str(rule["Default"]),
+                            "NoEcho": str(rule.get("NoEcho", "")).lower() == "true",
+                            "Description": rule.get("Description"),
+                            "ParameterConstraints": {"AllowedValues": [str(v) for v in rule.get("AllowedValues", [])]},
+                        }
+                    )
+                    for name, rule in document.get("Parameters", {}).items()
+                ],
+                "ResourceTypes": sorted({entry["Type"] for entry in document["Resources"].values()}),
+                "Capabilities": needed,
+                "Description": document.get("Description"),
+                "CapabilitiesReason": self._why(document) if needed else None,
+                "Version": document.get("AWSTemplateFormatVersion"),
+                "DeclaredTransforms": [],
+                "Metadata": json.dumps(document["Metadata"]) if document.get("Metadata") else None,
+            }
+        )
+
+    def validate_template(self, **request: Any) -> dict[str, Any]:
+        """ValidateTemplate."""
+        summary = self.get_template_summary(**request)
+        shown = [
+            {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
+            for entry in summary["Parameters"]
+        ]
+        kept = ("Capabilities", "CapabilitiesReason", "Description", "DeclaredTransforms")
+        return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
+
+    def describe_change_set(self, **request: Any) -> dict[str, Any]:
+        """DescribeChangeSet."""
+        with self._stacks.lock:
+            stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
+            page, more = paged(made.changes, request.get("NextToken"))
+            target = made.target
+            return present(
+                {
+                    "ChangeSetName": made.name,
+                    "ChangeSetId": made.id,
+                    "StackId": stack.id,
+                    "StackName": stack.name,
+                    "Description": made.description,
+                    "CreationTime": made.created,
+                    "ExecutionStatus": made.execution,
+                    "Status": made.status,
+                    "StatusReason": made.reason,
+                    "NotificationARNs": [],
+                    "Parameters": described(target.document, target.parameters, target.looked_up),
+                    "Capabilities": target.capabilities,
+                    "Tags": tag_list(target.tags),
+                    "Changes": page,
+                    "IncludeNestedStacks": False,
+                    "RollbackConfiguration": {},
+                    **more,
+                }
+            )
+
+    def list_change_sets(self, **request: Any) -> dict[str, Any]:
+        """ListChangeSets."""
+        with self._stacks.lock:
+            stack = self._found(request["StackName"])
+            found = [
+                present(
+                    {
+                        "StackId": stack.id,
+                        "StackName": stack.name,
+                        "ChangeSetId": made.id,
+                        "ChangeSetName": made.name,
+                        "ExecutionStatus": made.execution,
+                        "Status": made.status,
+                        "StatusReason": made.reason,
+                        "CreationTime": made.created,
+                        "Description": made.description,
+                    }
+                )
+                for made in stack.change_sets.values()
+            ]
+        page, more = paged(found, request.get("NextToken"))
+        return {"Summaries": page, **more}
+
+    def list_exports(self, **request: Any) -> dict[str, Any]:
+        """ListExports."""
+        found = [
+            {"ExportingStackId": owner, "Name": name, "Value": value}
+            for name, (value, owner) in sorted(self._stacks.exports().items())
+        ]
+        page, more = paged(found, request.get("NextToken"))
+        return {"Exports": page, **more}
+
+    def list_imports(self, **request: Any) -> dict[str, Any]:
+        """ListImports."""
+        users = self._stacks.importers(request["ExportName"])
+        if not users:
+            raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")
+        return {"Imports": users}
+
+    # -- parts
+
+    def _document(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("StackName"):
+            return self._found(request["StackName"]).target.document
+        try:
+            return parse(self._body(request))
+        except TemplateError as error:
+            raise ServiceError("ValidationError", str(error)) from None
+
+    @abstractmethod
+    def _body(self, request: dict[str, Any]) -> str:
+        """The template of a request, from wherever it says."""
+
+    @staticmethod
+    def _why(document: dict[str, Any]) -> str:
+        types = sorted(
+            {entry["Type"] for entry in document["Resources"].values() if entry["Type"].startswith("AWS::IAM::")}
+        )
+        return f"The following resource(s) require capabilities: [{', '.join(types)}]"

@@ -1,0 +1,50 @@
+"""
+Stacks and the way from what is to what should be: state, plan, engine, and work on one resource. What a type needs is
+in `resources`, when it may begin in `timing`.
+"""
+
+from holdfast.localcloud.aws.cloudformation.deployment.engine import Engine
+from holdfast.localcloud.aws.cloudformation.deployment.plan import (
+    Step,
+    attributes_used,
+    change,
+    parameters_of_outputs,
+    removal,
+    retained,
+    step,
+    wanted,
+    with_tags,
+)
+from holdfast.localcloud.aws.cloudformation.deployment.store import (
+    PAUSED,
+    STABLE,
+    ChangeSet,
+    Resource,
+    Stack,
+    Store,
+    Target,
+)
+from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
+from holdfast.localcloud.aws.cloudformation.deployment.worker import system_tags
+
+__all__ = [
+    "PAUSED",
+    "STABLE",
+    "ChangeSet",
+    "Engine",
+    "Resource",
+    "Stack",
+    "Step",
+    "Store",
+    "Surroundings",
+    "Target",
+    "attributes_used",
+    "change",
+    "parameters_of_outputs",
+    "removal",
+    "retained",
+    "step",
+    "system_tags",
+    "wanted",
+    "with_tags",
+]

@@ -1,0 +1,33 @@
+"""
+CloudFormation's validation before a deployment: what can be judged while references are still unknown.
+
+Source: CloudFormation user guide, "Validate stack deployments" (validate-stack-deployments).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation.registry.validation import Violation, violations
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY
+
+NOT_SUPPORTED = frozenset({"AWS::FSx::FileSystem", "AWS::CloudFormation::WaitConditionHandle"})
+"""Of the page's list, "Resource limitations", what can be made here; custom resources are on it, too."""
+
+ABOUT_KEYS = ("required key", "extraneous key")
+"""Which keys there are is known before any value is."""
+
+
+def foreseen(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
+    """What is wrong whatever the unknown values will be."""
+    if resource_type in NOT_SUPPORTED or resource_type.startswith("Custom::"):
+        return []
+    found = violations(resource_type, properties, region=region)
+    return [one for one in found if one.words.startswith(ABOUT_KEYS) or not _unknown(one.instance)]
+
+
+def _unknown(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_unknown(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_unknown(item) for item in value)
+    return isinstance(value, str) and KNOWN_AFTER_APPLY in value

@@ -1,0 +1,25 @@
+"""
+Custom resources of the CDK and of Holdfast, done here instead of in a Lambda function. AWS's own types are in
+`resources`.
+"""
+
+from holdfast.localcloud.aws.cloudformation.resources.custom.cdk import (
+    AutoDeleteObjects,
+    BucketDeployment,
+    Inert,
+    RestrictDefaultSecurityGroup,
+)
+from holdfast.localcloud.aws.cloudformation.resources.custom.first_nodes import FirstNodes, GuardDutyLeftovers
+from holdfast.localcloud.aws.cloudformation.resources.custom.helm import HelmRelease
+from holdfast.localcloud.aws.cloudformation.resources.custom.sdk_call import SdkCall
+
+__all__ = [
+    "AutoDeleteObjects",
+    "BucketDeployment",
+    "FirstNodes",
+    "GuardDutyLeftovers",
+    "HelmRelease",
+    "Inert",
+    "RestrictDefaultSecurityGroup",
+    "SdkCall",
+]

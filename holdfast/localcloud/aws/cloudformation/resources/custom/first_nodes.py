@@ -1,0 +1,60 @@
+"""What Holdfast's own functions do, besides installing charts: wait for nodes, and clear a VPC of GuardDuty's."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ResourceError
+
+PAUSE_S = 0.5
+QUESTIONS = 80
+"""So many pauses are 40 s: nodes boot in seconds here, and the function on AWS waits for 14 minutes."""
+
+
+class FirstNodes(Handler):
+    """``Custom::HoldfastNodes``. There is no Kubernetes to ask: a node that runs is taken for ready."""
+
+    type = "Custom::HoldfastNodes"
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        name = properties.get("ClusterName")
+        if not name:
+            raise ResourceError(f"{self.type}: ClusterName must be given")
+        made = Made(physical_id=f"nodes/{name}")
+        for _ in range(QUESTIONS):
+            if self._running(context, name):
+                return made
+            context.pause(PAUSE_S)
+        if properties.get("Last") != "true":
+            return made
+        raise ResourceError(
+            f"no node of HyperPod cluster {name} is ready in Kubernetes (none yet); look at its events and at the "
+            f"logs of its nodes in /aws/sagemaker/Clusters/{name}"
+        )
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        return self.create(context, properties)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        return None
+
+    @staticmethod
+    def _running(context: Context, name: str) -> bool:
+        pages = context.client("sagemaker").get_paginator("list_cluster_nodes").paginate(ClusterName=name)
+        return any(
+            node["InstanceStatus"]["Status"] == "Running" for page in pages for node in page["ClusterNodeSummaries"]
+        )
+
+
+class GuardDutyLeftovers(Handler):
+    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so that nothing is ever left."""
+
+    type = "Custom::HoldfastGuardDuty"
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        if not properties.get("VpcId"):
+            raise ResourceError(f"{self.type}: VpcId must be given")
+        return Made(physical_id=str(properties["VpcId"]))
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        return self.create(context, properties)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        return None

@@ -1,0 +1,75 @@
+"""
+The function behind a custom resource: it acts with the rights of its role, from where it is.
+
+A function that no stack has made is somebody else's; that it can do its work is assumed.
+"""
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Properties, ResourceError
+from holdfast.localcloud.aws.footing import Ways
+from holdfast.localcloud.aws.iam import Rights
+
+FAILED = "Received response status [FAILED] from custom resource. Message returned: "
+
+
+class Function:
+    """The function that a custom resource's ServiceToken names."""
+
+    def __init__(self, context: Context, properties: Properties) -> None:
+        self._context = context
+        self.role = str(context.function(str(properties.get("ServiceToken", ""))).get("Role", ""))
+        self._rights = (
+            Rights(client=context.client, role=self.role, session=context.logical_id, account=context.account)
+            if self.role
+            else None
+        )
+
+    def denial(self, action: str, resource: str) -> str:
+        """Why the function may not do something, in IAM's words; "" when it may."""
+        if self._rights is None:
+            return ""
+        account = self._context.account
+        told = self._rights.to(action, resource, {"aws:ResourceAccount": account, "aws:PrincipalAccount": account})
+        return told.reason
+
+    def must(self, action: str, resource: str) -> None:
+        """Fail as the function does when AWS refuses its call."""
+        denied = self.denial(action, resource)
+        if denied:
+            name = action.partition(":")[2]
+            raise ResourceError(f"{FAILED}An error occurred (AccessDenied) when calling the {name} operation: {denied}")
+
+
+def reach_kubernetes(context: Context, properties: Properties) -> None:
+    """
+    Fail where a function that installs charts does not get to its cluster, or is not let in there.
+
+    The words are those of Lambda's time-out and of Kubernetes' API server to somebody without an access entry.
+    """
+    found = context.function(str(properties.get("ServiceToken", "")))
+    network = found.get("VpcConfig", {})
+    if network.get("SubnetIds"):
+        ways = Ways(client=context.client, subnets=network["SubnetIds"], groups=network["SecurityGroupIds"])
+        stuck = ways.no_way_to_aws("eks")
+        if stuck:
+            raise ResourceError(f"{FAILED}the function ran into its timeout. {stuck}")
+    cluster = found.get("Environment", {}).get("Variables", {}).get("CLUSTER_NAME")
+    if cluster and found.get("Role"):
+        try:
+            context.client("eks").describe_access_entry(clusterName=cluster, principalArn=found["Role"])
+        except ClientError:
+            raise ResourceError(
+                f"{FAILED}Error: Kubernetes cluster unreachable: the server has asked for the client to provide "
+                f"credentials; {found['Role']} has no access entry in {cluster}"
+            ) from None
+
+
+def resource_of(service: str, parameters: dict[str, Any], context: Context) -> str:
+    """The ARN of what a call is about, where its parameters tell it; "" when they do not."""
+    group = parameters.get("logGroupName")
+    if service == "logs" and group:
+        return f"arn:aws:logs:{context.region}:{context.account}:log-group:{group}"
+    return ""

@@ -1,0 +1,34 @@
+"""
+What a handler of a resource type is given and gives back, and the generic handler that finds a type's operations.
+Types with ways of their own are in `resources`.
+"""
+
+from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
+    Context,
+    Handler,
+    Made,
+    Properties,
+    ResourceError,
+    Stopped,
+    ignore_gone,
+)
+from holdfast.localcloud.aws.cloudformation.resources.handlers.generic import Generic
+from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import Lost, pick, squeezed, to_shape
+from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import service_model, tag_pairs
+
+__all__ = [
+    "Context",
+    "Generic",
+    "Handler",
+    "Lost",
+    "Made",
+    "Properties",
+    "ResourceError",
+    "Stopped",
+    "ignore_gone",
+    "pick",
+    "service_model",
+    "squeezed",
+    "tag_pairs",
+    "to_shape",
+]

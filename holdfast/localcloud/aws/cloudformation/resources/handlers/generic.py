@@ -1,0 +1,170 @@
+"""
+One handler for most types: calls the operations that ``_typed`` finds for them. A subclass in ``_ec2``, ``_iam``, ...
+adds what one operation cannot do.
+
+A property that no operation and no subclass carries to the service is refused, never dropped.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from botocore import xform_name
+from botocore.exceptions import ClientError
+
+from holdfast.localcloud.aws.cloudformation import registry
+from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
+    Context,
+    Handler,
+    Made,
+    Properties,
+    ResourceError,
+    gone,
+)
+from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import pick, squeezed, to_shape, unwrapped
+from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import Typed, service_model, tag_pairs
+
+BUSY = frozenset({"CREATING", "PENDING", "UPDATING", "DELETING", "ROLLINGBACK", "SYSTEMUPDATING", "INPROGRESS"})
+BROKEN = frozenset({"FAILED", "CREATEFAILED", "UPDATEFAILED", "DELETEFAILED", "MISCONFIGURED"})
+FIRST_POLL_S, LONGEST_POLL_S = 0.02, 0.5
+POLLS_UNTIL_STUCK = 20
+TAG_OPERATIONS = {
+    "ec2": ("CreateTags", "DeleteTags"),
+    "sagemaker": ("AddTags", "DeleteTags"),
+    "ssm": ("AddTagsToResource", "RemoveTagsFromResource"),
+}
+
+
+class Generic(Typed, Handler):
+    """Create, read, update and delete by the operations which the schema and the models name."""
+
+    # -- the verbs
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        self.refuse(self.unsettable("create", properties, {}), "set")
+        properties = self.named(context, properties)
+        if self.custom_name and self.custom_name == self.ref:
+            context.note(str(properties[self.custom_name]))
+        try:
+            response = self.call(context, "create", self.arguments("create", properties))
+        except Exception:
+            context.note("")  # whatever bears the name is not ours
+            raise
+        physical_id = self.found_id(response, properties)
+        context.note(physical_id)
+        known = {name: properties[name] for name in self.identifiers if name in properties and name != self.ref}
+        made = Made(physical_id=physical_id, attributes={**known, **self.found(response, properties)})
+        self.settle(context, made, properties, {})
+        return self.read(context, made, properties)
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        self.refuse(self.unsettable("update", properties, old), "change")
+        properties = {**properties, **self.kept_name(made, properties)}
+        tags = registry.tag_property(self.type)
+        changed = {key for key in properties.keys() | old.keys() if properties.get(key) != old.get(key)} - {tags}
+        if self.operations["update"] is not None and changed:
+            arguments = self.update_arguments(made, properties, old, changed)
+            if arguments is not None:
+                self.call(context, "update", arguments)
+        if tags and properties.get(tags) != old.get(tags):
+            self.retag(context, made, tag_pairs(properties.get(tags)), tag_pairs(old.get(tags)))
+        self.settle(context, made, properties, old)
+        return self.read(context, made, properties)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        try:
+            self.call(context, "delete", self.identity("delete", made, properties))
+        except ClientError as error:
+            if gone(error):
+                return
+            raise
+        self.wait(context, made, properties, until_gone=True)
+
+    def refuse(self, paths: list[str], verb: str) -> None:
+        """Raise when there are properties that would be lost."""
+        if paths:
+            raise ResourceError(f"{self.type}: the embedded AWS has no way to {verb} {', '.join(paths)}")
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        """What the create and update operations leave to further calls; ``old`` is {} after creation."""
+
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        """Make the tags so, by the service's tagging operations."""
+        client, model = context.client(self.service), service_model(self.service)
+        add, remove = TAG_OPERATIONS.get(self.service, ("TagResource", "UntagResource"))
+        arn = pick(made.attributes, "Arn", "ResourceARN", f"{self.noun}Arn") or made.physical_id
+        lost = [key for key in old if key not in tags]
+        new = {key: value for key, value in tags.items() if old.get(key) != value}
+        for operation, value in ((remove, lost), (add, new)):
+            if not value:
+                continue
+            shape = model.operation_model(operation).input_shape
+            listed: Any = [{"Key": key, "Value": item} for key, item in new.items()] if value is new else lost
+            if value is lost and self.service == "ec2":
+                listed = [{"Key": key} for key in lost]
+            arguments: dict[str, Any] = {}
+            for name, member in shape.members.items():
+                if "tag" in squeezed(name):
+                    arguments[name] = to_shape(member, listed)
+                elif squeezed(name) in ("resources", "resourcearn", "arn", "resourceid", "topicarn", "keyid"):
+                    identifier = made.physical_id if squeezed(name) in ("resources", "resourceid", "keyid") else arn
+                    arguments[name] = to_shape(member, identifier)
+                elif name == "ResourceType":
+                    arguments[name] = self.noun
+            getattr(client, xform_name(operation))(**arguments)
+
+    # -- answers
+
+    def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        operation = self.operations[verb]
+        if operation is None:
+            raise ResourceError(f"{self.type}: the service {self.service} has no operation to {verb} it")
+        result: dict[str, Any] = getattr(context.client(self.service), xform_name(operation.name))(**arguments)
+        return result
+
+    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+        """What the service says about it; None when it is gone."""
+        try:
+            response = self.call(context, "read", self.identity("read", made, properties))
+        except ClientError as error:
+            if gone(error):
+                return None
+            raise
+        return unwrapped(response, self.noun)
+
+    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+        """Wait until it is ready; then its identifier and attributes."""
+        description = self.wait(context, made, properties)
+        attributes = {**made.attributes, **self.found(description, properties)}
+        return Made(physical_id=made.physical_id, attributes=attributes)
+
+    def wait(
+        self, context: Context, made: Made, properties: Properties, *, until_gone: bool = False
+    ) -> Mapping[str, Any]:
+        """Poll until it is ready (or gone); the last description."""
+        delay, still_there = FIRST_POLL_S, 0
+        while self.operations["read"] is not None:
+            description = self.describe(context, made, properties)
+            status = self.status(description or {})
+            if until_gone and (not description or status in ("DELETED", "")):
+                return {}
+            if description is None:
+                raise ResourceError(f"{self.type} {made.physical_id} disappeared while it was being worked on")
+            self.judge(description, status, made)
+            if status not in BUSY and not until_gone:
+                return description
+            still_there += status not in BUSY
+            if still_there > POLLS_UNTIL_STUCK:
+                raise ResourceError(
+                    f"{made.physical_id} was deleted, but the service still shows it as {status.lower()}"
+                )
+            context.pause(delay)
+            delay = min(LONGEST_POLL_S, delay * 1.5)
+        return {}
+
+    def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
+        """Raise when the description says that the service failed at it."""
+        if status in BROKEN:
+            details = pick(description, "FailureDetails")
+            told = pick(details, "Message") if isinstance(details, Mapping) else None
+            message = told or pick(description, "FailureMessage", "FailureReason", "StatusReason")
+            raise ResourceError(f"{made.physical_id} is {status.lower()}: {message or 'the service gives no reason'}")

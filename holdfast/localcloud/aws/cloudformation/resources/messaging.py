@@ -1,0 +1,269 @@
+"""SNS, SQS and EventBridge: topics, queues, rules, and who may use them."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+
+import json
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation import registry
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Context,
+    Generic,
+    Handler,
+    Made,
+    Properties,
+    ResourceError,
+    ignore_gone,
+    service_model,
+    tag_pairs,
+    to_shape,
+)
+
+
+def _text(value: Any) -> str:
+    """A value as queue and topic attributes hold it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _attributes(resource_type: str, properties: Properties, *others: str) -> dict[str, str]:
+    left = {registry.tag_property(resource_type), *others}
+    return {key: _text(value) for key, value in properties.items() if key not in left}
+
+
+class Topic(Generic):
+    """A topic; most of its properties are attributes of one map."""
+
+    ATTRIBUTES = (
+        "ArchivePolicy",
+        "ContentBasedDeduplication",
+        "DisplayName",
+        "FifoThroughputScope",
+        "FifoTopic",
+        "KmsMasterKeyId",
+        "SignatureVersion",
+        "TracingConfig",
+    )
+    elsewhere = frozenset({"TopicName", "Subscription", *ATTRIBUTES})
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        attributes = {key: _text(properties[key]) for key in self.ATTRIBUTES if key in properties}
+        tags = [{"Key": key, "Value": value} for key, value in tag_pairs(properties.get("Tags")).items()]
+        return {"Name": properties["TopicName"], "Attributes": attributes, "Tags": tags}
+
+    def found(self, description: Any, properties: Properties) -> dict[str, Any]:
+        arn = description.get("TopicArn")
+        return {"TopicArn": arn, "TopicName": arn.rsplit(":", 1)[-1]} if arn else {}
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        client, topic = context.client("sns"), made.physical_id
+        if old:
+            for key in self.ATTRIBUTES:
+                if properties.get(key) != old.get(key):
+                    value = _text(properties.get(key, ""))
+                    client.set_topic_attributes(TopicArn=topic, AttributeName=key, AttributeValue=value)
+        wanted = [(entry["Protocol"], entry["Endpoint"]) for entry in properties.get("Subscription", [])]
+        had = [(entry["Protocol"], entry["Endpoint"]) for entry in old.get("Subscription", [])]
+        for protocol, endpoint in wanted:
+            if (protocol, endpoint) not in had:
+                client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=endpoint)
+        for entry in client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] if had else []:
+            pair = (entry["Protocol"], entry["Endpoint"])
+            if pair in had and pair not in wanted:
+                ignore_gone(client.unsubscribe, SubscriptionArn=entry["SubscriptionArn"])
+
+
+class Policy(Handler):
+    """A resource policy as a resource of its own: of topics, or of queues."""
+
+    def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
+        """``of`` is the property that lists what it is for; ``default`` the policy that is there without one."""
+        self.type, self._of, self._service, self._default = resource_type, of, service, default
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        name = context.name()
+        self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
+        return Made(physical_id=name, attributes={"Id": name})
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
+        self._put(context, [one for one in old[self._of] if one not in properties[self._of]], self._default)
+        return made
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        self._put(context, properties[self._of], self._default)
+
+    def _put(self, context: Context, targets: list[str], document: str) -> None:
+        client = context.client(self._service)
+        for target in targets:
+            if self._service == "sns":
+                text = document or self._owner_only(context, target)
+                arguments = {"TopicArn": target, "AttributeName": "Policy", "AttributeValue": text}
+                ignore_gone(client.set_topic_attributes, **arguments)
+            else:
+                ignore_gone(client.set_queue_attributes, QueueUrl=target, Attributes={"Policy": document})
+
+    @staticmethod
+    def _owner_only(context: Context, topic: str) -> str:
+        statement = {
+            "Sid": "__default_statement_ID",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": ["SNS:Publish", "SNS:Subscribe"],
+            "Resource": topic,
+            "Condition": {"StringEquals": {"AWS:SourceOwner": context.account}},
+        }
+        return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
+
+
+class Subscription(Handler):
+    """A subscription to a topic."""
+
+    type = "AWS::SNS::Subscription"
+    ATTRIBUTES = (
+        "DeliveryPolicy",
+        "FilterPolicy",
+        "FilterPolicyScope",
+        "RawMessageDelivery",
+        "RedrivePolicy",
+        "SubscriptionRoleArn",
+    )
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        unknown = sorted(set(properties) - {"TopicArn", "Protocol", "Endpoint", *self.ATTRIBUTES})
+        if unknown:
+            raise ResourceError(f"{self.type}: the embedded AWS has no way to set {', '.join(unknown)}")
+        attributes = {key: _text(properties[key]) for key in self.ATTRIBUTES if key in properties}
+        response = context.client("sns").subscribe(
+            TopicArn=properties["TopicArn"],
+            Protocol=properties["Protocol"],
+            Endpoint=properties.get("Endpoint", ""),
+            Attributes=attributes,
+            ReturnSubscriptionArn=True,
+        )
+        return Made(physical_id=response["SubscriptionArn"], attributes={"Arn": response["SubscriptionArn"]})
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        client = context.client("sns")
+        for key in self.ATTRIBUTES:
+            if properties.get(key) != old.get(key):
+                value = _text(properties[key]) if key in properties else ""
+                client.set_subscription_attributes(
+                    SubscriptionArn=made.physical_id, AttributeName=key, AttributeValue=value
+                )
+        return made
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        ignore_gone(context.client("sns").unsubscribe, SubscriptionArn=made.physical_id)
+
+
+class Queue(Generic):
+    """A queue; its properties are attributes of one map."""
+
+    def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
+        return []  # every property is an attribute of the same name
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        attributes = _attributes(self.type, properties, "QueueName")
+        if attributes.get("FifoQueue") == "false":
+            del attributes["FifoQueue"]
+        return {
+            "QueueName": properties["QueueName"],
+            "Attributes": attributes,
+            "tags": tag_pairs(properties.get("Tags")),
+        }
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        if not old:
+            return
+        client, names = context.client("sqs"), ("QueueName", "FifoQueue")
+        before, after = _attributes(self.type, old, *names), _attributes(self.type, properties, *names)
+        lost = sorted(before.keys() - after.keys())
+        if lost:
+            raise ResourceError(f"{self.type}: the embedded AWS has no way to take back {', '.join(lost)}")
+        if before != after:
+            client.set_queue_attributes(QueueUrl=made.physical_id, Attributes=after)
+
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        client, gone = context.client("sqs"), sorted(old.keys() - tags.keys())
+        if gone:
+            client.untag_queue(QueueUrl=made.physical_id, TagKeys=gone)
+        if tags:
+            client.tag_queue(QueueUrl=made.physical_id, Tags=tags)
+
+    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+        answer = context.client("sqs").get_queue_attributes(QueueUrl=made.physical_id, AttributeNames=["QueueArn"])
+        arn = answer["Attributes"]["QueueArn"]
+        known = {"Arn": arn, "QueueName": arn.rsplit(":", 1)[-1], "QueueUrl": made.physical_id}
+        return Made(physical_id=made.physical_id, attributes=known)
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        ignore_gone(context.client("sqs").delete_queue, QueueUrl=made.physical_id)
+
+
+class Rule(Handler):
+    """An EventBridge rule with its targets."""
+
+    type = "AWS::Events::Rule"
+    SIMPLE = ("Description", "RoleArn", "ScheduleExpression", "State")
+
+    @property
+    def custom_name(self) -> str:
+        return "Name"
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        client = context.client("events")
+        name, bus = properties.get("Name") or context.name(length=64), self._bus(properties)
+        if ignore_gone(client.describe_rule, Name=name, EventBusName=bus) is not None:
+            raise ResourceError(f"{name} already exists")
+        made = Made(physical_id=name if bus == "default" else f"{bus}|{name}")
+        context.note(made.physical_id)
+        arn = client.put_rule(**self._rule(name, properties), Tags=properties.get("Tags", []))["RuleArn"]
+        self._target(context, name, bus, properties.get("Targets", []))
+        return Made(physical_id=made.physical_id, attributes={"Arn": arn, "RuleName": name})
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        client, name, bus = context.client("events"), made.physical_id.split("|")[-1], self._bus(properties)
+        client.put_rule(**self._rule(name, properties))
+        self._target(context, name, bus, properties.get("Targets", []))
+        kept = {target["Id"] for target in properties.get("Targets", [])}
+        gone = [target["Id"] for target in old.get("Targets", []) if target["Id"] not in kept]
+        if gone:
+            client.remove_targets(Rule=name, EventBusName=bus, Ids=gone)
+        tags, before = tag_pairs(properties.get("Tags")), tag_pairs(old.get("Tags"))
+        lost, arn = sorted(before.keys() - tags.keys()), made.attributes["Arn"]
+        if lost:
+            client.untag_resource(ResourceARN=arn, TagKeys=lost)
+        if tags != before and tags:
+            client.tag_resource(ResourceARN=arn, Tags=properties["Tags"])
+        return made
+
+    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+        client, where = context.client("events"), {"EventBusName": self._bus(properties)}
+        name = made.physical_id.split("|")[-1]
+        told = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
+        if told is None:
+            return
+        ids = [target["Id"] for target in told["Targets"]]
+        if ids:
+            client.remove_targets(Rule=name, Ids=ids, **where)
+        ignore_gone(client.delete_rule, Name=name, **where)
+
+    @staticmethod
+    def _bus(properties: Properties) -> str:
+        return str(properties.get("EventBusName", "default")).rsplit("/", 1)[-1]
+
+    def _rule(self, name: str, properties: Properties) -> dict[str, Any]:
+        result = {key: properties[key] for key in self.SIMPLE if key in properties}
+        if "EventPattern" in properties:
+            result["EventPattern"] = _text(properties["EventPattern"])
+        return {"Name": name, "EventBusName": self._bus(properties), **result}
+
+    @staticmethod
+    def _target(context: Context, name: str, bus: str, targets: list[dict[str, Any]]) -> None:
+        if not targets:
+            return
+        shape = service_model("events").shape_for("TargetList")
+        answer = context.client("events").put_targets(Rule=name, EventBusName=bus, Targets=to_shape(shape, targets))
+        for failed in answer.get("FailedEntries", []):
+            raise ResourceError(f"target {failed['TargetId']} of rule {name}: {failed['ErrorMessage']}")

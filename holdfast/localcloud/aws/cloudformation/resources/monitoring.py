@@ -1,0 +1,209 @@
+"""CloudWatch, its logs, Prometheus and Grafana."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Context,
+    Generic,
+    Made,
+    Properties,
+    ResourceError,
+    service_model,
+    to_shape,
+)
+
+
+class Alarm(Generic):
+    """An alarm, composite or not. The operation that makes it would change another one of its name."""
+
+    def create(self, context: Context, properties: Properties) -> Made:
+        name = properties.get("AlarmName")
+        if name and self._look_up(context, name) is not None:
+            raise ResourceError(f"{name} already exists")
+        return super().create(context, properties)
+
+    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+        found = self._look_up(context, made.physical_id)
+        return {key: found[key] for key in ("AlarmArn",)} if found else None
+
+    def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
+        return {"Arn": description["AlarmArn"]} if "AlarmArn" in description else {}
+
+    @staticmethod
+    def _look_up(context: Context, name: str) -> dict[str, Any] | None:
+        kinds = ["MetricAlarm", "CompositeAlarm"]
+        told = context.client("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=kinds)
+        found: list[dict[str, Any]] = [*told.get("MetricAlarms", []), *told.get("CompositeAlarms", [])]
+        return found[0] if found else None
+
+
+class Dashboard(Generic):
+    """A dashboard. Its tags are left out: the embedded CloudWatch keeps none for dashboards."""
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        return super().arguments(verb, {key: value for key, value in properties.items() if key != "Tags"})
+
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        """Nothing to tag."""
+
+
+class LogGroup(Generic):
+    """A log group; how long it keeps events and its key are calls of their own."""
+
+    elsewhere = frozenset({"RetentionInDays", "KmsKeyId", "DeletionProtectionEnabled"})
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        if properties.get("DeletionProtectionEnabled"):
+            raise ResourceError(f"{self.type}: the embedded AWS has no way to set DeletionProtectionEnabled")
+        result = super().arguments(verb, properties)
+        result.pop("deletionProtectionEnabled", None)
+        return result
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        client, days = context.client("logs"), properties.get("RetentionInDays")
+        if days != old.get("RetentionInDays"):
+            if days is None:
+                client.delete_retention_policy(logGroupName=made.physical_id)
+            else:
+                client.put_retention_policy(logGroupName=made.physical_id, retentionInDays=days)
+        key = properties.get("KmsKeyId")
+        if old and key != old.get("KmsKeyId"):
+            if key is None:
+                client.disassociate_kms_key(logGroupName=made.physical_id)
+            else:
+                client.associate_kms_key(logGroupName=made.physical_id, kmsKeyId=key)
+
+    def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
+        arn = description.get("arn")
+        return {"Arn": arn if arn.endswith(":*") else f"{arn}:*"} if arn else {}
+
+    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+        found = context.client("logs").describe_log_groups(logGroupNamePrefix=made.physical_id)["logGroups"]
+        return next((entry for entry in found if entry["logGroupName"] == made.physical_id), None)
+
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        arn = str(made.attributes["Arn"]).removesuffix(":*")
+        super().retag(context, Made(physical_id=made.physical_id, attributes={"Arn": arn}), tags, old)
+
+
+class PrometheusWorkspace(Generic):
+    """A Prometheus workspace with its alert manager, its logging and its limits."""
+
+    PARTS = ("AlertManagerDefinition", "LoggingConfiguration", "QueryLoggingConfiguration")
+    elsewhere = frozenset({*PARTS, "WorkspaceConfiguration"})
+
+    def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
+        return {"workspaceId": made.physical_id.rsplit("/", 1)[-1]}
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        client, workspace = context.client("amp"), made.physical_id.rsplit("/", 1)[-1]
+        self.wait(context, made, properties)
+        for key in self.PARTS:
+            before, after = old.get(key), properties.get(key)
+            if before == after:
+                continue
+            name = {
+                "AlertManagerDefinition": "alert_manager_definition",
+                "LoggingConfiguration": "logging_configuration",
+            }
+            stem = name.get(key, "query_logging_configuration")
+            if after is None:
+                getattr(client, f"delete_{stem}")(workspaceId=workspace)
+                continue
+            change = "put" if key == "AlertManagerDefinition" else "update"
+            call = f"{'create' if before is None else change}_{stem}"
+            model = service_model("amp").operation_model("".join(part.title() for part in call.split("_")))
+            given = {"data": after} if isinstance(after, str) else after
+            getattr(client, call)(workspaceId=workspace, **to_shape(model.input_shape, given))
+        limits = properties.get("WorkspaceConfiguration")
+        if limits != old.get("WorkspaceConfiguration") and limits:
+            model = service_model("amp").operation_model("UpdateWorkspaceConfiguration")
+            client.update_workspace_configuration(workspaceId=workspace, **to_shape(model.input_shape, limits))
+
+
+class RuleGroups(Generic):
+    """Prometheus rules in a workspace; the workspace is named by its ARN."""
+
+    elsewhere = frozenset({"Workspace"})
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        result = super().arguments(verb, properties)
+        return (
+            {**result, "workspaceId": properties["Workspace"].rsplit("/", 1)[-1]}
+            if "Workspace" in properties
+            else result
+        )
+
+    def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
+        _, workspace, name = made.physical_id.rsplit("/", 2)
+        return {"workspaceId": workspace, "name": name}
+
+
+class GrafanaWorkspace(Generic):
+    """A Grafana workspace; log-in is an operation of its own, and most members have a prefix."""
+
+    PREFIXED = ("DataSources", "Description", "Name", "NotificationDestinations", "OrganizationalUnits", "RoleArn")
+    AUTHENTICATION = ("AuthenticationProviders", "SamlConfiguration")
+    CONFIGURATION = ("PluginAdminEnabled", "GrafanaVersion")
+    elsewhere = frozenset({*PREFIXED, *AUTHENTICATION, *CONFIGURATION})
+
+    def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
+        renamed = {f"Workspace{key}" if key in self.PREFIXED else key: value for key, value in properties.items()}
+        if verb == "update":
+            renamed.pop("GrafanaVersion", None)
+        result = super().arguments(verb, renamed)
+        if verb == "create" and "PluginAdminEnabled" in properties:
+            result["configuration"] = _plugins(properties)
+        return result
+
+    def update_arguments(
+        self, made: Made, properties: Properties, old: Properties, changed: set[str]
+    ) -> dict[str, Any] | None:
+        result = self.arguments("update", {key: properties[key] for key in changed if key in properties})
+        if "VpcConfiguration" in changed and "VpcConfiguration" not in properties:
+            result["removeVpcConfiguration"] = True
+        if "NetworkAccessControl" in changed and "NetworkAccessControl" not in properties:
+            result["removeNetworkAccessConfiguration"] = True
+        return {**result, "workspaceId": made.physical_id} if result else None
+
+    def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
+        return {"workspaceId": made.physical_id}
+
+    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+        client = context.client("grafana")
+        differs = old and any(properties.get(key) != old.get(key) for key in self.AUTHENTICATION)
+        if differs or (not old and "SamlConfiguration" in properties):
+            self.wait(context, made, properties)
+            model = service_model("grafana").operation_model("UpdateWorkspaceAuthentication")
+            given = {key: properties[key] for key in self.AUTHENTICATION if key in properties}
+            client.update_workspace_authentication(workspaceId=made.physical_id, **to_shape(model.input_shape, given))
+        if old and any(properties.get(key) != old.get(key) for key in self.CONFIGURATION):
+            self.wait(context, made, properties)
+            version = {"grafanaVersion": properties["GrafanaVersion"]} if "GrafanaVersion" in properties else {}
+            client.update_workspace_configuration(
+                workspaceId=made.physical_id, configuration=_plugins(properties), **version
+            )
+
+    def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
+        workspace = description.get("workspace", description)
+        known = {
+            "Id": workspace.get("id"),
+            "Endpoint": workspace.get("endpoint"),
+            "GrafanaVersion": workspace.get("grafanaVersion"),
+            "Status": workspace.get("status"),
+            "CreationTimestamp": workspace.get("created"),
+            "ModificationTimestamp": workspace.get("modified"),
+            "SamlConfigurationStatus": workspace.get("authentication", {}).get("samlConfigurationStatus"),
+        }
+        return {key: str(value) for key, value in known.items() if value is not None}
+
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        arn = f"arn:aws:grafana:{context.region}:{context.account}:/workspaces/{made.physical_id}"
+        super().retag(context, Made(physical_id=made.physical_id, attributes={"Arn": arn}), tags, old)
+
+
+def _plugins(properties: Properties) -> str:
+    enabled = "true" if properties.get("PluginAdminEnabled") else "false"
+    return f'{{"plugins": {{"pluginAdminEnabled": {enabled}}}}}'

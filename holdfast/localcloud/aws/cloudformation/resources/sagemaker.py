@@ -1,0 +1,69 @@
+"""SageMaker: HyperPod clusters, their task governance, and MLflow."""
+# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Context,
+    Generic,
+    Made,
+    Properties,
+    ResourceError,
+    pick,
+)
+
+
+class Cluster(Generic):
+    """A SageMaker HyperPod cluster: an update that fails leaves it InService, with a message."""
+
+    def update_arguments(
+        self, made: Made, properties: Properties, old: Properties, changed: set[str]
+    ) -> dict[str, Any] | None:
+        arguments = super().update_arguments(made, properties, old, changed)
+        kept = _group_names(properties)
+        lost = [name for name in _group_names(old) if name not in kept]
+        if not lost:
+            return arguments
+        return {**(arguments or self.identity("update", made, properties)), "InstanceGroupsToDelete": lost}
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        result = super().update(context, made, properties, old)
+        names = {key for key in properties.keys() | old.keys() if properties.get(key) != old.get(key)} - {"Tags"}
+        message = pick(self.describe(context, made, properties) or {}, "FailureMessage")
+        if names and message:
+            raise ResourceError(str(message))
+        return result
+
+    def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
+        if status == "FAILED":
+            message = pick(description, "FailureMessage")
+            raise ResourceError(str(message or f"cluster {made.physical_id} failed without a message"))
+
+
+def _group_names(properties: Properties) -> list[str]:
+    groups = [*properties.get("InstanceGroups", []), *properties.get("RestrictedInstanceGroups", [])]
+    return [group["InstanceGroupName"] for group in groups]
+
+
+class Governance(Generic):
+    """A scheduler configuration or a compute quota: Ref is its ARN, the API wants id and version."""
+
+    @property
+    def custom_name(self) -> str:
+        return ""  # names are told apart within one cluster only
+
+    def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
+        return {f"{self.noun}Id": made.physical_id.rsplit("/", 1)[-1]}
+
+    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+        now = self.describe(context, made, properties) or {}
+        version = {f"{self.noun}Version": now.get(f"{self.noun}Version")}
+        fresh = Made(physical_id=made.physical_id, attributes={**made.attributes, **version})
+        return super().update(context, fresh, properties, old)
+
+    def update_arguments(
+        self, made: Made, properties: Properties, old: Properties, changed: set[str]
+    ) -> dict[str, Any] | None:
+        arguments = super().update_arguments(made, properties, old, changed)
+        return {**arguments, "TargetVersion": made.attributes[f"{self.noun}Version"]} if arguments else None

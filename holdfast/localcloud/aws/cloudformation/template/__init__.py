@@ -1,0 +1,32 @@
+"""
+What a template says: parsing, parameters, intrinsic functions. Pure, but for the SSM lookup that is handed in.
+"""
+
+from holdfast.localcloud.aws.cloudformation.template.intrinsics import KNOWN_AFTER_APPLY, Scope, failed_rules
+from holdfast.localcloud.aws.cloudformation.template.parameters import chosen, described, resolved, typed
+from holdfast.localcloud.aws.cloudformation.template.parsing import (
+    LARGEST,
+    TemplateError,
+    capabilities,
+    check,
+    dependencies,
+    parse,
+    references,
+)
+
+__all__ = [
+    "KNOWN_AFTER_APPLY",
+    "LARGEST",
+    "Scope",
+    "TemplateError",
+    "capabilities",
+    "check",
+    "chosen",
+    "dependencies",
+    "described",
+    "failed_rules",
+    "parse",
+    "references",
+    "resolved",
+    "typed",
+]

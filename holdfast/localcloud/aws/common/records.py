@@ -1,0 +1,90 @@
+"""Records of small services: things that take a moment to be made, changed and deleted.
+
+A record changes its state by the clock when it is looked at, so nothing runs in the background and a restart changes
+nothing. Callers hold their own lock.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.localcloud.aws.common.clock import now
+
+TRANSITION = timedelta(seconds=0.15)
+
+
+@dataclass(kw_only=True)
+class Record:
+    """One thing: its content in the API's shape without its status, and what is being done with it until when."""
+
+    content: dict[str, Any]
+    doing: str
+    until: datetime
+
+    @property
+    def busy(self) -> bool:
+        return now() < self.until
+
+    @property
+    def leaving(self) -> bool:
+        return self.doing == "DELETING"
+
+    def status(self, *, settled: str) -> str:
+        """What is being done with it, or ``settled`` when that is over."""
+        return self.doing if self.busy or self.leaving else settled
+
+    def begin(self, doing: str) -> None:
+        """Start to change or delete it."""
+        if not self.leaving:
+            self.doing, self.until = doing, now() + TRANSITION
+
+
+class Shelf:
+    """The records of one kind by key; ``missing`` makes the error for a key that is not there."""
+
+    def __init__(self, missing: Callable[[Any], Exception]) -> None:
+        self._missing = missing
+        self._records: dict[Any, Record] = {}
+
+    def add(self, key: Any, content: dict[str, Any], *, doing: str = "CREATING") -> Record:
+        record = Record(content=content, doing=doing, until=now() + TRANSITION)
+        self._records[key] = record
+        return record
+
+    def get(self, key: Any) -> Record:
+        found = self.find(key)
+        if found is None:
+            raise self._missing(key)
+        return found
+
+    def find(self, key: Any) -> Record | None:
+        """The record, or None; what was deleted a moment ago is forgotten first."""
+        self._purge()
+        return self._records.get(key)
+
+    def items(self) -> list[tuple[Any, Record]]:
+        self._purge()
+        return list(self._records.items())
+
+    def values(self) -> list[Record]:
+        self._purge()
+        return list(self._records.values())
+
+    def forget(self, key: Any) -> None:
+        """Take a record away at once."""
+        self._records.pop(key, None)
+
+    def dump(self) -> list[tuple[Any, dict[str, Any], str, datetime]]:
+        self._purge()
+        return [
+            (key, copy.deepcopy(record.content), record.doing, record.until) for key, record in self._records.items()
+        ]
+
+    def load(self, kept: list[tuple[Any, dict[str, Any], str, datetime]]) -> None:
+        self._records = {key: Record(content=content, doing=doing, until=until) for key, content, doing, until in kept}
+
+    def _purge(self) -> None:
+        for key in [key for key, record in self._records.items() if record.leaving and not record.busy]:
+            del self._records[key]

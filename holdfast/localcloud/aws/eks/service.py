@@ -1,0 +1,315 @@
+"""Amazon EKS: clusters, their add-ons, node groups, access entries and pod identity associations.
+
+Records only: there is no Kubernetes API server behind a cluster, and a node group has no nodes. What the service
+refuses, and the states that things go through, are as real as its callers need them.
+"""
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+import copy
+import secrets
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.eks import errors
+from holdfast.localcloud.aws.eks.access import Access
+from holdfast.localcloud.aws.eks.addons import Addons
+from holdfast.localcloud.aws.eks.network import Network
+from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
+from holdfast.localcloud.aws.eks.nodes import make_log_group
+from holdfast.localcloud.aws.iam import Rights
+
+VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
+"""What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
+
+DEFAULT_VERSION = "1.35"
+CHANGEABLE = {
+    "resourcesVpcConfig": "VpcConfigUpdate",
+    "logging": "LoggingUpdate",
+    "accessConfig": "AccessConfigUpdate",
+    "upgradePolicy": "UpgradePolicyUpdate",
+    "zonalShiftConfig": "ZonalShiftConfigUpdate",
+    "computeConfig": "AutoModeUpdate",
+    "kubernetesNetworkConfig": "AutoModeUpdate",
+    "storageConfig": "AutoModeUpdate",
+    "remoteNetworkConfig": "RemoteNetworkConfigUpdate",
+    "deletionProtection": "DeletionProtectionUpdate",
+    "controlPlaneScalingConfig": "ControlPlaneScalingConfigUpdate",
+}
+"""What UpdateClusterConfig changes, and the type of the update. One type per call, as the service has it."""
+
+
+class Eks(Addons, Nodegroups, Access):
+    """EKS in one account and region."""
+
+    def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        self._client, self._account, self._region = client, account, region
+        self._lock = threading.RLock()
+        self._network = Network(client=client)
+        self._clusters = Shelf(lambda name: errors.missing(f"No cluster found for name: {name}."))
+        self._addons = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
+        self._nodegroups = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
+        self._entries = Shelf(
+            lambda key: errors.missing(f"The specified principalArn could not be found. You specified: {key[1]}")
+        )
+        self._identities = Shelf(lambda key: errors.missing(f"No association found for id: {key[1]}."))
+        self._updates: dict[str, dict[str, Any]] = {}
+
+    def create_cluster(
+        self,
+        *,
+        name: str,
+        roleArn: str,
+        resourcesVpcConfig: dict[str, Any],
+        version: str = DEFAULT_VERSION,
+        tags: dict[str, str] | None = None,
+        clientRequestToken: str = "",  # noqa: ARG002 - the name makes a repetition visible
+        **settings: Any,
+    ) -> dict[str, Any]:
+        if version not in VERSIONS:
+            raise errors.invalid_parameter(
+                f"unsupported Kubernetes version {version}; supported: {', '.join(VERSIONS)}"
+            )
+        with self._lock:
+            self._refuse_taken(name)
+        self._check_role(roleArn)
+        self._check_key(roleArn, settings.get("encryptionConfig", ()))
+        placed = self._network.place(name, resourcesVpcConfig)
+        if "outpostConfig" in settings:
+            raise errors.invalid_parameter("outpostConfig is not available in the embedded AWS.")
+        with self._lock:
+            self._refuse_taken(name)
+            self._clusters.add(name, self._described(name, roleArn, placed, version, tags or {}, settings))
+            made = {"cluster": self._shown(name)}
+        if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
+            make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
+        return made
+
+    def describe_cluster(self, *, name: str) -> dict[str, Any]:
+        with self._lock:
+            return {"cluster": self._shown(name)}
+
+    def list_clusters(
+        self,
+        *,
+        maxResults: int | None = None,
+        nextToken: str | None = None,
+        include: list[str] | None = None,  # noqa: ARG002 - there are no connected clusters
+    ) -> dict[str, Any]:
+        with self._lock:
+            names = sorted(name for name, _ in self._clusters.items())
+        return paged("clusters", names, maxResults, nextToken)
+
+    def update_cluster_version(
+        self, *, name: str, version: str, force: bool = False, clientRequestToken: str = "", **unsupported: Any
+    ) -> dict[str, Any]:
+        del force, clientRequestToken  # nothing here blocks an upgrade, and a repetition is refused as no change
+        if unsupported:
+            raise errors.invalid_parameter(f"{next(iter(unsupported))} is not available in the embedded AWS.")
+        with self._lock:
+            record = self._active(name)
+            before = record.content["version"]
+            if version not in VERSIONS:
+                raise errors.invalid_parameter(f"unsupported Kubernetes version update from {before} to {version}")
+            step = VERSIONS.index(version) - VERSIONS.index(before)
+            if step == 0:
+                raise errors.invalid_parameter(
+                    f"Cluster is already at the desired configuration with version: {version}"
+                )
+            if step != 1:
+                raise errors.invalid_parameter(
+                    f"Unsupported Kubernetes minor version update from {before} to {version}"
+                )
+            record.content["version"] = version
+            record.begin("UPDATING")
+            return {"update": self._update("VersionUpdate", {"Version": version})}
+
+    def update_cluster_config(
+        self,
+        *,
+        name: str,
+        clientRequestToken: str = "",  # noqa: ARG002 - a repetition is refused as no change
+        **changes: Any,
+    ) -> dict[str, Any]:
+        unknown = sorted(changes.keys() - CHANGEABLE.keys())
+        if unknown:
+            raise errors.invalid_parameter(f"{unknown[0]} is not available in the embedded AWS.")
+        kinds = {CHANGEABLE[key] for key in changes}
+        if len(kinds) != 1:
+            raise errors.invalid_parameter("Only one type of update can be allowed.")
+        if "resourcesVpcConfig" in changes:
+            self._network.check_change(changes["resourcesVpcConfig"])
+        with self._lock:
+            content = copy.deepcopy(self._active(name).content)
+            for key, value in changes.items():
+                content[key] = {**content.get(key, {}), **value} if isinstance(value, dict) else value
+            self._network.check_endpoints(content["resourcesVpcConfig"])
+            record = self._active(name)
+            if content == record.content:
+                raise errors.invalid_parameter("No changes needed for the requested configuration.")
+            record.content = content
+            record.begin("UPDATING")
+            return {"update": self._update(kinds.pop(), {})}
+
+    def delete_cluster(self, *, name: str) -> dict[str, Any]:
+        with self._lock:
+            record = self._clusters.get(name)
+            if record.content.get("deletionProtection"):
+                raise errors.invalid_request(
+                    "Cluster deletion protection is enabled. Disable deletion protection before deleting the cluster."
+                )
+            if any(owner == name for (owner, _), _ in self._nodegroups.items()):
+                raise errors.in_use("Cluster has nodegroups attached")
+            for shelf in (self._addons, self._entries, self._identities):
+                for key in [key for key, _ in shelf.items() if key[0] == name]:
+                    shelf.forget(key)
+            record.begin("DELETING")
+            shown, group = self._shown(name), record.content["resourcesVpcConfig"]["clusterSecurityGroupId"]
+        self._network.release(group)
+        return {"cluster": shown}
+
+    def describe_update(self, *, name: str, updateId: str, **_: Any) -> dict[str, Any]:
+        with self._lock:
+            self._clusters.get(name)
+            if updateId not in self._updates:
+                raise errors.missing(f"No update found for id: {updateId}")
+            return {"update": dict(self._updates[updateId])}
+
+    def tag_resource(self, *, resourceArn: str, tags: dict[str, str]) -> dict[str, Any]:
+        with self._lock:
+            self._tagged(resourceArn)["tags"].update(tags)
+        return {}
+
+    def untag_resource(self, *, resourceArn: str, tagKeys: list[str]) -> dict[str, Any]:
+        with self._lock:
+            for key in tagKeys:
+                self._tagged(resourceArn)["tags"].pop(key, None)
+        return {}
+
+    def list_tags_for_resource(self, *, resourceArn: str) -> dict[str, Any]:
+        with self._lock:
+            return {"tags": dict(self._tagged(resourceArn)["tags"])}
+
+    def state(self) -> dict[str, Any]:
+        with self._lock:
+            kept = {name: shelf.dump() for name, shelf in self._shelves().items()}
+            return {**kept, "updates": copy.deepcopy(self._updates)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        with self._lock:
+            for name, shelf in self._shelves().items():
+                shelf.load(state[name])
+            self._updates = state["updates"]
+
+    def _shelves(self) -> dict[str, Shelf]:
+        return {
+            "clusters": self._clusters,
+            "addons": self._addons,
+            "nodegroups": self._nodegroups,
+            "entries": self._entries,
+            "identities": self._identities,
+        }
+
+    def _described(
+        self,
+        name: str,
+        role: str,
+        placed: dict[str, Any],
+        version: str,
+        tags: dict[str, str],
+        settings: dict[str, Any],
+    ) -> dict[str, Any]:
+        identity = secrets.token_hex(16).upper()
+        access = {"authenticationMode": "CONFIG_MAP", **settings.pop("accessConfig", {})}
+        network = {
+            "serviceIpv4Cidr": "10.100.0.0/16" if not placed["cidr"].startswith("10.") else "172.20.0.0/16",
+            "ipFamily": "ipv4",
+            **settings.pop("kubernetesNetworkConfig", {}),
+        }
+        settings.pop("bootstrapSelfManagedAddons", None)
+        return {
+            "name": name,
+            "arn": self._arn("cluster", name),
+            "createdAt": now(),
+            "version": version,
+            "endpoint": f"https://{identity}.gr7.{self._region}.eks.amazonaws.com",
+            "roleArn": role,
+            "resourcesVpcConfig": placed["config"],
+            "kubernetesNetworkConfig": network,
+            "logging": {"clusterLogging": []},
+            "identity": {"oidc": {"issuer": f"https://oidc.eks.{self._region}.amazonaws.com/id/{identity}"}},
+            "certificateAuthority": {"data": "ZW1iZWRkZWQ="},
+            "platformVersion": "eks.1",
+            "accessConfig": access,
+            "upgradePolicy": {"supportType": "EXTENDED"},
+            "deletionProtection": False,
+            "health": {"issues": []},
+            "tags": dict(tags),
+            **settings,
+        }
+
+    def _shown(self, name: str) -> dict[str, Any]:
+        record = self._clusters.get(name)
+        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
+
+    def _refuse_taken(self, name: str) -> None:
+        if self._clusters.find(name) is not None:
+            raise errors.in_use(f"Cluster already exists with name: {name}")
+
+    def _active(self, name: str) -> Record:
+        record = self._clusters.get(name)
+        status = record.status(settled="ACTIVE")
+        if status != "ACTIVE":
+            raise errors.in_use(f"Cluster {name} is not in ACTIVE state but in {status}")
+        return record
+
+    def _check_role(self, arn: str) -> None:
+        try:
+            found = self._client("iam").get_role(RoleName=arn.rsplit("/", 1)[-1])["Role"]["Arn"]
+        except ClientError:
+            found = ""
+        if found != arn:
+            raise errors.invalid_parameter(
+                f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not "
+                "correct"
+            )
+
+    def _check_key(self, role: str, encryption: Iterable[dict[str, Any]]) -> None:
+        """
+        The role must be able to use the key that encrypts Kubernetes' data.
+
+        Source: what aws-cdk-lib's eks.Cluster grants to its role; that EKS looks at it at once, and the words, are
+        assumed.
+        """
+        for key in (one["provider"]["keyArn"] for one in encryption):
+            rights = Rights(client=self._client, role=role, session="EKS", account=self._account)
+            for action in ("kms:DescribeKey", "kms:Encrypt", "kms:Decrypt", "kms:CreateGrant"):
+                told = rights.to(action, key)
+                if not told.allowed:
+                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {told.reason}")
+
+    def _update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
+        identity = f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4000-8000-{secrets.token_hex(6)}"
+        listed = [{"type": key, "value": value} for key, value in parameters.items()]
+        update = {"id": identity, "type": kind, "params": listed, "createdAt": now(), "errors": []}
+        self._updates[identity] = {**update, "status": "Successful"}
+        return {**update, "status": "InProgress"}
+
+    def _arn(self, kind: str, path: str) -> str:
+        return f"arn:aws:eks:{self._region}:{self._account}:{kind}/{path}"
+
+    def _tagged(self, arn: str) -> dict[str, Any]:
+        for shelf in self._shelves().values():
+            for record in shelf.values():
+                content = record.content
+                if arn in (content.get(key) for key in ARNS):
+                    return content
+        raise errors.missing(f"The specified resource could not be found: {arn}")
+
+
+ARNS = ("arn", "addonArn", "nodegroupArn", "accessEntryArn", "associationArn")

@@ -1,0 +1,76 @@
+"""What Amazon FSx for OpenZFS allows, and how it describes a file system. Pure functions.
+
+Source: the FSx API reference, CreateFileSystemOpenZFSConfiguration, and the user guide's page on performance.
+"""
+
+import secrets
+from typing import Any
+
+from holdfast.localcloud.aws.fsx import rules
+
+FIRST_GENERATION = (64, 128, 256, 512, 1024, 2048, 3072, 4096)
+SECOND_GENERATION = (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
+THROUGHPUTS = {
+    "SINGLE_AZ_1": FIRST_GENERATION,
+    "SINGLE_AZ_HA_1": FIRST_GENERATION,
+    "SINGLE_AZ_2": SECOND_GENERATION,
+    "SINGLE_AZ_HA_2": SECOND_GENERATION,
+    "MULTI_AZ_1": SECOND_GENERATION,
+}
+CAPACITY_GIB = range(64, 524288 + 1)
+IOPS_PER_GIB = 3
+DEFAULTS = {
+    "AutomaticBackupRetentionDays": 0,
+    "CopyTagsToBackups": False,
+    "CopyTagsToVolumes": False,
+    "WeeklyMaintenanceStartTime": "7:05:00",
+}
+
+
+def described(
+    given: dict[str, Any] | None, *, capacity: int | None, storage_type: str, subnets: list[str]
+) -> dict[str, Any]:
+    """What a new OpenZFS file system has beside what every file system has."""
+    if given is None:
+        raise rules.bad_request("OpenZFSConfiguration must be specified for an OpenZFS file system.")
+    _check(given, capacity=capacity, storage_type=storage_type)
+    wanted = 2 if given["DeploymentType"] == "MULTI_AZ_1" else 1
+    if len(subnets) != wanted:
+        raise rules.bad_request(
+            f"Deployment type {given['DeploymentType']} needs {wanted} subnet IDs; {len(subnets)} given."
+        )
+    if wanted > 1 and given.get("PreferredSubnetId") not in subnets:
+        raise rules.bad_request("PreferredSubnetId must be one of the two subnets.")
+    kept = {key: value for key, value in given.items() if key != "RootVolumeConfiguration"}
+    iops = {"Mode": "AUTOMATIC", "Iops": (capacity or 0) * IOPS_PER_GIB}
+    configuration = {
+        **DEFAULTS,
+        **kept,
+        "DiskIopsConfiguration": {**iops, **given.get("DiskIopsConfiguration", {})},
+        "RootVolumeId": f"fsvol-{secrets.token_hex(9)[:17]}",
+    }
+    return {"OpenZFSConfiguration": configuration}
+
+
+def changed(record: dict[str, Any], changes: dict[str, Any], capacity: int) -> dict[str, Any]:
+    """The configuration after an update."""
+    merged: dict[str, Any] = {**record["OpenZFSConfiguration"], **changes}
+    _check(merged, capacity=capacity, storage_type=record["StorageType"])
+    return merged
+
+
+def _check(configuration: dict[str, Any], *, capacity: int | None, storage_type: str) -> None:
+    if storage_type != "SSD":
+        raise rules.not_available(f"OpenZFS storage of type {storage_type}; use SSD")
+    if capacity not in CAPACITY_GIB:
+        raise rules.bad_request(
+            f"The storage capacity {capacity} GiB is not valid. Valid values are {CAPACITY_GIB[0]} to "
+            f"{CAPACITY_GIB[-1]} GiB."
+        )
+    deployment, throughput = configuration["DeploymentType"], configuration["ThroughputCapacity"]
+    if throughput not in THROUGHPUTS[deployment]:
+        allowed = ", ".join(str(one) for one in THROUGHPUTS[deployment])
+        raise rules.bad_request(
+            f"ThroughputCapacity {throughput} is not valid for deployment type {deployment}. "
+            f"Valid values are {allowed} MB/s."
+        )

@@ -1,0 +1,67 @@
+"""Whose an access key is: the home's owner's, the embedded AWS's own, or a session's of a role."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.home import Keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """A caller whose key is known; its signature says whether it is the caller's."""
+
+    keys: Keys
+    role: str = ""
+    """ARN of the role, of a session. Default: the owner of the account, who may do everything."""
+    session: str = ""
+    own: bool = False
+    """Whether it is the embedded AWS itself."""
+
+
+class Callers:
+    """
+    Knows callers by their access keys.
+
+    Keys of IAM users are not known: moto makes some, and what users may do is not evaluated.
+    """
+
+    def __init__(self, *, owner: Keys, own: Keys) -> None:
+        self._known = {owner.access_key_id: Who(keys=owner), own.access_key_id: Who(keys=own, own=True)}
+
+    def find(self, key_id: str) -> Who:
+        """
+        The caller with this key.
+
+        Raises:
+            ServiceError: nobody has it, or it is no longer good.
+        """
+        who = self._known.get(key_id) or _of_session(key_id)
+        if who is None:
+            raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
+        return who
+
+
+def _of_session(key_id: str) -> Who | None:
+    if not key_id.startswith("ASIA"):
+        return None
+    from moto.sts.models import sts_backends  # late: it takes a while to import
+
+    for _, regions in list(sts_backends.items()):
+        for backend in list(regions.values()):
+            for session in reversed(list(backend.assumed_roles)):
+                if session.access_key_id == key_id:
+                    return _still_good(session)
+    return None
+
+
+def _still_good(session: object) -> Who:
+    expiration: datetime = session.expiration  # type: ignore[attr-defined]
+    if expiration.replace(tzinfo=UTC) <= datetime.now(UTC):
+        raise ServiceError("ExpiredToken", "The security token included in the request is expired", 403)
+    keys = Keys(
+        access_key_id=session.access_key_id,  # type: ignore[attr-defined]
+        secret_access_key=session.secret_access_key,  # type: ignore[attr-defined]
+        session_token=session.session_token,  # type: ignore[attr-defined]
+    )
+    return Who(keys=keys, role=session.role_arn, session=session.session_name)  # type: ignore[attr-defined]

@@ -1,0 +1,156 @@
+"""What sessions of roles may do: each request is held against the role's policies, as IAM has them now."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from botocore.exceptions import BotoCoreError, ClientError
+from werkzeug.wrappers import Request
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.guard.callers import Who
+from holdfast.localcloud.aws.guard.permissions import Need, Place, needs, needs_of_s3
+from holdfast.localcloud.aws.iam import Rights
+
+KEPT = 256
+
+
+class Judge:
+    """
+    Allows or refuses requests of roles. Policies are read again after IAM or a bucket's policy changed.
+
+    Args:
+        clients: Gives clients of the embedded AWS's own for an account and region; their requests are not judged.
+    """
+
+    def __init__(self, clients: Callable[[str, str], ClientFactory]) -> None:
+        self._clients = clients
+        self._lock = threading.Lock()
+        self._rights: dict[tuple[str, str], Rights] = {}
+
+    def changed(self) -> None:
+        """Policies may have changed."""
+        with self._lock:
+            self._rights.clear()
+
+    def allow(
+        self, who: Who, request: Request, *, service: str, region: str, operation: str, labels: Mapping[str, str]
+    ) -> None:
+        """
+        Return when the role may do it.
+
+        Raises:
+            ServiceError: AccessDenied, in IAM's words.
+        """
+        account = who.role.split(":")[4]
+        place = Place(account=account, region=region)
+        client = self._clients(account, region)
+        if service == "s3":
+            wanted = needs_of_s3(
+                method=request.method,
+                path=request.path,
+                query=request.args,
+                copied_from=request.headers.get("x-amz-copy-source", ""),
+                body=request.get_data(),
+            )
+        else:
+            _must_say_one_operation(request, operation)
+            given = {**_parameters(request), **labels}
+            wanted = needs(service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name))
+        rights = self._of(who, client, account)
+        for need in wanted:
+            self._check(rights, need, place)
+
+    def must_exist(self, request: Request, *, account: str, region: str) -> None:
+        """
+        Refuse the owner a role that there is not: moto lets anybody be anything.
+
+        Raises:
+            ServiceError: AccessDenied, as STS has it for a role that does not exist too.
+        """
+        role = str(_parameters(request).get("RoleArn", ""))
+        try:
+            found = self._clients(account, region)("iam").get_role(RoleName=role.rpartition("/")[2])["Role"]["Arn"]
+        except (ClientError, BotoCoreError):
+            found = ""
+        if found != role:
+            principal = f"arn:aws:iam::{account}:root"
+            message = f"User: {principal} is not authorized to perform: sts:AssumeRole on resource: {role}"
+            raise ServiceError("AccessDenied", message, 403)
+
+    def _of(self, who: Who, client: ClientFactory, account: str) -> Rights:
+        with self._lock:
+            known = self._rights.get((who.role, who.session))
+        if known is not None:
+            return known
+        read = Rights(client=client, role=who.role, session=who.session, account=account)
+        with self._lock:
+            if len(self._rights) >= KEPT:
+                self._rights.clear()
+            self._rights[who.role, who.session] = read
+        return read
+
+    def _check(self, rights: Rights, need: Need, place: Place) -> None:
+        same = {"aws:PrincipalAccount": place.account, "aws:ResourceAccount": place.account}
+        context = {
+            **same,
+            "s3:ResourceAccount": place.account,
+            "aws:RequestedRegion": place.region,
+            "aws:ViaAWSService": "false",
+            **need.context,
+        }
+        told = [rights.to(need.action, resource, context) for resource in need.resources]
+        if any("explicit deny" in one.reason for one in told) or not any(one.allowed for one in told):
+            refused = next(one for one in told if not one.allowed)
+            raise ServiceError("AccessDenied", refused.reason, 403)
+        if need.action == "sts:AssumeRole" and not rights.trusted_by(need.resources[0]):
+            reason = f"User: {rights.principal} is not authorized to perform: sts:AssumeRole on resource: "
+            raise ServiceError("AccessDenied", reason + need.resources[0], 403)
+
+
+def _must_say_one_operation(request: Request, operation: str) -> None:
+    """moto takes an operation from whatever names one, so a request that names two is not the one that is judged."""
+    body = request.get_data(parse_form_data=False)
+    named = {value for _, value in _pairs(request, body)}
+    named.update(value for name, value in request.headers.items() if name.lower() == "action")
+    if request.mimetype == "multipart/form-data" or named - {operation}:
+        raise ServiceError("InvalidParameterCombination", "the request names more than one action", 400)
+
+
+def _pairs(request: Request, body: bytes) -> Iterator[tuple[str, str]]:
+    texts = (request.query_string.decode("latin-1"), body.decode("latin-1"))
+    return (pair for text in texts for pair in parse_qsl(text, keep_blank_values=True) if pair[0] == "Action")
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    body = request.get_data(parse_form_data=False)
+    if request.mimetype == "application/x-www-form-urlencoded":
+        return {**dict(parse_qsl(body.decode("utf-8", "replace"))), **request.args.to_dict()}
+    try:
+        given = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return {**request.args.to_dict(), **(given if isinstance(given, dict) else {})}
+
+
+def _found(client: ClientFactory, kind: str, name: str) -> str:
+    """The ARN of something by its name."""
+    if kind == "named role":
+        return name
+    if name.startswith("arn:"):
+        return name
+    try:
+        if kind == "cluster":
+            return str(client("sagemaker").describe_cluster(ClusterName=name)["ClusterArn"])
+        if kind == "secret":
+            return str(client("secretsmanager").describe_secret(SecretId=name)["ARN"])
+        if kind == "key":
+            return str(client("kms").describe_key(KeyId=name)["KeyMetadata"]["Arn"])
+        if kind == "role":
+            return str(client("iam").get_role(RoleName=name)["Role"]["Arn"])
+        return str(client("eks").describe_cluster(name=name)["cluster"]["arn"])
+    except (ClientError, BotoCoreError):
+        return ""

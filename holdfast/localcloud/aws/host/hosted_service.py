@@ -1,0 +1,240 @@
+"""Hosting of our own services: from a parsed HTTP request to a method call and back to HTTP.
+
+A service is any object whose methods are named like the API's operations in snake_case (``create_stack`` for
+CreateStack) and take the API's member names as keyword arguments (``StackName=...``). A method returns a dict of
+the output shape's members, with datetimes (timezone aware, UTC) as timestamps, or None for an empty answer, and
+refuses by raising `ServiceError`. Requests reach a method only after the service model accepted them.
+
+One object exists for each account and region. Besides operations it has:
+
+- ``state()``: everything to be kept across restarts, as plain picklable data that no thread changes afterwards;
+- ``restore(state)``: called once after construction, before any request, when there is something to restore;
+- optionally ``on_change``: an attribute that the host sets to a callable without arguments. Call it after a change
+  that no request made (a background thread's); after a request the host looks at ``state()`` by itself;
+- optionally ``close()``: stop background threads; called before the last snapshot.
+
+Methods are called from several threads at once; a service does its own locking, and holds no lock while it calls
+other services through its client factory. Where requests come from is `_front`'s business, and which of them
+belong to moto.
+"""
+
+import functools
+import json
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+import botocore.exceptions
+from botocore import xform_name
+from moto.core.model import OperationModel, ServiceModel
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.serialize import SerializationContext, get_serializer_class
+from moto.core.utils import get_service_model
+from werkzeug.wrappers import Request, Response
+
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.host.routes import Routes
+from holdfast.localcloud.aws.host.validation import violations
+
+JSON_CONTENT = "application/x-amz-json-1.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who calls: derived from the signature's credential scope."""
+
+    account: str
+    region: str
+
+
+class HostedService:
+    """One of our services: its model, its objects (one per account and region), and the way between them and HTTP."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        load: Callable[[], type],
+        create: Callable[[Caller], Any],
+        beside_moto: bool = False,
+        scope: str = "",
+    ) -> None:
+        """`load` imports the class (late, for start-up's sake), `create` makes an object of it.
+
+        `beside_moto`: operations without a method here are moto's; otherwise they are nobody's.
+        `scope`: the service as signatures name it. Default: the service's name.
+        """
+        self.name = name
+        self.scope = scope or name
+        self.beside_moto = beside_moto
+        self.on_change: Callable[[], None] = lambda: None
+        self._load = functools.cache(load)
+        self._create = create
+        self._lock = threading.Lock()
+        self._instances: dict[Caller, Any] = {}
+
+    @property
+    def model(self) -> ServiceModel:
+        model: ServiceModel = get_service_model(self.name)
+        return model
+
+    @functools.cached_property
+    def routes(self) -> Routes:
+        """The way from the method and path of a REST request to its operation."""
+        return Routes(self.model)
+
+    def owns(self, operation: str) -> bool:
+        """Whether there is a method for the operation."""
+        return callable(getattr(self._load(), xform_name(operation), None)) and operation[:1].isupper()
+
+    def at(self, caller: Caller) -> Any:
+        """The service object of an account and region."""
+        with self._lock:
+            instance = self._instances.get(caller)
+            if instance is None:
+                instance = self._make(caller)
+            return instance
+
+    def instances(self) -> list[Any]:
+        """The service objects that there are."""
+        with self._lock:
+            return list(self._instances.values())
+
+    def handle(self, *, request: Request, operation: str, caller: Caller) -> Response:
+        """Answer one request. Lets `NotOurs` through."""
+        request_id, protocol = str(uuid.uuid4()), self._protocol(request)
+        try:
+            operation_model = self._operation_model(operation)
+            arguments = self._arguments(request, operation_model, protocol)
+            result = getattr(self.at(caller), xform_name(operation))(**arguments)
+        except ServiceError as error:
+            return error_response(protocol=protocol, error=error, request_id=request_id)
+        return self._response(operation_model, result or {}, request_id, protocol)
+
+    def state(self) -> Any:
+        """What to keep across restarts, for all accounts and regions."""
+        with self._lock:
+            instances = dict(self._instances)
+        return {(caller.account, caller.region): instance.state() for caller, instance in instances.items()}
+
+    def restore(self, state: Any) -> None:
+        """Take over what `state` gave in an earlier life."""
+        with self._lock:
+            for (account, region), kept in state.items():
+                self._make(Caller(account=account, region=region)).restore(kept)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.close()
+        with self._lock:
+            self._instances.clear()
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        for instance in self.instances():
+            if hasattr(instance, "close"):
+                instance.close()
+
+    def _make(self, caller: Caller) -> Any:
+        instance = self._create(caller)
+        if hasattr(instance, "on_change"):
+            instance.on_change = lambda: self.on_change()
+        self._instances[caller] = instance
+        return instance
+
+    def _operation_model(self, operation: str) -> OperationModel:
+        try:
+            model: OperationModel = self.model.operation_model(operation)
+        except botocore.exceptions.OperationNotFoundError:
+            raise ServiceError("InvalidAction", f"The action {operation} is not valid for this endpoint.") from None
+        return model
+
+    def _protocol(self, request: Request) -> str:
+        """The model's first protocol, unless the request speaks another one: some services know several."""
+        if "X-Amz-Target" in request.headers:
+            return "json"
+        return "query" if self.model.protocol not in PROTOCOL_PARSERS else str(self.model.protocol)
+
+    def _arguments(self, request: Request, operation_model: OperationModel, protocol: str) -> dict[str, Any]:
+        shape = operation_model.input_shape
+        if shape is None:
+            return {}
+        body = request.get_data() if protocol.endswith("json") else b""
+        given = _json_object(body) if protocol == "json" else None
+        found = violations(shape=shape, value=given) if given is not None else []
+        if not found:
+            try:
+                parsed: dict[str, Any] = PROTOCOL_PARSERS[protocol](operation_model).parse(
+                    {
+                        "method": request.method,
+                        "values": request.values,
+                        "headers": request.headers,
+                        "body": body,
+                        "url_path": request.path,
+                        "url_params": self.routes.labels(request) if protocol.startswith("rest") else {},
+                    }
+                )
+            except Exception as error:
+                raise ServiceError(_validation_code(protocol), unreadable(error)) from error
+            if given is None:
+                found = violations(shape=shape, value=parsed)
+            if not found:
+                return parsed
+        count = "1 validation error" if len(found) == 1 else f"{len(found)} validation errors"
+        raise ServiceError(_validation_code(protocol), f"{count} detected: {'; '.join(found)}")
+
+    def _response(
+        self, operation_model: OperationModel, result: dict[str, Any], request_id: str, protocol: str
+    ) -> Response:
+        serializer = get_serializer_class(self.name, protocol)(
+            operation_model, context=SerializationContext(request_id)
+        )
+        answer = serializer.serialize(result)
+        headers = {**answer["headers"], "x-amzn-RequestId": request_id}
+        if protocol == "json":
+            headers["Content-Type"] = JSON_CONTENT
+        return Response(answer["body"], status=answer["status_code"], headers=headers)
+
+
+def error_response(*, protocol: str, error: ServiceError, request_id: str = "") -> Response:
+    """An error in the words of a protocol."""
+    request_id = request_id or str(uuid.uuid4())
+    headers = {"x-amzn-RequestId": request_id}
+    if protocol in ("json", "rest-json"):
+        headers |= {"Content-Type": JSON_CONTENT, "x-amzn-ErrorType": error.code}
+        body = json.dumps({"__type": error.code, "message": error.message})
+        return Response(body, status=error.status, headers=headers)
+    code, message = escape(error.code), escape(error.message)
+    kind = "Sender" if error.status < 500 else "Receiver"
+    headers["Content-Type"] = "text/xml"
+    detail = f"<Type>{kind}</Type><Code>{code}</Code><Message>{message}</Message>"
+    if protocol == "ec2":
+        body = f"<Response><Errors><Error>{detail}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
+    elif protocol == "rest-xml":
+        body = f"<Error>{detail}<RequestId>{request_id}</RequestId></Error>"
+    else:
+        body = f"<ErrorResponse><Error>{detail}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
+    return Response(body, status=error.status, headers=headers)
+
+
+def _validation_code(protocol: str) -> str:
+    return "ValidationException" if protocol.endswith("json") else "ValidationError"
+
+
+def unreadable(error: Exception) -> str:
+    """What is told of a request that botocore's model cannot make sense of: a value's own words, none of Python's."""
+    why = f": {str(error)[:200]}" if type(error) is ValueError else ""
+    return f"1 validation error detected: a value is not of the type that the operation takes{why}"
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ServiceError("SerializationException", f"the request body is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise ServiceError("SerializationException", "the request body is not a JSON object")
+    return given

@@ -1,0 +1,100 @@
+"""
+Requests to moto that are not of their operation's shape, refused as AWS refuses them, before moto looks into them.
+
+moto trusts its callers' SDKs to have checked members and types. What is still more than it can take is answered as a
+request that is not valid, in `cannot_take`; the log has moto's own error.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from moto.core.model import ServiceModel
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.utils import get_service_model
+from werkzeug.wrappers import Request
+
+from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.host.hosted_service import unreadable
+from holdfast.localcloud.aws.host.validation import violations
+
+NOT_VALID = {"json": "ValidationException", "rest-json": "ValidationException", "ec2": "InvalidParameterValue"}
+READ = ("json", "query", "ec2")
+"""Protocols whose requests are read here: paths of the others are moto's to understand."""
+
+
+def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
+    """
+    Refuse a request that lacks what its operation requires, or has something of another type.
+
+    Args:
+        names: Under which botocore may know the service.
+
+    Raises:
+        ServiceError: in the words of AWS.
+    """
+    model = next((each for each in (_model(name, request) for name in names) if each is not None), None)
+    if model is None or operation not in model.operation_names:
+        return
+    shape = model.operation_model(operation).input_shape
+    protocol = _protocol(request, model)
+    if shape is None or protocol not in READ:
+        return
+    given = _json(request) if protocol == "json" else _form(request, model, operation, protocol)
+    wrong = list(violations(shape=shape, value=given, closely=False))
+    if wrong:
+        count = "1 validation error" if len(wrong) == 1 else f"{len(wrong)} validation errors"
+        code = NOT_VALID.get(protocol, "ValidationError")
+        raise ServiceError(code, f"{count} detected: {'; '.join(wrong)}")
+
+
+def cannot_take(protocol: str, operation: str) -> ServiceError:
+    """What is told of a request at which moto failed."""
+    what = f"{operation} with these values" if operation else "this request"
+    message = f"1 validation error detected: the embedded AWS cannot make sense of {what}; its log says more"
+    code = "InvalidRequest" if protocol == "rest-xml" else NOT_VALID.get(protocol, "ValidationError")
+    return ServiceError(code, message)
+
+
+def _model(name: str, request: Request) -> ServiceModel | None:
+    """The service's model, where it is the one that the request speaks of: some share a name in signatures."""
+    try:
+        model: ServiceModel = get_service_model(name)
+    except Exception:  # noqa: BLE001 - botocore knows no such service
+        return None
+    target = request.headers.get("X-Amz-Target")
+    if target:
+        return model if target.rpartition(".")[0] == model.metadata.get("targetPrefix") else None
+    return model if request.values.get("Version", model.api_version) == model.api_version else None
+
+
+def _protocol(request: Request, model: ServiceModel) -> str:
+    return "json" if "X-Amz-Target" in request.headers else str(model.metadata["protocol"])
+
+
+def _json(request: Request) -> dict[str, Any]:
+    try:
+        given = json.loads(request.get_data() or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ServiceError("SerializationException", f"the request body is not JSON: {str(error)[:200]}") from None
+    if not isinstance(given, dict):
+        raise ServiceError("SerializationException", "the request body is not a JSON object")
+    return given
+
+
+def _form(request: Request, model: ServiceModel, operation: str, protocol: str) -> dict[str, Any]:
+    parser = PROTOCOL_PARSERS[protocol](model.operation_model(operation))
+    try:
+        found: dict[str, Any] = parser.parse(
+            {
+                "method": request.method,
+                "values": request.values,
+                "headers": request.headers,
+                "body": b"",
+                "url_path": request.path,
+                "url_params": {},
+            }
+        )
+    except Exception as error:  # noqa: BLE001 - it fails in many ways at what is no such form
+        raise ServiceError("MalformedQueryString", unreadable(error)) from None
+    return found

@@ -1,0 +1,12 @@
+"""
+SageMaker's HyperPod, task governance and MLflow operations over plain records. Instances come and go elsewhere; roles
+and networks are judged in `footing` and `iam`.
+"""
+
+from holdfast.localcloud.aws.sagemaker.checks import References
+from holdfast.localcloud.aws.sagemaker.lifecycle import check_lifecycle
+from holdfast.localcloud.aws.sagemaker.rules import check_settings
+from holdfast.localcloud.aws.sagemaker.service import SageMaker
+from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
+
+__all__ = ["RESTRICTED", "References", "SageMaker", "check_lifecycle", "check_settings"]

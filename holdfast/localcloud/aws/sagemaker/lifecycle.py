@@ -1,0 +1,80 @@
+"""
+What CreateCluster and UpdateCluster refuse in the LifeCycleConfig of groups, and what each mode asks of an AMI.
+
+The words are those of the SageMaker developer guide, "Getting started with SageMaker HyperPod using the AWS CLI",
+"Common validation errors", as far as it quotes them (up to "..."); the rest of each message is assumed, and so is the
+order of the checks. That SourceS3Uri begins with s3://sagemaker- is asked for by the managed policy of the nodes' role
+and not by this API (API reference, ClusterLifeCycleConfig), so it is not checked here.
+"""
+
+import re
+from typing import Any
+
+from holdfast.localcloud.aws.common import refuse
+from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
+
+FIRST_COMPATIBLE_AMI = "20260101"
+"""
+AMIs of before cannot make a node ready by themselves. Assumed: of AMIs the guide says only "compatible"; Slurm's
+configuration through the API "requires a SageMaker HyperPod AMI released in January 2026 or later" (page
+sagemaker-hyperpod-slurm-api-config-migration), so that no older one is.
+"""
+_DATE_IN_NAME = re.compile(r"\b20\d{6}\b")
+
+
+def check_lifecycle(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
+    """Refuse groups whose LifeCycleConfig contradicts itself, or is not what the orchestrator takes."""
+    orchestrator = settings.get("Orchestrator") or {}
+    needed = "Eks" in orchestrator or ("Slurm" in orchestrator and settings.get("NodeProvisioningMode") == "Continuous")
+    for name, group in groups.items():
+        if RESTRICTED in group:
+            continue
+        config = group.get("LifeCycleConfig")
+        if config is not None:
+            _check_config(name, config)
+        if needed and "OnCreate" not in (config or {}):
+            raise refuse(
+                f"LifeCycleConfig is required for instance group {name}. EKS clusters and Slurm clusters with "
+                "NodeProvisioningMode Continuous need OnCreate and SourceS3Uri on every instance group."
+            )
+
+
+def needs_no_script(settings: dict[str, Any], group: dict[str, Any]) -> bool:
+    """Whether HyperPod shall make the nodes of a group ready from their AMI."""
+    on_slurm = "Slurm" in (settings.get("Orchestrator") or {})
+    return on_slurm and "OnCreate" not in group.get("LifeCycleConfig", {})
+
+
+def is_incompatible(image: dict[str, Any]) -> bool:
+    """
+    Whether an AMI, as EC2 describes it, is too old to make a node ready.
+
+    It is as old as it says in its name, as AWS's do ("... (Ubuntu 22.04) 20250523", page
+    sagemaker-hyperpod-release-ami-slurm), or else as its registration.
+    """
+    said = _DATE_IN_NAME.search(image.get("Name", ""))
+    return (said[0] if said else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
+
+
+def incompatible_ami(name: str, image: str) -> str:
+    """What the service says of an AMI that cannot."""
+    return (
+        f"LifeCycleConfig is optional but requires a compatible AMI. Instance group {name} has {image}. Run "
+        "UpdateClusterSoftware to update to an AMI that supports optional node lifecycle configuration."
+    )
+
+
+def _check_config(name: str, config: dict[str, Any]) -> None:
+    hooks = [hook for hook in ("OnCreate", "OnInitComplete") if hook in config]
+    if not config:
+        raise refuse(
+            f"LifeCycleConfig for instance group is provided but contains no configuration: {name}. Specify "
+            "SourceS3Uri with OnCreate or OnInitComplete, or omit LifeCycleConfig entirely."
+        )
+    if len(hooks) > 1:
+        raise refuse(
+            f"OnCreate and OnInitComplete in LifeCycleConfig are mutually exclusive. Instance group {name} has both."
+        )
+    if not hooks or "SourceS3Uri" not in config:
+        missing = "SourceS3Uri" if hooks else "OnCreate or OnInitComplete"
+        raise refuse(f"LifeCycleConfig for instance group is incomplete: {name} has no {missing}.")

@@ -1,0 +1,232 @@
+"""HyperPod nodes and events: the node operations of the SageMaker API, and what the control plane reports."""
+
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+import copy
+from datetime import datetime
+from ipaddress import IPv4Network
+from typing import Any
+
+from holdfast.localcloud.aws.common import ServiceError, between, page, refuse
+from holdfast.localcloud.aws.sagemaker import store, views
+from holdfast.localcloud.aws.sagemaker.checks import References
+from holdfast.localcloud.aws.sagemaker.reports import Reports
+
+
+class NodeOperations(Reports):
+    """The node operations; `SageMaker` owns the attributes."""
+
+    _references: References
+
+    def list_cluster_nodes(
+        self,
+        *,
+        ClusterName: str,
+        CreationTimeAfter: datetime | None = None,
+        CreationTimeBefore: datetime | None = None,
+        InstanceGroupNameContains: str = "",
+        MaxResults: int | None = None,
+        NextToken: str | None = None,
+        SortBy: str = "CREATION_TIME",
+        SortOrder: str = "Ascending",
+        IncludeNodeLogicalIds: bool = False,
+    ) -> dict[str, Any]:
+        with self._lock:
+            cluster = self._find(ClusterName)
+            found = [
+                node
+                for node in cluster.nodes.values()
+                if InstanceGroupNameContains in node.group
+                and between(node.created, CreationTimeAfter, CreationTimeBefore)
+            ]
+            found.sort(
+                key=lambda node: (
+                    (node.group, "", node.number) if SortBy == "NAME" else ("", node.created.isoformat(), node.number)
+                ),
+                reverse=SortOrder == "Descending",
+            )
+            summaries = [views.node_summary(cluster, node, with_logical_id=IncludeNodeLogicalIds) for node in found]
+        shown, more = page(summaries, size=MaxResults, token=NextToken)
+        return {"ClusterNodeSummaries": shown, **more}
+
+    def describe_cluster_node(self, *, ClusterName: str, NodeId: str = "", NodeLogicalId: str = "") -> dict[str, Any]:
+        if bool(NodeId) == bool(NodeLogicalId):
+            raise refuse("Exactly one of NodeId or NodeLogicalId must be specified.")
+        with self._lock:
+            cluster = self._find(ClusterName)
+            node = _lookup(cluster, NodeId or NodeLogicalId)
+            if node is None:
+                raise ServiceError(
+                    "ResourceNotFound", f"Node '{NodeId or NodeLogicalId}' not found in cluster '{cluster.name}'."
+                )
+            return {"NodeDetails": copy.deepcopy(views.node_details(cluster, node))}
+
+    def list_cluster_events(
+        self,
+        *,
+        ClusterName: str,
+        InstanceGroupName: str = "",
+        NodeId: str = "",
+        EventTimeAfter: datetime | None = None,
+        EventTimeBefore: datetime | None = None,
+        SortBy: str = "EventTime",  # noqa: ARG002
+        SortOrder: str = "Descending",
+        ResourceType: str = "",
+        OperationId: str = "",
+        MaxResults: int | None = None,
+        NextToken: str | None = None,
+    ) -> dict[str, Any]:
+        wanted = {
+            "InstanceGroupName": InstanceGroupName,
+            "InstanceId": NodeId,
+            "ResourceType": ResourceType,
+            "OperationId": OperationId,
+        }
+        with self._lock:
+            found = [
+                dict(event)
+                for event in self._find(ClusterName).events
+                if all(not value or event.get(key) == value for key, value in wanted.items())
+                and between(event["EventTime"], EventTimeAfter, EventTimeBefore)
+            ]
+        if SortOrder == "Descending":
+            found.reverse()
+        shown, more = page(found, size=MaxResults, token=NextToken)
+        return {"Events": shown, **more}
+
+    def describe_cluster_event(self, *, EventId: str, ClusterName: str) -> dict[str, Any]:
+        with self._lock:
+            for event in self._find(ClusterName).events:
+                if event["EventId"] == EventId:
+                    return {"EventDetails": dict(event)}
+        raise ServiceError("ResourceNotFound", f"Event '{EventId}' not found in cluster '{ClusterName}'.")
+
+    def batch_replace_cluster_nodes(self, **arguments: Any) -> dict[str, Any]:
+        return self._ask("replace", id_key="NodeId", code_key="ErrorCode", prefix="Instance", **arguments)
+
+    def batch_reboot_cluster_nodes(self, **arguments: Any) -> dict[str, Any]:
+        return self._ask("reboot", id_key="NodeId", code_key="ErrorCode", prefix="Instance", **arguments)
+
+    def batch_delete_cluster_nodes(self, **arguments: Any) -> dict[str, Any]:
+        return self._ask("delete", id_key="NodeId", code_key="Code", prefix="Node", **arguments)
+
+    def batch_add_cluster_nodes(
+        self,
+        *,
+        ClusterName: str,
+        NodesToAdd: list[dict[str, Any]],
+        ClientToken: str = "",  # noqa: ARG002
+    ) -> dict[str, Any]:
+        with self._lock:
+            cluster = copy.deepcopy(self._find(ClusterName))
+        if cluster.settings.get("NodeProvisioningMode") != "Continuous":
+            raise refuse("BatchAddClusterNodes requires a cluster whose NodeProvisioningMode is Continuous.")
+        networks = {name: self._references.networks(cluster.settings, group) for name, group in cluster.groups.items()}
+        added: list[dict[str, Any]] = []
+        failed: list[dict[str, Any]] = []
+        with self._lock:
+            cluster = self._find(ClusterName)
+            for wanted in NodesToAdd:
+                name, count = wanted["InstanceGroupName"], wanted["IncrementTargetCountBy"]
+                if name not in cluster.groups or name not in networks:
+                    failed.append(
+                        {
+                            "InstanceGroupName": name,
+                            "ErrorCode": "InstanceGroupNotFound",
+                            "FailedCount": count,
+                            "Message": f"Instance group '{name}' not found.",
+                        }
+                    )
+                    continue
+                known = set(cluster.nodes)
+                self._add_nodes(cluster, name, count, networks[name])
+                cluster.groups[name] = {
+                    **cluster.groups[name],
+                    "InstanceCount": cluster.groups[name]["InstanceCount"] + count,
+                }
+                added += [
+                    {"NodeLogicalId": node.logical_id, "InstanceGroupName": name, "Status": "Pending"}
+                    for node in cluster.nodes.values()
+                    if node.instance_id not in known
+                ]
+            if added:
+                self._begin_change(cluster)
+        return {"Successful": added, "Failed": failed}
+
+    def _ask(
+        self,
+        action: str,
+        *,
+        id_key: str,
+        code_key: str,
+        prefix: str,
+        ClusterName: str,
+        NodeIds: list[str] | None = None,
+        NodeLogicalIds: list[str] | None = None,
+    ) -> dict[str, Any]:
+        if not NodeIds and not NodeLogicalIds:
+            raise refuse("At least one of NodeIds or NodeLogicalIds must be specified.")
+        not_found = "InstanceIdNotFound" if prefix == "Instance" else "NodeIdNotFound"
+        answer: dict[str, Any] = {}
+        with self._lock:
+            cluster = self._find(ClusterName)
+            if cluster.status in ("Deleting", "Creating"):
+                raise refuse(f"Cluster '{cluster.name}' is in {cluster.status} status.")
+            for ids, suffix, key in (
+                (NodeIds or [], "", id_key),
+                (NodeLogicalIds or [], "NodeLogicalIds", "NodeLogicalId"),
+            ):
+                for node_id in ids:
+                    node = _lookup(cluster, node_id)
+                    problem: tuple[str, str] | None
+                    if node is None:
+                        problem = (not_found, f"Node '{node_id}' not found in cluster '{cluster.name}'.")
+                    else:
+                        problem = self._ask_node(cluster, node, action, prefix)
+                    if problem is None:
+                        answer.setdefault("Successful" + suffix, []).append(node_id)
+                    else:
+                        answer.setdefault("Failed" + suffix, []).append(
+                            {key: node_id, code_key: problem[0], "Message": problem[1]}
+                        )
+            if "Successful" in answer or "SuccessfulNodeLogicalIds" in answer:
+                if action == "delete":
+                    self._begin_change(cluster)
+                else:
+                    self._caller_changed(cluster)
+        return answer
+
+    def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
+        """Note the request, or say why not."""
+        if node.request:
+            in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
+            return in_use, f"Node '{node.instance_id}' already has a {node.request} in progress."
+        group = cluster.groups.get(node.group, {})
+        if action != "reboot" and group.get("SlurmConfig", {}).get("NodeType") == "Controller":
+            # "NODE_ID_IN_USE" for a deletion (guide, "Scale down a cluster"). For a replacement the code is assumed.
+            code = "NodeIdInUse" if action == "delete" else "InvalidInstanceStatus"
+            return code, f"Node '{node.instance_id}' is a Slurm controller and cannot be {action}d."
+        if action == "delete":
+            cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
+        node.request = action
+        self._tell(
+            cluster,
+            kind="Instance",
+            description=f"A caller asked to {action} the instance.",
+            group=node.group,
+            instance_id=node.instance_id,
+        )
+        return None
+
+    def _add_nodes(
+        self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
+    ) -> None:
+        taken = {node.private_ip for other in self._clusters.values() for node in other.nodes.values()}
+        taken |= {node.private_ip for node in cluster.nodes.values()}
+        store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
+
+
+def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:
+    return cluster.nodes.get(node_id) or next(
+        (node for node in cluster.nodes.values() if node.logical_id == node_id), None
+    )

@@ -1,0 +1,86 @@
+"""What HyperPod tells EventBridge: state changes, node health, and the cluster's own events.
+
+The shapes are those of the developer guide's page "Amazon EventBridge events for HyperPod". Events are put from a
+thread of their own, in order: nobody who changes a cluster waits for them, and a failure to put one is only logged.
+"""
+
+import json
+import logging
+import queue
+import threading
+from typing import Any
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.sagemaker import store, views
+
+log = logging.getLogger(__name__)
+
+STATE_CHANGE = "SageMaker HyperPod Cluster State Change"
+NODE_HEALTH = "SageMaker HyperPod Cluster Node Health Event"
+CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
+MAX_BATCH = 10
+
+
+class Notices:
+    """Puts events of one account and region onto the default bus."""
+
+    def __init__(self, *, client: ClientFactory) -> None:
+        self._client = client
+        self._waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def state_change(self, cluster: store.Cluster) -> None:
+        """The cluster has another status."""
+        described = views.describe(cluster)
+        self._put(STATE_CHANGE, cluster, {**described, "CreationTime": described["CreationTime"].isoformat()})
+
+    def node_health(self, cluster: store.Cluster, node: store.Node, *, healthy: bool, reason: str, repair: str) -> None:
+        """A node was found broken, or works again."""
+        summary = {
+            "HealthStatus": "Healthy" if healthy else "Unhealthy",
+            "HealthStatusReason": reason,
+            "RepairAction": repair,
+            "Recommendation": "",
+        }
+        detail = {"ClusterName": cluster.name, "ClusterArn": cluster.arn, "InstanceId": node.instance_id}
+        self._put(NODE_HEALTH, cluster, {**detail, "HealthSummary": summary})
+
+    def cluster_event(self, cluster: store.Cluster, event: dict[str, Any]) -> None:
+        """One of the events that ListClusterEvents lists."""
+        detail = {**event, "EventTime": event["EventTime"].isoformat()}
+        self._put(CLUSTER_EVENT, cluster, {"EventDetails": detail})
+
+    def close(self) -> None:
+        """Put what waits, then end."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join(timeout=5)
+
+    def _put(self, kind: str, cluster: store.Cluster, detail: dict[str, Any]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="hyperpod-notices", daemon=True)
+            self._thread.start()
+        text = json.dumps(detail, default=str)
+        self._waiting.put({"Source": "aws.sagemaker", "DetailType": kind, "Detail": text, "Resources": [cluster.arn]})
+
+    def _work(self) -> None:
+        while True:
+            entries, ended = self._batch()
+            try:
+                if entries:
+                    self._client("events").put_events(Entries=entries)
+            except Exception as error:  # noqa: BLE001 - what is wrong with these must not keep later ones back
+                log.warning("%d events were not put: %s", len(entries), error)
+            if ended:
+                return
+
+    def _batch(self) -> tuple[list[dict[str, Any]], bool]:
+        """What waits, at most as much as one call takes; whether that was the last."""
+        entries: list[dict[str, Any]] = []
+        entry = self._waiting.get()
+        while entry is not None:
+            entries.append(entry)
+            if len(entries) == MAX_BATCH or self._waiting.empty():
+                return entries, False
+            entry = self._waiting.get()
+        return entries, True

@@ -1,0 +1,187 @@
+"""What becomes of HyperPod clusters: as the control plane reports it, or as it is simulated without one."""
+
+import copy
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.localcloud.aws.common import Plane, ServiceError, aware, refuse
+from holdfast.localcloud.aws.sagemaker import store
+from holdfast.localcloud.aws.sagemaker.notices import Notices
+
+NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "NotFound")
+CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
+PROVISIONING = timedelta(seconds=0.3)
+
+
+class Reports:
+    """Requests to the control plane, and its reports; `SageMaker` owns the attributes."""
+
+    on_change: Callable[[], None]
+    _lock: threading.RLock
+    _clusters: dict[str, store.Cluster]
+    _plane: Plane
+    _notices: Notices
+
+    def requests(self) -> list[dict[str, str]]:
+        """What callers want done with single nodes, for the control plane."""
+        with self._lock:
+            return [
+                {"cluster_arn": cluster.arn, "instance_id": node.instance_id, "action": node.request}
+                for cluster in self._clusters.values()
+                for node in cluster.nodes.values()
+                if node.request
+            ]
+
+    def report(self, body: dict[str, Any]) -> None:
+        """Take over what the control plane says of a cluster."""
+        with self._lock:
+            cluster = self._find(body["cluster_arn"])
+            _check_report(body)
+            for node in body.get("nodes", ()):
+                self._report_node(cluster, node)
+            for event in body.get("events", ()):
+                self._tell(
+                    cluster,
+                    kind=event["resource_type"],
+                    description=event.get("description", ""),
+                    level=event.get("level", "Info"),
+                    group=event.get("instance_group", ""),
+                    instance_id=event.get("instance_id", ""),
+                )
+            self._report_cluster(cluster, body)
+        self.on_change()
+
+    def _report_cluster(self, cluster: store.Cluster, body: dict[str, Any]) -> None:
+        status = body.get("cluster_status")
+        if cluster.status == "Deleting" and status != "Deleted":
+            return  # said before the control plane learned of the deletion
+        if status == "InService" and any(
+            node.request == "replace" and cluster.software.get(node.group) == "InProgress"
+            for node in cluster.nodes.values()
+        ):
+            return  # said before it learned of the new software
+        if "failure_message" in body:
+            cluster.failure = body["failure_message"]
+        if status == "Deleted":
+            del self._clusters[cluster.name]
+            self._notices.state_change(cluster)
+        elif status:
+            if status == "RollingBack" and cluster.status != "RollingBack":
+                cluster.restore_groups()
+            cluster.status = status
+            if status in ("InService", "Failed"):
+                cluster.settle()
+                ended = "Succeeded" if status == "InService" and not cluster.failure else "Failed"
+                cluster.software = {
+                    name: ended if said == "InProgress" else said for name, said in cluster.software.items()
+                }
+            self._notices.state_change(cluster)
+
+    def _report_node(self, cluster: store.Cluster, said: dict[str, Any]) -> None:
+        node = cluster.nodes.get(said["instance_id"])
+        old = cluster.nodes.get(said.get("replaces", ""))
+        if old is not None:
+            del cluster.nodes[old.instance_id]
+            if node is None:
+                moment = store.now()
+                node = copy.copy(old)
+                node.instance_id, node.request, node.message = said["instance_id"], "", ""
+                node.created = node.launched = moment
+                cluster.nodes[node.instance_id] = node
+        if node is None:
+            if said["status"] == "NotFound":
+                return
+            raise ServiceError(
+                "ResourceNotFound", f"node '{said['instance_id']}' is not in cluster '{cluster.name}'", 404
+            )
+        if said["status"] == "NotFound":
+            del cluster.nodes[node.instance_id]
+            return
+        if node.request == "reboot" and (said["status"] == "Pending" or "launch_time" in said):
+            node.request = ""  # the reboot has begun, or has already happened
+        self._health(cluster, node, said, replaced=old is not None)
+        node.status = said["status"]
+        node.message = said.get("message", "")
+        node.private_ip = said.get("private_ip", node.private_ip)
+        if "launch_time" in said:
+            node.launched = _moment(said["launch_time"])
+
+    def _health(self, cluster: store.Cluster, node: store.Node, said: dict[str, Any], *, replaced: bool) -> None:
+        """Tell EventBridge of a node that broke, was replaced, or works again."""
+        if said["status"] == "Failure" and node.status != "Failure":
+            reason = said.get("message", "") or "the instance failed"
+            self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="None")
+        elif replaced:
+            reason = f"it takes the place of {said['replaces']}"
+            self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="Replace")
+        if said["status"] == "Running" and node.status != "Running" and node.created != node.launched:
+            self._notices.node_health(cluster, node, healthy=True, reason="the instance works", repair="None")
+
+    def _begin_change(self, cluster: store.Cluster) -> None:
+        if cluster.status == "InService":
+            cluster.status, cluster.failure = "Updating", ""
+        self._caller_changed(cluster)
+
+    def _caller_changed(self, cluster: store.Cluster) -> None:
+        self._notices.state_change(cluster)
+        if self._plane.simulated:
+            self._simulate(cluster)
+        self._plane.changed()
+
+    def _simulate(self, cluster: store.Cluster) -> None:
+        """Do at once what a control plane would do; with continuous provisioning, new nodes come by the clock."""
+        later = cluster.settings.get("NodeProvisioningMode") == "Continuous"
+        for node in list(cluster.nodes.values()):
+            if node.request == "delete":
+                del cluster.nodes[node.instance_id]
+            elif node.request == "replace":
+                said = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
+                self._report_node(cluster, said)
+            elif node.status != "Pending" or not later:
+                node.status, node.request = "Running", ""
+        ended = {"Creating": "InService", "Updating": "InService", "Deleting": "Deleted"}.get(cluster.status)
+        if ended:
+            self._report_cluster(cluster, {"cluster_status": ended})
+
+    def _find(self, name_or_arn: str) -> store.Cluster:
+        for cluster in self._clusters.values():
+            if name_or_arn in (cluster.name, cluster.arn):
+                self._ripen(cluster)
+                return cluster
+        raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
+
+    def _ripen(self, cluster: store.Cluster) -> None:
+        """Simulated nodes that are provisioned by the clock are in service a moment after they were asked for."""
+        if not self._plane.simulated:
+            return
+        for node in cluster.nodes.values():
+            if node.status == "Pending" and store.now() - node.created >= PROVISIONING:
+                node.status = "Running"
+                self._tell(
+                    cluster,
+                    kind="Instance",
+                    description="The instance is in service.",
+                    group=node.group,
+                    instance_id=node.instance_id,
+                )
+
+    def _tell(self, cluster: store.Cluster, **event: str) -> None:
+        """An event of the cluster, for ListClusterEvents and for EventBridge."""
+        self._notices.cluster_event(cluster, cluster.add_event(**event))
+
+
+def _check_report(body: dict[str, Any]) -> None:
+    status = body.get("cluster_status")
+    if status is not None and status not in CLUSTER_STATUSES:
+        raise refuse(f"cluster_status is '{status}'; allowed: {', '.join(CLUSTER_STATUSES)}")
+    for node in body.get("nodes", ()):
+        if node.get("status") not in NODE_STATUSES or not node.get("instance_id"):
+            raise refuse(f"a node needs instance_id and a status among {', '.join(NODE_STATUSES)}; given: {node}")
+
+
+def _moment(given: str | float) -> datetime:
+    if isinstance(given, str):
+        return aware(datetime.fromisoformat(given))
+    return datetime.fromtimestamp(given, tz=UTC)

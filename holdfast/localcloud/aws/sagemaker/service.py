@@ -1,0 +1,305 @@
+"""Amazon SageMaker HyperPod: the cluster operations of the SageMaker API.
+
+Records change state here; instances come and go elsewhere (the HyperPod control plane, through `_hyperpod_plane`),
+or at once when the plane is simulated.
+
+For callers of UpdateCluster, CloudFormation among them: a group that InstanceGroups does not mention stays as it is.
+A group is removed only by naming it in InstanceGroupsToDelete; both may be given in one call. An update is over when
+the status is InService again (or Failed); if FailureMessage is set then, the update failed and was taken back.
+Instance type, Slurm node type, network and capacity kind of an existing group cannot change. While a deletion runs
+the status is Deleting; afterwards DescribeCluster answers ResourceNotFound.
+"""
+
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+import copy
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import (
+    NotOurs,
+    Plane,
+    ServiceError,
+    Shelf,
+    between,
+    page,
+    refuse,
+    tag_dict,
+    tag_list,
+)
+from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
+from holdfast.localcloud.aws.sagemaker.governance import Governance
+from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
+from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
+from holdfast.localcloud.aws.sagemaker.notices import Notices
+from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
+from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
+
+MAX_TAGS = 50
+FIXED_GROUP_SETTINGS = (
+    "InstanceType",
+    "InstanceRequirements",
+    "OverrideVpcConfig",
+    "CapacityRequirements",
+    "NetworkInterface",
+)
+
+
+class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
+    """The HyperPod part of SageMaker in one account and region."""
+
+    def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
+        self.account = account
+        self.region = region
+        self.on_change: Callable[[], None] = lambda: None
+        self._lock = threading.RLock()
+        self._client = client
+        Mlflow.__init__(self)
+        Governance.__init__(self)
+        self._clusters: dict[str, store.Cluster] = {}
+        self._references = checks.References(client=client, account=account, region=region)
+        self._plane = plane
+        self._notices = Notices(client=client)
+        plane.join(self)
+        if not plane.simulated:
+            # The largest of all service models; whoever creates a cluster need not wait for it.
+            threading.Thread(target=client, args=("ec2",), name="clients", daemon=True).start()
+
+    def create_cluster(
+        self, *, ClusterName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
+    ) -> dict[str, Any]:
+        groups = _by_name(settings.pop("InstanceGroups", []), settings.pop("RestrictedInstanceGroups", []))
+        _judge(settings, groups)
+        self._refuse_taken(ClusterName)
+        self._references.check(settings, groups)
+        networks = {name: self._references.networks(settings, group) for name, group in groups.items()}
+        with self._lock:
+            self._refuse_taken(ClusterName)
+            cluster = store.Cluster(
+                arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_cluster_id()}",
+                name=ClusterName,
+                region=self.region,
+                created=store.now(),
+                settings={"NodeRecovery": "Automatic", **settings},
+                groups=groups,
+                tags=tag_dict(Tags),
+            )
+            for name, group in groups.items():
+                self._add_nodes(cluster, name, group["InstanceCount"], networks[name])
+            self._clusters[ClusterName] = cluster
+            self._tell(cluster, kind="Cluster", description="Cluster creation started.")
+            self._caller_changed(cluster)
+            return {"ClusterArn": cluster.arn}
+
+    def update_cluster(
+        self,
+        *,
+        ClusterName: str,
+        InstanceGroups: list[dict[str, Any]] | None = None,
+        RestrictedInstanceGroups: list[dict[str, Any]] | None = None,
+        InstanceGroupsToDelete: list[str] | None = None,
+        **settings: Any,
+    ) -> dict[str, Any]:
+        given = _by_name(InstanceGroups or [], RestrictedInstanceGroups or [])
+        leaving = InstanceGroupsToDelete or []
+        with self._lock:
+            cluster = self._updatable(ClusterName)
+            merged = _merged(cluster.settings, settings)
+            groups = _merge_groups(cluster.groups, given, leaving)
+        _judge(merged, groups)
+        self._references.check({**merged, "VpcConfig": None} if not given else merged, given)
+        networks = {name: self._references.networks(merged, group) for name, group in given.items()}
+        with self._lock:
+            cluster = self._updatable(ClusterName)
+            groups = _merge_groups(cluster.groups, given, leaving)
+            trial = copy.deepcopy(cluster)  # so that an update that cannot be begun changes nothing
+            trial.status, trial.failure = "Updating", ""
+            trial.previous_groups, trial.groups = copy.deepcopy(cluster.groups), groups
+            trial.settings, trial.leaving_groups = merged, list(leaving)
+            for name, group in given.items():
+                missing = group["InstanceCount"] - len(trial.staying(name))
+                self._add_nodes(trial, name, missing, networks[name])
+                trial.scale_in(name, group["InstanceCount"])
+            for name in leaving:
+                trial.scale_in(name, 0)
+            self._tell(trial, kind="Cluster", description="Cluster update started.")
+            self._clusters[cluster.name] = trial
+            self._caller_changed(trial)
+            return {"ClusterArn": trial.arn}
+
+    def describe_cluster(self, *, ClusterName: str) -> dict[str, Any]:
+        with self._lock:
+            return views.describe(copy.deepcopy(self._find(ClusterName)))
+
+    def list_clusters(
+        self,
+        *,
+        CreationTimeAfter: datetime | None = None,
+        CreationTimeBefore: datetime | None = None,
+        MaxResults: int | None = None,
+        NameContains: str = "",
+        NextToken: str | None = None,
+        SortBy: str = "CREATION_TIME",
+        SortOrder: str = "Ascending",
+        TrainingPlanArn: str = "",
+    ) -> dict[str, Any]:
+        with self._lock:
+            found = [
+                cluster
+                for cluster in self._clusters.values()
+                if NameContains in cluster.name
+                and between(cluster.created, CreationTimeAfter, CreationTimeBefore)
+                and (not TrainingPlanArn or TrainingPlanArn in _training_plans(cluster))
+            ]
+            found.sort(
+                key=lambda cluster: cluster.name if SortBy == "NAME" else cluster.created.isoformat(),
+                reverse=SortOrder == "Descending",
+            )
+            summaries = [
+                {
+                    "ClusterArn": cluster.arn,
+                    "ClusterName": cluster.name,
+                    "CreationTime": cluster.created,
+                    "ClusterStatus": cluster.status,
+                    "TrainingPlanArns": _training_plans(cluster),
+                }
+                for cluster in found
+            ]
+        shown, more = page(summaries, size=MaxResults, token=NextToken)
+        return {"ClusterSummaries": shown, **more}
+
+    def delete_cluster(self, *, ClusterName: str) -> dict[str, Any]:
+        with self._lock:
+            cluster = self._find(ClusterName)
+            if cluster.status == "Deleting":
+                raise ServiceError("ConflictException", f"Cluster '{cluster.name}' is already being deleted.")
+            cluster.status = "Deleting"
+            for node in cluster.nodes.values():
+                node.request = "delete"
+            self._tell(cluster, kind="Cluster", description="Cluster deletion started.")
+            self._caller_changed(cluster)
+            return {"ClusterArn": cluster.arn}
+
+    def add_tags(self, *, ResourceArn: str, Tags: list[dict[str, str]]) -> dict[str, Any]:
+        with self._lock:
+            tags = self._tagged(ResourceArn)
+            added = tags | tag_dict(Tags)
+            if len(added) > MAX_TAGS:
+                raise ServiceError("ResourceLimitExceeded", f"A resource can have at most {MAX_TAGS} tags.")
+            tags.update(added)
+            self._plane.changed()
+            return {"Tags": tag_list(added)}
+
+    def list_tags(
+        self, *, ResourceArn: str, NextToken: str | None = None, MaxResults: int | None = None
+    ) -> dict[str, Any]:
+        with self._lock:
+            tags = tag_list(self._tagged(ResourceArn))
+        shown, more = page(tags, size=MaxResults, token=NextToken)
+        return {"Tags": shown, **more}
+
+    def delete_tags(self, *, ResourceArn: str, TagKeys: list[str]) -> dict[str, Any]:
+        with self._lock:
+            tags = self._tagged(ResourceArn)
+            for key in TagKeys:
+                tags.pop(key, None)
+            self._plane.changed()
+            return {}
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._notices.close()
+
+    def state(self) -> dict[str, Any]:
+        with self._lock:
+            clusters = [store.cluster_record(cluster) for cluster in self._clusters.values()]
+            return {"clusters": clusters, **{name: shelf.dump() for name, shelf in self._shelves().items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        with self._lock:
+            self._clusters = {record["name"]: store.cluster_from(record) for record in state["clusters"]}
+            for name, shelf in self._shelves().items():
+                shelf.load(state[name])
+
+    def _shelves(self) -> dict[str, Shelf]:
+        return {
+            "apps": self._mlflow_apps,
+            "servers": self._tracking_servers,
+            "schedulers": self._scheduler_configs,
+            "quotas": self._compute_quotas,
+        }
+
+    def _tagged(self, arn: str) -> dict[str, str]:
+        """The tags of a cluster, or of another thing that is ours."""
+        if ":cluster/" in arn:
+            return self._find(arn).tags
+        for shelf in self._shelves().values():
+            for record in shelf.values():
+                if arn in record.content.values():
+                    tags: dict[str, str] = record.content["Tags"]
+                    return tags
+        raise NotOurs
+
+    def _refuse_taken(self, name: str) -> None:
+        with self._lock:
+            if name in self._clusters:
+                raise ServiceError("ResourceInUse", f"Cluster name '{name}' is already in use.")
+
+    def _updatable(self, name: str) -> store.Cluster:
+        cluster = self._find(name)
+        if cluster.status != "InService":
+            raise ServiceError(
+                "ConflictException",
+                f"Cluster '{cluster.name}' is in {cluster.status} status. It can be updated only when InService.",
+            )
+        return cluster
+
+
+def _by_name(plain: list[dict[str, Any]], restricted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    listed = [*plain, *({**group, RESTRICTED: True} for group in restricted)]
+    groups = {group["InstanceGroupName"]: group for group in listed}
+    if len(groups) != len(listed):
+        raise refuse("InstanceGroups contains duplicate instance group names.")
+    return groups
+
+
+def _judge(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
+    rules.check_settings(settings, groups)
+    rules.check_spot(settings, groups)
+
+
+def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Settings after an update. What orchestrates a cluster stays what it is."""
+    old, new = before.get("Orchestrator"), changes.get("Orchestrator")
+    if new is not None and (old is None or old.keys() != new.keys() or ("Eks" in old and old != new)):
+        raise refuse("The orchestrator of an existing cluster cannot be changed.")
+    return {**before, **changes}
+
+
+def _merge_groups(
+    existing: dict[str, dict[str, Any]], given: dict[str, dict[str, Any]], leaving: list[str]
+) -> dict[str, dict[str, Any]]:
+    for name in leaving:
+        if name not in existing:
+            raise refuse(f"Instance group '{name}' in InstanceGroupsToDelete does not exist.")
+        if name in given:
+            raise refuse(f"Instance group '{name}' is in both InstanceGroups and InstanceGroupsToDelete.")
+    for name, group in given.items():
+        before = existing.get(name)
+        if before is None:
+            continue
+        if (RESTRICTED in before) != (RESTRICTED in group):
+            raise refuse(f"Instance group '{name}' cannot change between restricted and unrestricted.")
+        for key in FIXED_GROUP_SETTINGS:
+            if before.get(key) != group.get(key):
+                raise refuse(f"{key} of the existing instance group '{name}' cannot be changed.")
+        if before.get("SlurmConfig", {}).get("NodeType") != group.get("SlurmConfig", {}).get("NodeType"):
+            raise refuse(f"SlurmConfig.NodeType of the existing instance group '{name}' cannot be changed.")
+    return {name: group for name, group in {**existing, **given}.items() if name not in leaving}
+
+
+def _training_plans(cluster: store.Cluster) -> list[str]:
+    return sorted({group["TrainingPlanArn"] for group in cluster.groups.values() if "TrainingPlanArn" in group})

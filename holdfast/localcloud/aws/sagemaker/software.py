@@ -1,0 +1,61 @@
+"""UpdateClusterSoftware: every node of the named groups gets another machine image, by being replaced."""
+
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.localcloud.aws.common import ServiceError, refuse
+from holdfast.localcloud.aws.sagemaker import store
+from holdfast.localcloud.aws.sagemaker.checks import References
+from holdfast.localcloud.aws.sagemaker.rules import check_deployment
+
+
+class SoftwareUpdates:
+    """The operation; `SageMaker` owns the attributes. Batches and their waits are checked and not kept to."""
+
+    _lock: threading.RLock
+    _references: References
+
+    _updatable: Callable[[str], store.Cluster]
+    _tell: Callable[..., None]
+    _caller_changed: Callable[[store.Cluster], None]
+
+    def update_cluster_software(
+        self,
+        *,
+        ClusterName: str,
+        InstanceGroups: list[dict[str, str]] | None = None,
+        DeploymentConfig: dict[str, Any] | None = None,
+        ImageId: str = "",
+    ) -> dict[str, Any]:
+        check_deployment(DeploymentConfig or {}, where="DeploymentConfig")
+        self._references.check_alarms(DeploymentConfig or {})
+        if ImageId and any("ImageReleaseVersion" in group for group in InstanceGroups or ()):
+            raise refuse("ImageId and ImageReleaseVersion are mutually exclusive.")
+        with self._lock:
+            cluster = self._updatable(ClusterName)
+            named = {group["InstanceGroupName"]: group for group in InstanceGroups or ()}
+            wanted = named or {name: {} for name in cluster.groups}
+            for name in wanted:
+                if name not in cluster.groups:
+                    raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
+            busy = [node for node in cluster.nodes.values() if node.group in wanted and node.request]
+            if busy:
+                raise ServiceError("ConflictException", f"Node '{busy[0].instance_id}' has work in progress.")
+            for name, group in wanted.items():
+                self._patch(cluster, name, group.get("ImageReleaseVersion", ""), ImageId)
+            cluster.status, cluster.failure = "Updating", ""
+            self._tell(cluster, kind="Cluster", description="Cluster software update started.")
+            self._caller_changed(cluster)
+            return {"ClusterArn": cluster.arn}
+
+    def _patch(self, cluster: store.Cluster, name: str, version: str, image: str) -> None:
+        group = dict(cluster.groups[name])
+        group |= {"ImageReleaseVersion": version} if version else {}
+        group |= {"ImageId": image} if image else {}
+        cluster.groups[name] = group
+        cluster.software[name] = "InProgress"
+        for node in cluster.of_group(name):
+            node.request = "replace"

@@ -1,0 +1,172 @@
+"""Records of HyperPod clusters: plain data, and the transitions between their states.
+
+Nothing here talks to another service or knows HTTP. What the API says of a record is in `_sagemaker_views`.
+"""
+
+import copy
+import secrets
+import string
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from holdfast.localcloud.aws.common import ServiceError, now
+
+EVENTS_KEPT = 5000
+FIRST_HOST = 10  # nodes of a /24 are called ip-...-10 and up; AWS itself keeps the first four and the last address
+RESERVED_LOW = 4
+
+
+@dataclass(kw_only=True)
+class Node:
+    """One instance of a group; `request` is what a caller wants done with it: replace, reboot, delete or nothing."""
+
+    instance_id: str
+    logical_id: str
+    group: str
+    number: int
+    private_ip: str
+    zone: str
+    created: datetime
+    launched: datetime
+    status: str = "Pending"
+    message: str = ""
+    request: str = ""
+    new_in_update: bool = False
+
+
+@dataclass(kw_only=True)
+class Cluster:
+    """One cluster: its settings as given, its groups by name in the API's shape, its nodes and events."""
+
+    arn: str
+    name: str
+    region: str
+    created: datetime
+    settings: dict[str, Any]
+    groups: dict[str, dict[str, Any]]
+    status: str = "Creating"
+    failure: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    previous_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    leaving_groups: list[str] = field(default_factory=list)
+    software: dict[str, str] = field(default_factory=dict)
+    """Group name -> status of its last software update."""
+
+    def of_group(self, group: str) -> list[Node]:
+        """Nodes of a group, in order of their numbers."""
+        return sorted((node for node in self.nodes.values() if node.group == group), key=lambda node: node.number)
+
+    def staying(self, group: str) -> list[Node]:
+        """Nodes of a group that nobody asked to delete."""
+        return [node for node in self.of_group(group) if node.request != "delete"]
+
+    def add_event(
+        self, *, kind: str, description: str, level: str = "Info", group: str = "", instance_id: str = ""
+    ) -> dict[str, Any]:
+        """Append an event; the oldest go when there are too many."""
+        event = {
+            "EventId": str(uuid.uuid4()),
+            "ClusterArn": self.arn,
+            "ClusterName": self.name,
+            "ResourceType": kind,
+            "EventTime": now(),
+            "Description": description,
+            "EventLevel": level,
+        }
+        if group:
+            event["InstanceGroupName"] = group
+        if instance_id:
+            event["InstanceId"] = instance_id
+        self.events.append(event)
+        del self.events[:-EVENTS_KEPT]
+        return event
+
+    def scale_in(self, group: str, count: int) -> None:
+        """Ask for the deletion of the highest-numbered nodes beyond `count`."""
+        for node in self.staying(group)[count:]:
+            node.request = "delete"
+
+    def restore_groups(self) -> None:
+        """Take back the last update: earlier settings and counts; nodes it brought are to be deleted."""
+        if self.previous_groups:
+            self.groups = copy.deepcopy(self.previous_groups)
+        self.leaving_groups = []
+        for node in self.nodes.values():
+            if node.new_in_update:
+                node.request = "delete"
+
+    def settle(self) -> None:
+        """An update ended, well or badly: forget what was needed to take it back."""
+        present = {node.group for node in self.nodes.values()}
+        self.leaving_groups = [name for name in self.leaving_groups if name in present]
+        self.previous_groups = {}
+        for node in self.nodes.values():
+            node.new_in_update = False
+
+
+def new_cluster_id() -> str:
+    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
+
+
+def new_instance_id() -> str:
+    return "i-" + secrets.token_hex(9)[:17]
+
+
+def cluster_from(record: dict[str, Any]) -> Cluster:
+    """The inverse of `dataclasses.asdict` for a cluster."""
+    nodes = {key: Node(**node) for key, node in record["nodes"].items()}
+    return Cluster(**{**record, "nodes": nodes})
+
+
+def cluster_record(cluster: Cluster) -> dict[str, Any]:
+    """A deep copy as plain data."""
+    return asdict(cluster)
+
+
+def new_nodes(
+    *, cluster: Cluster, group: str, count: int, networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
+) -> None:
+    """Add `count` pending nodes with addresses from the first of (network, zone) that still has some."""
+    free = _free_addresses(networks, taken)
+    number = max((node.number for node in cluster.of_group(group)), default=0)
+    for _ in range(count):
+        address, zone = next(free, (None, ""))
+        if address is None:
+            raise ServiceError(
+                "ValidationException",
+                f"The subnets of instance group '{group}' do not have enough free IP addresses for {count} instances.",
+            )
+        number += 1
+        moment = now()
+        node = Node(
+            instance_id=new_instance_id(),
+            logical_id=f"{group}-{secrets.token_hex(4)}",
+            group=group,
+            number=number,
+            private_ip=str(address),
+            zone=zone,
+            created=moment,
+            launched=moment,
+            new_in_update=cluster.status == "Updating",
+        )
+        cluster.nodes[node.instance_id] = node
+
+
+def _free_addresses(networks: Iterable[tuple[IPv4Network, str]], taken: set[str]) -> Any:
+    for network, zone in networks:
+        last = network.num_addresses - 2
+        order = [*range(FIRST_HOST, last + 1), *range(RESERVED_LOW, min(FIRST_HOST, last + 1))]
+        for offset in order:
+            address: IPv4Address = network[offset]
+            if str(address) not in taken:
+                yield address, zone
+
+
+RESTRICTED = "Restricted"
+"""Member that marks a group of RestrictedInstanceGroups; no shape of the API has it."""

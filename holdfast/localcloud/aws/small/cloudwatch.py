@@ -1,0 +1,78 @@
+"""CloudWatch's composite alarms, which moto keeps and shows but offers no operation to put."""
+
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from holdfast.localcloud.aws.common import ServiceError
+
+OF_METRIC_ALARMS = (
+    "namespace",
+    "metric_name",
+    "comparison_operator",
+    "evaluation_periods",
+    "datapoints_to_alarm",
+    "period",
+    "threshold",
+    "statistic",
+    "extended_statistic",
+    "unit",
+    "treat_missing_data",
+    "evaluate_low_sample_count_percentile",
+    "threshold_metric_id",
+)
+
+
+class CloudWatch:
+    """PutCompositeAlarm in one account and region; everything else is moto's, the alarm itself too."""
+
+    def __init__(
+        self,
+        *,
+        client: object,  # noqa: ARG002 - all services are made alike
+        account: str,
+        region: str,
+        in_moto: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
+        """``in_moto`` is held while moto's state of a service is changed."""
+        self._account, self._region, self._in_moto = account, region, in_moto
+
+    def put_composite_alarm(
+        self,
+        *,
+        AlarmName: str,
+        AlarmRule: str,
+        ActionsEnabled: bool = True,
+        AlarmActions: list[str] | None = None,
+        AlarmDescription: str | None = None,
+        InsufficientDataActions: list[str] | None = None,
+        OKActions: list[str] | None = None,
+        Tags: list[dict[str, str]] | None = None,
+        **unsupported: Any,
+    ) -> None:
+        from moto.cloudwatch.models import cloudwatch_backends  # late, for start-up's sake
+
+        if unsupported:
+            raise ServiceError("ValidationError", f"{next(iter(unsupported))} is not available in the embedded AWS.")
+        absent: Any = dict.fromkeys(OF_METRIC_ALARMS)
+        with self._in_moto("cloudwatch"):
+            cloudwatch_backends[self._account][self._region].put_metric_alarm(
+                name=AlarmName,
+                metric_data_queries=[],
+                description=AlarmDescription or "",
+                dimensions=[],
+                alarm_actions=AlarmActions or [],
+                ok_actions=OKActions or [],
+                insufficient_data_actions=InsufficientDataActions or [],
+                actions_enabled=ActionsEnabled,
+                rule=AlarmRule,
+                **absent,
+                tags=Tags or [],
+            )
+
+    def state(self) -> None:
+        return None
+
+    def restore(self, state: None) -> None: ...

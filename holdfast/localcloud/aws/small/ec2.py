@@ -1,0 +1,50 @@
+"""
+Requests of EC2 that need a gateway which is attached; moto makes what these let through.
+
+Sources: CloudFormation template reference, "DependsOn attribute" (when a DependsOn attribute is required); VPC user
+guide, nat-gateway-troubleshooting ("NAT gateway creation fails"). The words about routes are those that many public
+issues quote, such as aws/aws-cdk 1140. That EC2 tells of a missing gateway at once is assumed: AWS makes a NAT gateway
+first, which then fails.
+"""
+# ruff: noqa: N803 - arguments bear the names of the API members
+
+from typing import Any
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import NotOurs, ServiceError
+
+
+class Gateways:
+    """What is refused; the rest of EC2 is moto's."""
+
+    def __init__(self, *, client: ClientFactory, **_: Any) -> None:
+        self._client = client
+
+    def create_route(self, *, RouteTableId: str, GatewayId: str = "", **_: Any) -> None:
+        if GatewayId.startswith("igw-"):
+            tables = self._client("ec2").describe_route_tables(RouteTableIds=[RouteTableId])["RouteTables"]
+            if tables and tables[0]["VpcId"] not in self._attached(GatewayId):
+                raise ServiceError(
+                    "InvalidParameterValue",
+                    f"route table {RouteTableId} and network gateway {GatewayId} belong to different networks",
+                )
+        raise NotOurs
+
+    def create_nat_gateway(self, *, SubnetId: str, ConnectivityType: str = "public", **_: Any) -> None:
+        if ConnectivityType == "public":
+            ec2 = self._client("ec2")
+            vpc = ec2.describe_subnets(SubnetIds=[SubnetId])["Subnets"][0]["VpcId"]
+            there = ec2.describe_internet_gateways(Filters=[{"Name": "attachment.vpc-id", "Values": [vpc]}])
+            if not there["InternetGateways"]:
+                raise ServiceError("Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
+        raise NotOurs
+
+    def _attached(self, gateway: str) -> set[str]:
+        """The VPCs that an internet gateway is attached to."""
+        found = self._client("ec2").describe_internet_gateways(InternetGatewayIds=[gateway])["InternetGateways"]
+        return {one["VpcId"] for each in found for one in each["Attachments"]}
+
+    def state(self) -> None:
+        return None
+
+    def restore(self, state: None) -> None: ...

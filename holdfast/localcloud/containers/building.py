@@ -1,0 +1,175 @@
+"""
+Images made and unpacked with buildah, with storage of their own that is gone afterwards.
+
+No registry is needed: the base of the training image is made here from Debian's packages and this environment's
+torch, so that the Dockerfile is built with every step but the installation of EFA.
+"""
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.localcloud.containers.store import ImageError, Store, StoredImage
+
+TIMEOUT_S = 900
+TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
+TRAINING = "holdfast-training:latest"
+_BASE = "localhost/holdfast-base:local"
+_SITE = "usr/lib/python3/dist-packages"
+_PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
+_MODULES = ("filelock", "fsspec", "typing_extensions.py")
+
+
+class PackagesError(ImageError):
+    """Debian's packages cannot be had from here."""
+
+
+class Buildah:
+    """buildah with images of its own, away from those of the machine. Its errors become ``ImageError``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.options = ("--root", str(folder / "storage"), "--runroot", str(folder / "run"))
+
+    def run(self, *arguments: str) -> str:
+        """What a command prints."""
+        return _run("buildah", *self.options, *arguments)
+
+    @contextlib.contextmanager
+    def files(self, image: str) -> Iterator[Path]:
+        """The files of an image, as a folder."""
+        container = self.run("from", "--pull-never", image).strip()
+        try:
+            yield Path(self.run("mount", container).strip())
+        finally:
+            self.run("umount", container)
+            self.run("rm", container)
+
+
+def _run(program: str, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, umask=0o022
+        )
+    except FileNotFoundError:
+        raise ImageError(f"the program {program} is missing; install Debian's package {program}") from None
+    except subprocess.TimeoutExpired:
+        raise ImageError(f"{program} took longer than {TIMEOUT_S} s and was ended") from None
+    if done.returncode:
+        raise ImageError(f"{program} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
+    """Storage for as long as it takes. ``below``: where there is room. Default: the folder for temporary files."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-images-", dir=below))
+    tool = Buildah(folder)
+    try:
+        yield tool
+    finally:
+        with contextlib.suppress(ImageError):
+            tool.run("umount", "--all")
+        for place in _mounted_below(folder):
+            subprocess.run(["umount", "--lazy", place], check=False, stderr=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mounted_below(folder: Path) -> list[str]:
+    """Deepest first. buildah mounts its storage on itself."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [point for point in reversed(points) if point.startswith(f"{folder}/")]
+
+
+def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
+    """Unpack an image of buildah's into the store."""
+    described: dict[str, Any] = json.loads(tool.run("inspect", "--type", "image", image))
+    config = {"config": described["OCIv1"].get("config", {}), "architecture": described["OCIv1"].get("architecture")}
+
+    def unpack(folder: Path) -> None:
+        with tool.files(image) as files:
+            _run("cp", "--archive", "--reflink=auto", "--no-target-directory", str(files), str(folder))
+
+    return store.add(name, digest=f"sha256:{described['FromImageID']}", config=config, unpack=unpack)
+
+
+def add_image(store: Store, *, source: str, name: str) -> StoredImage:
+    """
+    An image from elsewhere.
+
+    Args:
+        source: As buildah and skopeo name it: ``docker-archive:FILE``, ``oci-archive:FILE``, ``oci:FOLDER``,
+            ``docker://REGISTRY/IMAGE:TAG``.
+    """
+    with buildah(below=_room(store)) as tool:
+        image = tool.run("pull", "--quiet", source).strip().splitlines()[-1]
+        return store_image(store, tool=tool, image=image, name=name)
+
+
+def build_training_image(
+    store: Store, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
+) -> StoredImage:
+    """
+    The training image of this checkout, built and stored. Takes a minute or two and 3 GiB for as long.
+
+    Args:
+        containers: The folder ``containers/`` of the repository.
+    """
+    lacking = [package for program, package in TOOLS.items() if shutil.which(program) is None]
+    if lacking:
+        raise ImageError(f"missing programs; install them with: apt-get install {' '.join(lacking)}")
+    with buildah(below=_room(store)) as tool:
+        progress("making the base from Debian's packages and this environment's torch")
+        make_base(tool, tag=_BASE)
+        progress("building the Dockerfile")
+        image = build(tool, containers=containers, base=_BASE, tag=name)
+        progress("unpacking")
+        return store_image(store, tool=tool, image=image, name=name)
+
+
+def _room(store: Store) -> Path:
+    store.create()
+    return store.directory.parent
+
+
+def make_base(tool: Buildah, *, tag: str) -> None:
+    """Debian with Python and this environment's torch: what the published base has, without CUDA."""
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        raise ImageError("this environment has no torch to put into the image; run make setup")
+    site = Path(found.origin).parents[1]
+    container = tool.run("from", "scratch").strip()
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "base.tar"
+        try:
+            _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
+        except ImageError as error:
+            raise PackagesError(f"Debian's packages cannot be had: {error}") from error
+        tool.run("add", container, str(archive), "/")
+    root = Path(tool.run("mount", container).strip())
+    for name in (*_PACKAGES, *_MODULES, f"torch-{importlib.metadata.version('torch')}.dist-info"):
+        source, target = site / name, root / _SITE / name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, target)
+    tool.run("umount", container)
+    tool.run("commit", "--disable-compression", container, tag)
+    tool.run("rm", container)
+
+
+def build(tool: Buildah, *, containers: Path, base: str, tag: str) -> str:
+    """Build the training image's Dockerfile without EFA. Returns the image's id."""
+    dockerfile = containers / "training" / "Dockerfile"
+    if not dockerfile.is_file():
+        raise ImageError(f"no {dockerfile}; give the folder containers/ of a checkout")
+    # Without namespaces of its own: the machine may have none to give.
+    arguments = ["--build-arg", f"BASE_IMAGE={base}", "--build-arg", "ACCELERATOR=cpu", "--isolation", "chroot"]
+    arguments += ["--format", "docker", "--tag", tag, "--file", str(dockerfile), str(containers)]
+    return tool.run("build", "--quiet", *arguments).strip().splitlines()[-1]

@@ -1,0 +1,195 @@
+"""
+One container: its image looked up, its sources opened with the user's rights, its root built by runc, its mounts made.
+
+runc runs in process and mount namespaces that end with this program, on a tmpfs that nobody else sees, and with a
+read-only cgroup hierarchy, so that it makes no cgroup. What stays is the container's mount namespace, for as long as
+somebody holds it. There is therefore nothing to clean up, whoever is killed and when.
+"""
+
+import grp
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import mounts as _mounts
+from . import reference, spec
+from . import system as _system
+from .errors import RefusedError
+from .inside import Inside, Prepared
+from .mounts import Mount
+from .request import Request
+
+_STAGE = Path("/run/holdfast/container")
+_NODE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id")
+_MAX_FILE_BYTES = 1 << 20
+_RUNC_TIMEOUT_S = 10
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """An image of the store."""
+
+    root: Path
+    config: Mapping[str, Any]
+
+
+def find_image(given: str, *, images: str) -> Image:
+    """What a reference means in the store of this node."""
+    name = reference.canonical(given)
+    store = Path(images)
+    try:
+        digest = os.readlink(store / "refs" / reference.file_name(name)).rpartition("/")[2]  # noqa: PTH115
+        config: dict[str, Any] = json.loads((store / digest / "config.json").read_text())
+    except OSError as error:
+        raise RefusedError(
+            f"failed to import docker image: {given}: the local cluster has no image {name}; "
+            "'holdfast images list' shows those it has, 'holdfast images add' adds one"
+        ) from error
+    return Image(root=store / digest / "rootfs", config=config)
+
+
+def open_mounts(request: Request) -> list[Prepared]:
+    """Everything that the container shows of the node beside what all containers show. Permissions are the user's."""
+    wanted = list(_mounts.parse(request.mounts, folder=request.folder))
+    if request.mount_home:
+        wanted.insert(0, Mount(source=request.user.home, target=request.user.home))
+    if request.script:
+        wanted.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
+    system = [Mount(source=path, target=path, attributes=frozenset({"ro", "nodev"})) for path in request.system]
+    return [
+        *(_open(mount) for mount in system if Path(mount.source).exists()),
+        *(_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted),
+    ]
+
+
+def _tmpfs(mount: Mount, *, request: Request) -> Prepared:
+    attributes = sum(_system.ATTRIBUTES[name] for name in mount.attributes | {"nosuid", "nodev"})
+    options = {"uid": str(request.user.uid), "gid": str(request.user.gid), "mode": "755"}
+    return Prepared(mount=mount, tree=_system.new_tmpfs(attributes=attributes, options=options), is_directory=True)
+
+
+def _open(mount: Mount, *, request: Request | None = None) -> Prepared:
+    try:
+        if request is None:
+            fd = _system.open_path(mount.source)
+        else:
+            with _system.acting_as(request.user):
+                fd = _system.open_path(mount.source)
+    except FileNotFoundError:
+        raise RefusedError(f"--container-mounts: source path does not exist: {mount.source}") from None
+    except OSError as error:
+        raise RefusedError(f"--container-mounts: {mount.source}: {error.strerror}") from error
+    is_directory = stat.S_ISDIR(os.fstat(fd).st_mode)
+    attributes = sum(_system.ATTRIBUTES[name] for name in mount.attributes | {"nosuid"})
+    tree = _system.clone_tree(fd, attributes=attributes)
+    os.close(fd)
+    return Prepared(mount=mount, tree=tree, is_directory=is_directory)
+
+
+def build(request: Request, *, image: Image) -> int:
+    """
+    Let runc build the container, and return a descriptor of its mounts.
+
+    The caller is process 1 of its own process namespace, in its own mount namespace.
+    """
+    _system.mount(source=None, target="/", flags=_system.MS_REC | _system.MS_PRIVATE)
+    _STAGE.mkdir(parents=True, exist_ok=True, mode=0o755)
+    private = _system.MS_NOSUID | _system.MS_NODEV
+    _system.mount(source="container", target=str(_STAGE), kind="tmpfs", flags=private, data="mode=755")
+    for name in ("upper", "work", "root", "state", "proc", "files"):
+        (_STAGE / name).mkdir()
+    _system.mount(source="/proc", target=str(_STAGE / "proc"), flags=_system.MS_BIND | _system.MS_REC)
+    _system.mount(source="proc", target="/proc", kind="proc")
+    # runc asks for a hierarchy even where it is told to do without: a read-only one is where it makes nothing.
+    _system.mount(source="cgroup2", target="/sys/fs/cgroup", kind="cgroup2")
+    frozen = _system.MS_REMOUNT | _system.MS_BIND | _system.MS_RDONLY
+    _system.mount(source=None, target="/sys/fs/cgroup", flags=frozen)
+    layers = f"lowerdir={image.root},upperdir={_STAGE}/upper,workdir={_STAGE}/work,index=off"
+    _system.mount(source="overlay", target=str(_STAGE / "root"), kind="overlay", flags=private, data=layers)
+    config = spec.runc_config(
+        root=str(_STAGE / "root"),
+        process_files=str(_STAGE / "proc"),
+        files=_files(request, image=image),
+        uid=request.user.uid,
+        gid=request.user.gid,
+    )
+    (_STAGE / "config.json").write_text(json.dumps(config))
+    pid = _create()
+    return os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _files(request: Request, *, image: Image) -> dict[str, str]:
+    """Single files that the container shows in place of its image's."""
+    shown = {path: path for path in _NODE_FILES if Path(path).is_file() and not Path(path).is_symlink()}
+    user = request.user
+    try:
+        account = pwd.getpwuid(user.uid)
+        entry = f"{account.pw_name}:x:{user.uid}:{user.gid}:{account.pw_gecos}:{account.pw_dir}:/bin/sh"
+    except KeyError:
+        entry = f"{user.name or 'user'}:x:{user.uid}:{user.gid}::{user.home}:/bin/sh"
+    try:
+        group = grp.getgrgid(user.gid).gr_name
+    except KeyError:
+        group = "user"
+    for name, line in (("passwd", entry), ("group", f"{group}:x:{user.gid}:")):
+        path = _STAGE / "files" / name
+        path.write_text(spec.with_account(_image_file(image, name), entry=line))
+        shown[f"/etc/{name}"] = str(path)
+    return shown
+
+
+def _image_file(image: Image, name: str) -> str:
+    """A file below /etc of the image; nothing where it is a link, which might lead out of the image."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        etc = os.open(image.root / "etc", os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        with os.fdopen(os.open(name, flags, dir_fd=etc), errors="replace") as file:
+            return file.read(_MAX_FILE_BYTES)
+    except OSError:
+        return ""
+    finally:
+        os.close(etc)
+
+
+def _create() -> int:
+    program = shutil.which("runc", path=_PATH)
+    if program is None:
+        raise RefusedError("there is no runc on this node; install Debian's package runc on the machine")
+    # "rootless" is runc's word for doing without cgroups that it may not write; it still is root.
+    command = [program, "--rootless=true", "--root", str(_STAGE / "state"), "create"]
+    command += ["--bundle", str(_STAGE), "--pid-file", str(_STAGE / "pid"), "step"]
+    log = _STAGE / "runc.log"
+    with log.open("wb") as output:  # a file and no pipe: the waiting container keeps its end open
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=_RUNC_TIMEOUT_S, check=False
+        )
+    if done.returncode:
+        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise RefusedError(f"container start failed: runc: {last}")
+    return int((_STAGE / "pid").read_text())
+
+
+def furnish(request: Request, *, image: Image, mounts: int, prepared: list[Prepared]) -> str:
+    """Enter the container and make what is the user's in it. Returns where the tasks start."""
+    _system.join_mounts(mounts)
+    os.umask(0o022)
+    inside = Inside(user=request.user)
+    default = spec.working_directory(image.config)
+    inside.own_directory(request.user.home)
+    inside.own_directory(default)
+    inside.mount(prepared)
+    if request.read_only:
+        flags = _system.MS_REMOUNT | _system.MS_BIND | _system.MS_RDONLY | _system.MS_NOSUID | _system.MS_NODEV
+        _system.mount(source=None, target="/", flags=flags)
+    return "/" + request.workdir.lstrip("/") if request.workdir else default

@@ -1,0 +1,50 @@
+"""
+Names of images, in the forms that Pyxis takes: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure.
+
+There is no registry on one machine: a name is looked up in the store and nowhere else. What a name means without a
+registry or with Docker's own is the same, and so is what buildah calls localhost.
+"""
+
+import re
+from urllib.parse import quote
+
+from .errors import RefusedError
+
+_IMPLIED = ("docker.io/library/", "docker.io/", "registry-1.docker.io/", "localhost/")
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+(?=/))?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*")
+_TAG = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}")
+_LENGTH = 512
+
+
+def canonical(given: str) -> str:
+    """
+    ``name:tag`` as the store keeps it.
+
+    Raises:
+        RefusedError: not a name of an image, or the path of a squashfs file.
+    """
+    if given.startswith((".", "/")):
+        raise RefusedError(
+            f"{given}: a squashfs image cannot be used on the local cluster, which has no Enroot; "
+            "name an image that 'holdfast images list' shows"
+        )
+    rest = re.sub(r"^dockerd?://", "", given)
+    rest = rest.rpartition("@")[2] if "@sha256:" not in rest else rest
+    rest = rest.replace("#", "/", 1)
+    for implied in _IMPLIED:
+        if rest.startswith(implied):
+            rest = rest.removeprefix(implied)
+            break
+    head, slash, last = rest.rpartition("/")
+    name, colon, tag = last.partition(":")
+    name = head + slash + name
+    tag = tag if colon else "latest"
+    if len(given) > _LENGTH or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
+        shown = given if len(given) <= 80 else given[:77] + "..."
+        raise RefusedError(f"{shown!r} is not an image's name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
+    return f"{name}:{tag}"
+
+
+def file_name(name: str) -> str:
+    """The name of the file that stands for a canonical name: one component, never a dot file."""
+    return quote(name, safe="")

@@ -1,0 +1,70 @@
+"""What the plugin asks for. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import RefusedError
+
+MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class User:
+    """Whose step it is, as Slurm says."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    name: str = ""
+    home: str = "/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options of one step. Paths below /: ``images``, the store; ``system``, files for each container."""
+
+    user: User
+    image: str
+    images: str
+    mounts: str = ""
+    workdir: str = ""
+    read_only: bool = False
+    mount_home: bool = False
+    folder: str = "/"
+    """The step's working directory on the node."""
+    script: str = ""
+    """The batch script that is to run in the container."""
+    system: tuple[str, ...] = ()
+
+
+def parse(body: bytes) -> Request:
+    """
+    ``name=value`` pairs, each ended by a zero byte.
+
+    Raises:
+        RefusedError: more than a request may hold.
+        ValueError: not written by the plugin.
+    """
+    if len(body) > MAX_BYTES:
+        raise RefusedError(f"the container options have {len(body)} bytes; at most {MAX_BYTES} are allowed")
+    words = body.decode(errors="surrogateescape").split("\0")
+    given: Mapping[str, str] = dict(word.split("=", 1) for word in words[:-1])
+    user = User(
+        uid=int(given["uid"]),
+        gid=int(given["gid"]),
+        groups=tuple(int(number) for number in given["groups"].split(",") if number),
+        name=given.get("user", ""),
+        home=given.get("home") or "/",
+    )
+    return Request(
+        user=user,
+        image=given["image"],
+        images=given["images"],
+        mounts=given.get("mounts", ""),
+        workdir=given.get("workdir", ""),
+        read_only=given.get("read_only") == "1",
+        mount_home=given.get("mount_home") == "1",
+        folder=given.get("folder") or "/",
+        script=given.get("script", ""),
+        system=tuple(path for path in given.get("system", "").split(",") if path),
+    )

@@ -1,0 +1,116 @@
+"""
+The images of one local cloud, unpacked, as its nodes see them read-only.
+
+``images/sha256-<digest>/rootfs`` and ``config.json`` (the image's configuration as OCI has it); ``images/refs/<name>``
+is a link to one of them. A name that moves to another image leaves the old one where it is: steps may be running in it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.localcloud.containers.start import errors
+from holdfast.localcloud.containers.start import reference as reference_command
+
+_DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
+
+
+class ImageError(Exception):
+    """An image cannot be stored or removed; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredImage:
+    """A name and what it stands for."""
+
+    name: str
+    digest: str
+    """``sha256:...`` of the image's configuration."""
+
+
+class Store:
+    """The images below ``home``."""
+
+    def __init__(self, *, home: Path) -> None:
+        self.directory = home / "images"
+        self._refs = self.directory / "refs"
+
+    def create(self) -> None:
+        """Make the empty store; nodes mount it when they boot, and see what is added later."""
+        self._refs.mkdir(parents=True, exist_ok=True)
+
+    def list(self) -> tuple[StoredImage, ...]:
+        """By name."""
+        links = sorted(self._refs.iterdir()) if self._refs.is_dir() else []
+        return tuple(
+            StoredImage(name=unquote(link.name), digest=f"sha256:{match[1]}")
+            for link in links
+            if (match := _DIGEST.fullmatch(link.readlink().name))
+        )
+
+    def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
+        """
+        Store an image and let ``name`` mean it.
+
+        Args:
+            unpack: Writes the image's files below the folder that it is given; not called where they are stored.
+        """
+        reference = _canonical(name)
+        match = _DIGEST.fullmatch(digest)
+        if match is None:
+            raise ImageError(f"a digest is sha256: and 64 hexadecimal digits, got {digest!r}")
+        place = self.directory / f"sha256-{match[1]}"
+        self.create()
+        with self._locked():
+            if not place.is_dir():
+                with tempfile.TemporaryDirectory(dir=self.directory, prefix=".unpacking-") as folder:
+                    fresh = Path(folder) / "image"
+                    (fresh / "rootfs").mkdir(parents=True)
+                    unpack(fresh / "rootfs")
+                    (fresh / "config.json").write_text(json.dumps(dict(config), indent=1) + "\n")
+                    fresh.rename(place)
+            self._point(reference, to=place.name)
+        return StoredImage(name=reference, digest=f"sha256:{match[1]}")
+
+    def _point(self, reference: str, *, to: str) -> None:
+        link = self._refs / reference_command.file_name(reference)
+        fresh = link.with_name(f"{link.name}.{os.getpid()}.new")
+        fresh.symlink_to(Path("..") / to)
+        fresh.replace(link)
+
+    def remove(self, name: str) -> None:
+        """Forget a name, and the image where no other name means it. Steps must not be running in it."""
+        reference = _canonical(name)
+        link = self._refs / reference_command.file_name(reference)
+        with self._locked():
+            if not link.is_symlink():
+                known = ", ".join(image.name for image in self.list()) or "none"
+                raise ImageError(f"no image {reference}; there are: {known}")
+            link.unlink()
+            used = {other.readlink().name for other in self._refs.iterdir()}
+            for place in self.directory.glob("sha256-*"):
+                if place.name not in used:
+                    shutil.rmtree(place)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.create()
+        with (self.directory / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _canonical(name: str) -> str:
+    try:
+        return reference_command.canonical(name)
+    except errors.RefusedError as error:
+        raise ImageError(str(error)) from error

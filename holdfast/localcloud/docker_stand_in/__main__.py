@@ -1,0 +1,8 @@
+"""``python -m holdfast.localcloud.docker_stand_in``: what the CDK CLI runs in the place of docker."""
+
+import sys
+
+from holdfast.localcloud.docker_stand_in.program import main
+
+if __name__ == "__main__":
+    sys.exit(main())

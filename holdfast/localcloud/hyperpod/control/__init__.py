@@ -1,0 +1,36 @@
+"""
+The control loop: observe, decide (`reconcile`, pure), execute, again; and where a cluster's controller is. How each
+thing is done is for the other rooms.
+"""
+
+from holdfast.localcloud.hyperpod.control.lookup import controller_node
+from holdfast.localcloud.hyperpod.control.plane import ControlPlane
+from holdfast.localcloud.hyperpod.control.reconcile import (
+    GATHER_S,
+    MAX_ATTEMPTS,
+    Health,
+    MarkFailed,
+    Observed,
+    Prepare,
+    Reboot,
+    Remove,
+    Replace,
+    SetStatus,
+    decide,
+)
+
+__all__ = [
+    "GATHER_S",
+    "MAX_ATTEMPTS",
+    "ControlPlane",
+    "Health",
+    "MarkFailed",
+    "Observed",
+    "Prepare",
+    "Reboot",
+    "Remove",
+    "Replace",
+    "SetStatus",
+    "controller_node",
+    "decide",
+]

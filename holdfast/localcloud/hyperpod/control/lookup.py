@@ -1,0 +1,37 @@
+"""Finding a cluster's nodes from outside the control plane; cheap, and works while it does not run."""
+
+import json
+from pathlib import Path
+
+from holdfast.localcloud.hyperpod.lifecycle import RESOURCE_CONFIG
+from holdfast.localcloud.hyperpod.slurm import SLURM_CONF
+from holdfast.localcloud.nodes import Fleet, Node
+
+
+def controller_node(home: Path, *, cluster: str = "") -> Node | None:
+    """
+    The running node that holds the Slurm controller.
+
+    Args:
+        cluster: Name of the cluster. Default: any, which is right where there is one.
+
+    Returns:
+        None when there is none, or it is not up yet.
+    """
+    for node in Fleet(home=home).nodes():
+        if node.alive() and _is_controller(node) and cluster in ("", _cluster_of(node)):
+            return node
+    return None
+
+
+def _is_controller(node: Node) -> bool:
+    try:
+        conf = node.read_file(SLURM_CONF).decode()
+    except OSError:
+        return False
+    return f"SlurmctldHost={node.spec.hostname}(" in conf
+
+
+def _cluster_of(node: Node) -> str:
+    config = json.loads(node.read_file(RESOURCE_CONFIG))
+    return str(config["ClusterConfig"]["ClusterName"])

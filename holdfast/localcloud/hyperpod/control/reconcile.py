@@ -1,0 +1,279 @@
+"""
+What to do next, decided from what is. Pure: no clock, no I/O; the driver gives both and executes the actions.
+
+The service's records are the memory: a Pending instance is to be brought into service, whether it is new, a
+replacement, or was left half-way by a control plane that ended. So a restarted control plane goes on by deciding again.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from holdfast.localcloud.hyperpod.model import (
+    COMPUTE,
+    CONTROLLER_NOT_READY,
+    CREATING,
+    DELETING,
+    FAILED,
+    FAILURE,
+    IN_SERVICE,
+    PENDING,
+    ROLLING_BACK,
+    RUNNING,
+    UPDATING,
+    Cluster,
+    Instance,
+    cluster_failed,
+)
+
+MAX_ATTEMPTS = 3
+"""Replacements of one place in a row before it is left as Failure; with continuous provisioning, before it rests."""
+
+REST_S, LONGEST_REST_S = 10.0, 60.0
+"""Continuous provisioning names no last attempt: the rest before one more doubles. Assumed: AWS tells no pace."""
+
+GATHER_S = 5.0
+"""After the first failure of a creation or update: how long others may still fail and be named with it."""
+
+
+class Health(Enum):
+    """What the machine says of an instance."""
+
+    ABSENT = "absent"
+    """Never started here, or everything of it is gone: the machine was restarted."""
+    ALIVE = "alive"
+    DEAD = "dead"
+    FROZEN = "frozen"
+    SILENT = "silent"
+    """It runs, and its network does not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare:
+    """Bring an instance into service: boot it unless it runs, Slurm, lifecycle scripts."""
+
+    arn: str
+    instance_id: str
+    afresh: bool = False
+    """What is there of it is unusable and is destroyed first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace:
+    """Put a new instance in the place of this one."""
+
+    arn: str
+    instance_id: str
+    cause: str
+    lost: bool = False
+    """It was found dead or frozen, not asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reboot:
+    """Boot the same instance again."""
+
+    arn: str
+    instance_id: str
+    cause: str
+    unreachable: bool = False
+    """It was found so, not asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove:
+    """Delete an instance for good."""
+
+    arn: str
+    instance_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkFailed:
+    """Report an instance as Failure and leave it."""
+
+    arn: str
+    instance_id: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetStatus:
+    """Report a new status of the cluster itself."""
+
+    arn: str
+    status: str
+    message: str = ""
+
+
+Action = Prepare | Replace | Reboot | Remove | MarkFailed | SetStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """One cluster with everything that bears on it."""
+
+    cluster: Cluster
+    health: Mapping[str, Health] = field(default_factory=dict)
+    """By instance id. Default: absent."""
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """Instance id -> replace, reboot, delete, as callers of the API asked."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Instance id -> replace, reboot, unresponsive, as Slurm's nodes show."""
+    busy: frozenset[str] = frozenset()
+    """Instances with work in progress; nothing is decided about them."""
+    settled: frozenset[str] = frozenset()
+    """Instances (by id) that were members when the cluster was last in service."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """Private address -> automatic replacements in a row."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Instance id -> why it failed."""
+    failed_for_s: Mapping[str, float] = field(default_factory=dict)
+    """Instance id -> seconds since it was seen to have failed."""
+    scripts_failed: frozenset[str] = frozenset()
+    """Those among them whose lifecycle script failed."""
+    rollback_message: str = ""
+    slurm_settled: bool = True
+    """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
+
+
+def decide(observed: Observed) -> list[Action]:
+    """Actions for one cluster, instances first, then the cluster's own status."""
+    if observed.cluster.status == ROLLING_BACK:
+        return _roll_back(observed)
+    if settled := _for_continuous(observed):
+        return [settled]
+    actions: list[Action] = []
+    for instance in observed.cluster.instances:
+        action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
+        if action:
+            actions.append(action)
+    return actions or _for_cluster(observed)
+
+
+def _for_continuous(observed: Observed) -> SetStatus | None:
+    """
+    In service as soon as controller and login nodes are; Failed for good when a controller's script failed.
+
+    Developer guide, "Continuous provisioning", "Controller failure handling". Without Slurm nothing is waited for.
+    """
+    cluster = observed.cluster
+    if not cluster.continuous or cluster.status not in (CREATING, UPDATING):
+        return None
+    first = [one for one in cluster.instances if cluster.group(one.group).slurm_role not in ("", COMPUTE)]
+    for one in first:
+        if cluster.status == CREATING and one.status == FAILURE and one.instance_id in observed.scripts_failed:
+            return SetStatus(arn=cluster.arn, status=FAILED, message=failure_message(observed, failed=[one]))
+    if all(one.status == RUNNING for one in first):
+        return SetStatus(arn=cluster.arn, status=IN_SERVICE)
+    return None
+
+
+def _for_instance(observed: Observed, instance: Instance) -> Action | None:
+    cluster, name = observed.cluster, instance.instance_id
+    request = observed.requests.get(name, "")
+    if cluster.status == DELETING or request == "delete":
+        return Remove(arn=cluster.arn, instance_id=name)
+    if cluster.status == FAILED:
+        return None
+    if request == "replace":
+        return Replace(arn=cluster.arn, instance_id=name, cause="BatchReplaceClusterNodes was called")
+    if request == "reboot":
+        return Reboot(arn=cluster.arn, instance_id=name, cause="BatchRebootClusterNodes was called")
+    health = observed.health.get(name, Health.ABSENT)
+    if instance.status == PENDING:
+        return Prepare(arn=cluster.arn, instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
+    if instance.status == RUNNING:
+        return _for_running(observed, instance, health=health)
+    if instance.status == FAILURE:
+        return _for_failed(observed, instance, health=health)
+    return None
+
+
+_SEEN = {
+    Health.DEAD: "its init process is gone",
+    Health.FROZEN: "it does not answer: its processes are stopped",
+    Health.SILENT: "its network does not answer",
+}
+
+
+def _for_running(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
+    cluster, name = observed.cluster, instance.instance_id
+    if health is Health.ABSENT:
+        return Prepare(arn=cluster.arn, instance_id=name)
+    if health is not Health.ALIVE:
+        seen = _SEEN[health]
+        if cluster.node_recovery == "Automatic":
+            return Replace(arn=cluster.arn, instance_id=name, cause=seen, lost=True)
+        advice = "node recovery is None: call BatchReplaceClusterNodes"
+        return MarkFailed(arn=cluster.arn, instance_id=name, message=f"{seen}; {advice}")
+    mark = observed.marks.get(name)
+    if mark == "replace":
+        return Replace(arn=cluster.arn, instance_id=name, cause="its Slurm node has the reason Action:Replace")
+    if mark == "reboot":
+        return Reboot(arn=cluster.arn, instance_id=name, cause="its Slurm node has the reason Action:Reboot")
+    if mark == "unresponsive" and cluster.node_recovery == "Automatic":
+        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no answer from it", unreachable=True)
+    return None
+
+
+def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
+    """
+    A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
+
+    With continuous provisioning what never ran is tried again, too, and both without an end.
+    """
+    tried = observed.attempts.get(instance.address, 0)
+    if observed.cluster.continuous:
+        if observed.failed_for_s.get(instance.instance_id, 0.0) < _rest_s(tried):
+            return None
+    elif not tried or tried >= MAX_ATTEMPTS or observed.cluster.node_recovery != "Automatic":
+        return None
+    why = observed.failures.get(instance.instance_id, "the replacement failed")
+    return Replace(arn=observed.cluster.arn, instance_id=instance.instance_id, cause=why, lost=health is Health.DEAD)
+
+
+def _rest_s(tried: int) -> float:
+    return 0.0 if tried < MAX_ATTEMPTS else min(REST_S * 2 ** (tried - MAX_ATTEMPTS), LONGEST_REST_S)
+
+
+def _for_cluster(observed: Observed) -> list[Action]:
+    cluster, instances = observed.cluster, observed.cluster.instances
+    if cluster.status == DELETING:
+        return [] if instances or observed.busy else [SetStatus(arn=cluster.arn, status="Deleted")]
+    if cluster.status not in (CREATING, UPDATING) or cluster.continuous:
+        return []
+    failed = [one for one in instances if one.status == FAILURE and one.instance_id not in observed.settled]
+    working = bool(observed.busy) or any(one.status == PENDING for one in instances)
+    failing_for_s = max((observed.failed_for_s.get(one.instance_id, 0.0) for one in failed), default=0.0)
+    if failed and (not working or failing_for_s >= GATHER_S):
+        message = failure_message(observed, failed=failed)
+        return [
+            SetStatus(arn=cluster.arn, status=FAILED if cluster.status == CREATING else ROLLING_BACK, message=message)
+        ]
+    asked = any(observed.requests.get(one.instance_id) for one in instances)
+    if working or failed or asked or not observed.slurm_settled:
+        return []
+    return [SetStatus(arn=cluster.arn, status=IN_SERVICE)]
+
+
+def _roll_back(observed: Observed) -> list[Action]:
+    """Take away every instance that the failed update brought, then be in service as before."""
+    cluster = observed.cluster
+    new = [one for one in cluster.instances if one.instance_id not in observed.settled]
+    if new:
+        free = [one.instance_id for one in new if one.instance_id not in observed.busy]
+        return [Remove(arn=cluster.arn, instance_id=name) for name in free]
+    if observed.busy or not observed.slurm_settled:
+        return []
+    message = observed.rollback_message or "the update failed and was rolled back"
+    return [SetStatus(arn=cluster.arn, status=IN_SERVICE, message=message)]
+
+
+def failure_message(observed: Observed, *, failed: Iterable[Instance]) -> str:
+    """The service's FailureMessage, which names the first instance that failed, or says that Slurm never came up."""
+    failed = list(failed)
+    if any(observed.failures.get(one.instance_id) == CONTROLLER_NOT_READY for one in failed):
+        return CONTROLLER_NOT_READY
+    first = min(failed, key=lambda one: one.instance_id)
+    return cluster_failed(first, reason=observed.failures.get(first.instance_id, "failed"))

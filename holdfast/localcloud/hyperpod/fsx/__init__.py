@@ -1,0 +1,10 @@
+"""
+File systems as directories of this machine, and data repository associations served: listed, decided, copied. POSIX
+metadata of objects is for `localcloud.fsx`.
+"""
+
+from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked, ensure_directory
+from holdfast.localcloud.hyperpod.fsx.storage import Storage
+from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, Plan, plan
+
+__all__ = ["Copied", "Entry", "FileStat", "Linked", "ObjectStat", "Plan", "Storage", "ensure_directory", "plan"]

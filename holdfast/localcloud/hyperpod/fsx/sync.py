@@ -1,0 +1,102 @@
+"""
+What a data repository association has to copy, decided from two listings and what was copied before. Pure.
+
+The book remembers, per path, the object and the file as they were when last equal. A side that still looks as in the
+book has not changed, so an import is never exported back nor an export imported.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NEW, CHANGED, DELETED = "NEW", "CHANGED", "DELETED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectStat:
+    """An S3 object as listed."""
+
+    etag: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileStat:
+    """A file as found."""
+
+    size: int
+    mtime_ns: int
+    at_rest: bool = True
+    """False: it changed so recently that it may still be written to; it is not exported yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A path when both sides were last equal."""
+
+    etag: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Paths to copy or delete, each list sorted."""
+
+    imports: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
+    delete_files: tuple[str, ...] = ()
+    delete_objects: tuple[str, ...] = ()
+    forget: tuple[str, ...] = field(default=())
+    """Paths that are on neither side any more."""
+
+
+def plan(
+    *,
+    objects: Mapping[str, ObjectStat],
+    files: Mapping[str, FileStat],
+    book: Mapping[str, Entry],
+    imports: frozenset[str],
+    exports: frozenset[str],
+) -> Plan:
+    """
+    Compare both sides with the book.
+
+    ``objects`` may be the book's own when nothing is imported, so that the bucket need not be listed. When both sides
+    changed, the object wins if imports are on: the bucket is the durable copy.
+    """
+    found: dict[str, list[str]] = {"import": [], "export": [], "delete_file": [], "delete_object": [], "forget": []}
+    for path in sorted(objects.keys() | files.keys() | book.keys()):
+        verb = _verb(objects.get(path), files.get(path), book.get(path), imports=imports, exports=exports)
+        if verb:
+            found[verb].append(path)
+    return Plan(
+        imports=tuple(found["import"]),
+        exports=tuple(found["export"]),
+        delete_files=tuple(found["delete_file"]),
+        delete_objects=tuple(found["delete_object"]),
+        forget=tuple(found["forget"]),
+    )
+
+
+def _verb(
+    remote: ObjectStat | None,
+    local: FileStat | None,
+    entry: Entry | None,
+    *,
+    imports: frozenset[str],
+    exports: frozenset[str],
+) -> str:
+    change = CHANGED if entry else NEW
+    if remote and not (entry and remote.etag == entry.etag) and change in imports:
+        return "import"
+    if local and not (entry and (local.size, local.mtime_ns) == (entry.size, entry.mtime_ns)):
+        return "export" if change in exports and local.at_rest else ""
+    if entry is None:
+        return ""
+    if remote is None and local is None:
+        return "forget"
+    if remote is None and DELETED in imports:
+        return "delete_file"
+    if local is None and remote is not None and remote.etag == entry.etag and DELETED in exports:
+        return "delete_object"
+    return ""

@@ -1,0 +1,128 @@
+"""
+What depends on the membership of a cluster as a whole: Slurm's configuration, and the files that name all instances.
+
+Single instances are ``_instances``'s.
+"""
+
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from holdfast.localcloud.hyperpod.lifecycle import (
+    PROVISIONING_PARAMETERS,
+    RESOURCE_CONFIG,
+    hosts,
+    provisioning_parameters,
+    resource_config,
+)
+from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
+from holdfast.localcloud.hyperpod.shared import KNOWN_FAILURES, Tools
+from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, slurm_conf
+from holdfast.localcloud.nodes import Node, NodeError
+
+MARKS_AGE_S = 0.8
+RETRY_S = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Members:
+    """Keeps every cluster's Slurm and its nodes' files in step with its membership."""
+
+    def __init__(self, *, tools: Tools, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
+        self._tools = tools
+        self._pool = pool
+        self._on_done = on_done
+        self._machine = this_machine()
+        self._forming: set[str] = set()
+        self._retry_at: dict[str, float] = {}
+        self._written: dict[tuple[str, int], str] = {}
+        """(instance id, pid) -> the files as last written there."""
+
+    def update(
+        self, cluster: Cluster, *, nodes: Mapping[str, Node], leaving: frozenset[str], busy: frozenset[str]
+    ) -> bool:
+        """Start what is needed; returns at once. True when Slurm needs nothing or has no controller."""
+        self._update_files(cluster, nodes=nodes, busy=busy)
+        controllers = cluster.with_role("Controller")
+        node = nodes.get(controllers[0].instance_id) if len(controllers) == 1 else None
+        if node is None or not node.alive() or cluster.status == "Deleting":
+            return True
+        slurm = self._tools.slurm(cluster)
+        conf = slurm_conf(
+            cluster, machine=self._machine, without=leaving | self._coming(cluster, lines=slurm.lines(node))
+        )
+        if slurm.conf == conf:
+            return True
+        if cluster.arn not in self._forming and self._retry_at.get(cluster.arn, 0.0) <= time.monotonic():
+            self._forming.add(cluster.arn)
+            self._pool.submit(self._form, cluster, node, conf)
+        return False
+
+    def _coming(self, cluster: Cluster, *, lines: frozenset[str]) -> frozenset[str]:
+        """
+        Instances of a scale-up that get no line yet: theirs comes after their scripts have run.
+
+        AWS's "physical AI" sample says so of UpdateCluster. A replacement keeps the name, and so the line.
+        """
+        if cluster.status == CREATING or not lines:
+            return frozenset()
+        waiting = (one for one in cluster.with_role(COMPUTE) if one.status == PENDING)
+        return frozenset(
+            one.instance_id
+            for one in waiting
+            if one.instance_id not in self._tools.arrived and one.host_name not in lines
+        )
+
+    def marks(self, cluster: Cluster) -> dict[str, str]:
+        """Instance id -> what its Slurm node's state asks for."""
+        if cluster.status not in ("InService", "Updating") or not self._tools.slurm(cluster).conf:
+            return {}
+        states = self._tools.slurm(cluster).states(max_age_s=MARKS_AGE_S)
+        found = {one.instance_id: states[one.host_name].mark for one in cluster.instances if one.host_name in states}
+        return {name: mark for name, mark in found.items() if mark}
+
+    def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:
+        groups = {group.name: group for group in cluster.groups}
+        by_ami = groups[cluster.with_role(CONTROLLER)[0].group].has_ami_configuration
+        slurm = self._tools.slurm(cluster)
+        # slurmctld does not start for the first time before slurmdbd answers.
+        before = self._tools.accounting.start if by_ami else None
+        try:
+            slurm.form(controller=controller, conf=conf, gres=gres_conf(cluster), before_start=before)
+        except KNOWN_FAILURES as error:
+            _log.warning("Slurm of cluster %s: %s", cluster.name, error)
+            slurm.tell(problem=str(error))
+            self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
+        except Exception as error:  # noqa: BLE001 - the thread of a pool: nobody else would say it
+            _log.exception("Slurm of cluster %s", cluster.name)
+            slurm.tell(problem=f"{type(error).__name__}: {error}")
+            self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
+        finally:
+            self._forming.discard(cluster.arn)
+            self._on_done()
+
+    def _update_files(self, cluster: Cluster, *, nodes: Mapping[str, Node], busy: frozenset[str]) -> None:
+        names, config = hosts(cluster), resource_config(cluster)
+        parameters = "" if cluster.kubernetes else provisioning_parameters(cluster)
+        for one in cluster.instances:
+            node = nodes.get(one.instance_id)
+            if node is None or one.instance_id in busy or self._written.get((one.instance_id, node.pid)) == config:
+                continue
+            try:
+                node.write_file("/etc/hosts", names.encode())
+                node.write_file(RESOURCE_CONFIG, config.encode())
+                if parameters:
+                    node.write_file(PROVISIONING_PARAMETERS, parameters.encode())
+            except (NodeError, OSError, subprocess.SubprocessError):
+                continue
+            self._written[one.instance_id, node.pid] = config
+
+
+def this_machine() -> Machine:
+    """What Slurm is told that each node has: all of this machine, minus a little memory."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return Machine(cpus=os.cpu_count() or 1, memory_mib=max(512, pages * size // (1 << 20) - 512))

@@ -1,0 +1,152 @@
+"""
+Files that are on an instance before anything runs on it, rendered from the cluster as described. Pure.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+
+from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, LOGIN, Cluster, Group, Instance
+from holdfast.localcloud.hyperpod.slurm import DEFAULT_PARTITION
+
+RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
+PROVISIONING_PARAMETERS = "/opt/ml/config/provisioning_parameters.json"
+LIFE_CYCLE_CONFIG = "/opt/ml/config/life_cycle_config.json"
+AWS_SETTINGS = "/etc/holdfast/aws"
+"""Where the image's ``aws`` finds the embedded AWS; sudo empties the environment."""
+PROVISIONING_LOG = "/var/log/provision/provisioning.log"
+EVENTS = "/var/log/holdfast/events.jsonl"
+
+
+def hosts(cluster: Cluster) -> str:
+    """/etc/hosts with every instance of the cluster; nodes have no DNS."""
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
+    lines += [
+        f"{one.address} {one.host_name}" for one in sorted(cluster.instances, key=lambda one: _numeric(one.address))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def resource_config(cluster: Cluster) -> str:
+    """resource_config.json as HyperPod writes it; Instances is null for an empty group."""
+    groups = []
+    for group in cluster.groups:
+        members = sorted(
+            (one for one in cluster.instances if one.group == group.name), key=lambda one: _numeric(one.address)
+        )
+        groups.append(
+            {
+                "Name": group.name,
+                "InstanceType": group.instance_type,
+                "Instances": [
+                    {
+                        "InstanceName": f"{group.name}-{number}",
+                        "AgentIpAddress": one.address,
+                        "CustomerIpAddress": one.address,
+                        "InstanceId": one.instance_id,
+                    }
+                    for number, one in enumerate(members, start=1)
+                ]
+                or None,
+            }
+        )
+    config = {"ClusterConfig": {"ClusterArn": cluster.arn, "ClusterName": cluster.name}, "InstanceGroups": groups}
+    return json.dumps(config, indent=2) + "\n"
+
+
+def provisioning_parameters(cluster: Cluster) -> str:
+    """
+    provisioning_parameters.json as HyperPod makes it of SlurmConfig; AWS's own extensions fail without it.
+
+    Which keys it holds is documented nowhere. These are the ones that AWS's lifecycle scripts read, without those of
+    file systems, which the API states: their scripts look for mounts where the file names none.
+    """
+    by_role: dict[str, list[str]] = {CONTROLLER: [], LOGIN: [], COMPUTE: []}
+    for group in cluster.groups:
+        by_role.setdefault(group.slurm_role, []).append(group.name)
+    partitions = {group.name: (*group.partitions, DEFAULT_PARTITION)[0] for group in cluster.groups}
+    parameters: dict[str, object] = {
+        "version": "1.0.0",
+        "workload_manager": "slurm",
+        "controller_group": next(iter(by_role[CONTROLLER]), ""),
+        "login_group": next(iter(by_role[LOGIN]), None),
+        "worker_groups": [
+            {"instance_group_name": name, "partition_name": partitions[name]} for name in by_role[COMPUTE]
+        ],
+    }
+    return json.dumps(parameters, indent=2) + "\n"
+
+
+def life_cycle_config(group: Group) -> str:
+    """life_cycle_config.json: where the scripts come from, and which one is run."""
+    names = {"OnCreate": group.on_create, "OnInitComplete": group.on_init_complete}
+    config = {"S3Uri": group.lifecycle_uri, **{key: value for key, value in names.items() if value}}
+    return json.dumps(config, indent=2) + "\n"
+
+
+def task_prolog(*, environment: Mapping[str, str]) -> str:
+    """
+    The program whose output Slurm adds to each task's environment.
+
+    ``environment`` is what the service knows; what lifecycle scripts left in /etc/holdfast/environment goes over it.
+    """
+    fixed = "\n".join(f"echo {shlex.quote(f'export {name}={value}')}" for name, value in environment.items())
+    return f"""#!/bin/sh
+{fixed}
+path=$PATH
+if [ -r /etc/holdfast/environment ]; then
+    while IFS= read -r line; do
+        case "$line" in
+            PATH=*) path=$(printf '%s' "${{line#PATH=}}" | sed 's/^"\\(.*\\)"$/\\1/') ;;
+            [A-Za-z_]*=*) printf 'export %s\\n' "$line" ;;
+        esac
+    done < /etc/holdfast/environment
+fi
+# In a container programs are the image's.
+[ -z "${{HOLDFAST_CONTAINER_IMAGE-}}" ] || exit 0
+case "$path" in
+    /opt/holdfast/env/bin | /opt/holdfast/env/bin:*) ;;
+    *) path=/opt/holdfast/env/bin:$path ;;
+esac
+printf 'export PATH=%s\\n' "$path"
+"""
+
+
+def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
+    """What a job finds in its environment on this instance."""
+    return {"HOLDFAST_CLUSTER": cluster.name, "HOLDFAST_INSTANCE_ID": instance.instance_id, "HOLDFAST_EVENTS": EVENTS}
+
+
+def instance_metadata(cluster: Cluster, instance: Instance, *, region: str, zone: str) -> dict[str, str]:
+    """What EC2's metadata service says of an instance, by path below meta-data/."""
+    return {
+        "instance-id": instance.instance_id,
+        # The type of the EC2 instance: AWS's scripts put "ml." before it.
+        "instance-type": cluster.group(instance.group).instance_type.removeprefix("ml."),
+        "local-hostname": instance.host_name,
+        "hostname": instance.host_name,
+        "local-ipv4": instance.address,
+        "placement/region": region,
+        "placement/availability-zone": zone or f"{region}a",
+    }
+
+
+def client_environment(*, endpoint: str, region: str) -> str:
+    """What the image's ``aws`` goes by. Credentials are those of the instance's role, in its metadata."""
+    settings = client_settings(endpoint=endpoint, region=region)
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def client_settings(*, endpoint: str, region: str) -> dict[str, str]:
+    """Where AWS's clients find the embedded AWS. On a busy machine metadata may take longer than on EC2."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_REGION": region,
+        "AWS_METADATA_SERVICE_TIMEOUT": "5",
+        "AWS_METADATA_SERVICE_NUM_ATTEMPTS": "4",
+    }
+
+
+def _numeric(address: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in address.split("."))

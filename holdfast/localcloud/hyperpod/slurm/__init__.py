@@ -1,0 +1,57 @@
+"""
+Slurm of one cluster: its configuration, its daemons on single nodes, accounting, and the scheduler as its controller
+sees it. When to call what is for `control`.
+"""
+
+from holdfast.localcloud.hyperpod.slurm.accounting import Accounting
+from holdfast.localcloud.hyperpod.slurm.configuration import (
+    DEFAULT_PARTITION,
+    PLUGSTACK_CONF,
+    SLURM_CONF,
+    TASK_PROLOG,
+    Machine,
+    accounting_conf,
+    gres_conf,
+    merged,
+    node_names,
+    owned_lines,
+    slurm_conf,
+)
+from holdfast.localcloud.hyperpod.slurm.daemons import (
+    COMMAND_TIMEOUT_S,
+    FORM_TIMEOUT_S,
+    SlurmError,
+    boot,
+    is_enabled,
+    last_words,
+    revive_compute,
+    start_compute,
+    write_configuration,
+)
+from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, parse_nodes
+
+__all__ = [
+    "COMMAND_TIMEOUT_S",
+    "DEFAULT_PARTITION",
+    "FORM_TIMEOUT_S",
+    "PLUGSTACK_CONF",
+    "SLURM_CONF",
+    "TASK_PROLOG",
+    "Accounting",
+    "Machine",
+    "Slurm",
+    "SlurmError",
+    "accounting_conf",
+    "boot",
+    "gres_conf",
+    "is_enabled",
+    "last_words",
+    "merged",
+    "node_names",
+    "owned_lines",
+    "parse_nodes",
+    "revive_compute",
+    "slurm_conf",
+    "start_compute",
+    "write_configuration",
+]

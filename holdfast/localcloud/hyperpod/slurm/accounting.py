@@ -1,0 +1,169 @@
+"""
+Slurm's accounting as AMI-based configuration makes it: MariaDB and slurmdbd on the controller.
+
+Its data lies on the instance and goes with it, as on AWS; keeping it longer is the lifecycle scripts' business. An
+empty database is prepared once, beside everything else, because making one takes longer than booting six nodes.
+"""
+
+import os
+import secrets
+import shutil
+import string
+import subprocess
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+
+from holdfast.localcloud.hyperpod.slurm.configuration import ACCOUNTING_CONF, FOLDER, accounting_conf
+from holdfast.localcloud.hyperpod.slurm.daemons import SlurmError, last_words
+from holdfast.localcloud.nodes import Node
+
+DATABASE = "slurm_acct_db"
+USER = "slurm"
+HERE = "localhost"
+DATA = "/var/lib/mysql"
+TEMPLATE_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 40.0
+_PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "slurmdbd")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_FAIL = """set -eu
+fail() { systemctl status --no-pager "$1" >&2 || true; tail -n 5 /var/log/slurm/slurmdbd.log >&2 || true; exit 1; }
+"""
+
+_START_DATABASE = """systemctl enable --now mariadb >/dev/null 2>&1 || fail mariadb
+tries=0
+until mariadb --batch -e 'select 1' >/dev/null 2>&1; do
+    tries=$((tries + 1)); [ $tries -lt 200 ] || fail mariadb; sleep 0.05
+done
+mariadb --batch
+"""
+
+# slurmctld refuses its first start where slurmdbd does not answer, so this returns when it does.
+_START_SLURMDBD = """systemctl enable --now slurmdbd >/dev/null 2>&1 || fail slurmdbd
+tries=0
+until sacctmgr --noheader --parsable2 show cluster format=cluster >/dev/null 2>&1; do
+    tries=$((tries + 1)); [ $tries -lt 200 ] || fail slurmdbd; sleep 0.05
+done
+"""
+
+_START = _FAIL + _START_DATABASE + _START_SLURMDBD
+
+# Scripts have taken the database out of the cluster: nothing but slurmdbd runs here.
+_START_OUTSIDE = _FAIL + _START_SLURMDBD
+
+
+def missing_programs() -> list[str]:
+    """What this machine lacks for accounting; empty when it can be had."""
+    return [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
+
+
+class Accounting:
+    """Of all clusters of one home. Thread-safe."""
+
+    def __init__(self, *, directory: Path) -> None:
+        self._directory = directory
+        self._template: Future[Path] = Future()
+        self._started: set[tuple[str, int]] = set()
+        """(instance id, pid) of controllers whose accounting runs."""
+
+    def prepare(self) -> None:
+        """Make the empty database now, in a thread; whoever starts accounting before it is there waits for it."""
+        threading.Thread(target=self._prepare, name="accounting", daemon=True).start()
+
+    def _prepare(self) -> None:
+        try:
+            self._template.set_result(_template(self._directory))
+        except (OSError, subprocess.SubprocessError) as error:
+            self._template.set_exception(SlurmError(f"no database for Slurm's accounting could be made: {error}"))
+
+    def start(self, node: Node) -> None:
+        """
+        Bring accounting up on a controller; a no-op where this was done since it booted.
+
+        Raises:
+            SlurmError: a daemon does not start.
+        """
+        if (node.spec.instance_id, node.pid) in self._started:
+            return
+        # A controller keeps what it has: the running slurmdbd knows no other password.
+        settings = _settings(node)
+        script, statements = _START_OUTSIDE, ""
+        if settings.get("storagehost", HERE) == HERE:
+            password = settings.get("storagepass") or secrets.token_urlsafe(16)
+            script, statements = _START, _let_in(settings.get("storageuser", USER), password=password)
+            if not settings:
+                if not node.inside(f"{DATA}/mysql").exists():
+                    template = self._template.result(TEMPLATE_TIMEOUT_S)
+                    with node.inside(DATA).directory() as data:
+                        _copy_database(template, Path(f"/proc/self/fd/{data}"))
+                _write_settings(node, password=password)
+        try:
+            done = node.run(["/bin/sh", "-c", script], input=statements, timeout_s=START_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise SlurmError(f"Slurm's accounting did not start within {START_TIMEOUT_S:g} s") from None
+        if done.returncode:
+            raise SlurmError(f"Slurm's accounting did not start: {last_words(done)}")
+        self._started.add((node.spec.instance_id, node.pid))
+
+
+def _settings(node: Node) -> dict[str, str]:
+    """What slurmdbd.conf says, in small letters; empty where nobody wrote one."""
+    try:
+        text = node.read_file(f"{FOLDER}/slurmdbd.conf").decode()
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
+    return {name.strip().lower(): value.strip() for name, _, value in pairs if value}
+
+
+def _let_in(user: str, *, password: str) -> str:
+    """What makes this the password of the account that slurmdbd has in the database."""
+    return (
+        f"create database if not exists {DATABASE};"
+        f"grant all on {DATABASE}.* to '{user}'@'localhost' identified by '{password}';"
+    )
+
+
+def _write_settings(node: Node, *, password: str) -> None:
+    template = string.Template(node.read_file(f"{FOLDER}/slurmdbd.conf.template").decode())
+    settings = template.safe_substitute(SLURM_DB_USER=USER, SLURM_DB_PASSWORD=password)
+    node.write_file(f"{FOLDER}/slurmdbd.conf", settings.encode(), mode=0o600, owner=USER)
+    node.write_file(ACCOUNTING_CONF, accounting_conf(host=node.spec.address).encode())
+
+
+def _template(directory: Path) -> Path:
+    """An empty database; made once per home."""
+    if missing := missing_programs():
+        raise OSError(f"{', '.join(missing)} not installed; install mariadb-server-core, mariadb-client and slurmdbd")
+    place = directory / "template"
+    if place.is_dir():
+        return place
+    directory.mkdir(parents=True, exist_ok=True)
+    # A name of its own: a program that an earlier process left behind may still be writing to another.
+    fresh = Path(tempfile.mkdtemp(prefix="template.", dir=directory))
+    command = [
+        "mariadb-install-db", "--no-defaults", f"--datadir={fresh}", "--user=root", "--skip-test-db",
+        "--auth-root-authentication-method=socket", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=8M",
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, env={"PATH": _PATH}, capture_output=True, text=True, check=False, timeout=TEMPLATE_TIMEOUT_S
+    )
+    if done.returncode:
+        raise OSError((done.stderr or done.stdout).strip()[-300:])
+    try:
+        fresh.rename(place)
+    except OSError:
+        if not place.is_dir():  # else another process was faster
+            raise
+        shutil.rmtree(fresh, ignore_errors=True)
+    return place
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """All of it, for the user whose folder it is in: MariaDB's, as the image has it."""
+    owner = target.stat()
+    shutil.copytree(source, target, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    for path in target.rglob("*"):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

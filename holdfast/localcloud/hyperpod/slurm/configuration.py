@@ -1,0 +1,186 @@
+"""
+slurm.conf, rendered from the cluster as described. Pure; starting daemons is ``_slurm``'s.
+
+HyperPod owns the lines ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations
+HyperPod manages in Slurm configuration files", SageMaker developer guide); every other line belongs to whoever edits
+the file, once it is written. Timeouts are those of a development cluster: a lost node is noticed by the control plane
+first, Slurm's own timeout is the second line.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.catalog import instance_types
+from holdfast.localcloud.hyperpod.model import Cluster, Instance
+from holdfast.localcloud.image import DEVICES, MOST_GPUS
+
+FOLDER = "/opt/slurm/etc"
+SLURM_CONF = f"{FOLDER}/slurm.conf"
+GRES_CONF = f"{FOLDER}/gres.conf"
+PLUGSTACK_CONF = f"{FOLDER}/plugstack.conf"
+ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
+DEFAULT_PARTITION = "dev"
+"""Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
+OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
+NO_NODES = '""'
+TASK_PROLOG = "/opt/holdfast/slurm/task_prolog"
+GPU = "gpu"
+STARTING_REASON = "lifecycle scripts are running"
+
+_SETTINGS = (
+    "SlurmUser=slurm",  # AWS's scripts give slurmdbd.conf to this user
+    "SlurmdUser=root",
+    # A requeued job waits until its old credential has expired; the default is 120 s, under 10 is refused.
+    "AuthType=auth/munge",
+    "AuthInfo=cred_expire=10",
+    "StateSaveLocation=/var/spool/slurmctld",
+    "SlurmdSpoolDir=/var/spool/slurmd",
+    "SlurmctldPidFile=/run/slurm/slurmctld.pid",
+    "SlurmdPidFile=/run/slurm/slurmd.pid",
+    "SlurmctldLogFile=/var/log/slurm/slurmctld.log",
+    "SlurmdLogFile=/var/log/slurm/slurmd.log",
+    "MailProg=/bin/true",
+    "MpiDefault=none",
+    "SelectType=select/cons_tres",
+    "SelectTypeParameters=CR_Core",
+    "ProctrackType=proctrack/linuxproc",
+    # HyperPod's auto-resume works with this task plugin only.
+    "TaskPlugin=task/none",
+    f"TaskProlog={TASK_PROLOG}",
+    # The instance type's CPUs are not this machine's.
+    "SlurmdParameters=config_overrides",
+    "SlurmctldParameters=enable_configless",
+    "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=5,bf_interval=5",
+    "ReturnToService=2",
+    "JobRequeue=1",
+    "SlurmdTimeout=30",
+    "SlurmctldTimeout=30",
+    "MessageTimeout=5",
+    "TCPTimeout=2",
+    "BatchStartTimeout=10",
+    "KillWait=2",
+    "InactiveLimit=0",
+    "UnkillableStepTimeout=20",
+    "TreeWidth=64",
+    "JobCompType=jobcomp/none",
+    "PropagateResourceLimits=NONE",
+    "DebugFlags=NO_CONF_HASH",
+    # Slurm's daemons take it up at their start only, so that a group with GPUs may come later.
+    f"GresTypes={GPU}",
+    "include accounting.conf",  # empty until somebody configures accounting; relative, or compute nodes get none
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What every instance really has."""
+
+    cpus: int
+    memory_mib: int
+
+
+def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = ()) -> str:
+    """
+    The whole file.
+
+    Args:
+        without: Instance ids that are being removed and get no line.
+
+    Raises:
+        ValueError: the cluster has not exactly one controller.
+    """
+    controllers = cluster.with_role("Controller")
+    if len(controllers) != 1:
+        raise ValueError(
+            f"cluster {cluster.name} has {len(controllers)} Slurm controller instances; exactly 1 is allowed"
+        )
+    gone = frozenset(without)
+    compute = [one for one in cluster.with_role("Compute") if one.instance_id not in gone]
+    lines = [
+        f"ClusterName={cluster.name}",
+        f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
+        *_SETTINGS,
+        *(_node(one, machine=machine, gpus=_gpus(cluster, one)) for one in compute),
+        *_partitions(cluster, compute=compute),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _node(instance: Instance, *, machine: Machine, gpus: int) -> str:
+    gres = f"Gres={GPU}:{gpus} " if gpus else ""
+    return (
+        f"NodeName={instance.host_name} NodeAddr={instance.address} "
+        f"CPUs={machine.cpus} RealMemory={machine.memory_mib} {gres}State=UNKNOWN"
+    )
+
+
+def _gpus(cluster: Cluster, instance: Instance) -> int:
+    """GPUs of the instance's type, which this machine does not have: Slurm counts them and hands out their numbers."""
+    known = instance_types().get(cluster.group(instance.group).instance_type)
+    if known is None or known.accelerator.startswith("Trainium"):
+        return 0
+    return min(known.accelerators, MOST_GPUS)
+
+
+def gres_conf(cluster: Cluster) -> str:
+    """gres.conf, a line for each node with GPUs. Configless Slurm hands it on to the nodes."""
+    counted = ((one, _gpus(cluster, one)) for one in cluster.with_role("Compute"))
+    return "".join(
+        f"NodeName={one.host_name} Name={GPU} File={DEVICES}{f'[0-{count - 1}]' if count > 1 else '0'}\n"
+        for one, count in counted
+        if count
+    )
+
+
+def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
+    members: dict[str, list[str]] = {DEFAULT_PARTITION: [one.host_name for one in compute]}
+    for group in cluster.groups:
+        if group.slurm_role != "Compute":
+            continue
+        for partition in group.partitions:
+            if partition == DEFAULT_PARTITION:
+                continue
+            names = members.setdefault(partition, [])
+            names.extend(one.host_name for one in compute if one.group == group.name)
+    return [
+        f"PartitionName={partition} Nodes={','.join(names) or NO_NODES} Default={'NO' if number else 'YES'} "
+        "MaxTime=INFINITE State=UP"
+        for number, (partition, names) in enumerate(members.items())
+    ]
+
+
+def merged(*, present: str, wanted: str) -> str:
+    """``present`` with the owned lines of ``wanted`` at the end; all of ``wanted`` where there is nothing yet."""
+    if not present.strip():
+        return wanted
+    kept = [line for line in present.splitlines() if not _is_owned(line)]
+    return "\n".join([*kept, *owned_lines(wanted)]) + "\n"
+
+
+def owned_lines(conf: str) -> list[str]:
+    """The lines that are HyperPod's."""
+    return [line for line in conf.splitlines() if _is_owned(line)]
+
+
+def _is_owned(line: str) -> bool:
+    return line.lstrip().lower().startswith(tuple(key.lower() for key in OWNED))
+
+
+def accounting_conf(*, host: str) -> str:
+    """accounting.conf for a slurmdbd on this host, with the keys of AWS's setup_mariadb_accounting.sh."""
+    lines = (
+        "JobAcctGatherType=jobacct_gather/linux",
+        "JobAcctGatherFrequency=30",
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        f"AccountingStorageHost={host}",
+        "AccountingStoragePort=6819",
+        f"AccountingStorageTRES=gres/{GPU}",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def node_names(conf: str) -> frozenset[str]:
+    """Host names that have a NodeName line in a rendered file."""
+    return frozenset(
+        line.split()[0].removeprefix("NodeName=") for line in conf.splitlines() if line.startswith("NodeName=")
+    )

@@ -1,0 +1,156 @@
+"""
+Daemons of single nodes: those that run from the boot on, and Slurm's.
+
+On the controller they are started with the node's own systemctl. On the many compute nodes a shell starts what the
+units would, and leaves systemctl's record of it: a third of the work, and the same to whoever asks.
+What the configuration says is ``_slurm_conf``'s; the cluster as Slurm's controller sees it is ``_slurm``'s.
+"""
+
+import subprocess
+
+from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
+from holdfast.localcloud.nodes import Node
+
+FORM_TIMEOUT_S = 40.0
+COMMAND_TIMEOUT_S = 15.0
+
+# An empty file for slurm.conf's include, as the AMI has; Slurm does not start without it.
+_WRITE = f"""set -eu
+[ -e {FOLDER}/accounting.conf ] || : > {FOLDER}/accounting.conf
+printf %s "$1" > {GRES_CONF}.new
+chmod 644 {GRES_CONF}.new
+mv {GRES_CONF}.new {GRES_CONF}
+cat > {SLURM_CONF}.new
+chmod 644 {SLURM_CONF}.new
+mv {SLURM_CONF}.new {SLURM_CONF}
+"""
+
+_START_CONTROLLER = """set -eu
+systemctl enable --now slurmctld >/dev/null 2>&1 || { systemctl status --no-pager slurmctld >&2 || true
+    tail -n 5 /var/log/slurm/slurmctld.log >&2; exit 1; }
+tries=0
+until scontrol ping 2>/dev/null | grep -q UP; do
+    tries=$((tries + 1))
+    [ $tries -lt 40 ] || systemctl is-active --quiet slurmctld ||
+        { tail -n 5 /var/log/slurm/slurmctld.log >&2; exit 1; }
+    sleep 0.05
+done
+"""
+
+# Slurm 22.05 takes new nodes at a start only. HyperPod's newer Slurm does with "scontrol reconfigure".
+_RESTART_CONTROLLER = """set -eu
+systemctl restart slurmctld
+until scontrol ping 2>/dev/null | grep -q UP; do sleep 0.05; done
+scontrol reconfigure
+"""
+
+_RECORD = """
+units=/run/holdfast/units
+record() { # UNIT PID
+    printf '{"active": "active", "sub": "running", "main_pid": %s, "exec_main_pid": %s}' "$2" "$2" > $units/$1.json
+}
+begin() { # UNIT PROGRAM...
+    unit=$1.service; shift
+    setsid "$@" </dev/null >>/var/log/holdfast/units/$unit.log 2>&1 &
+    record $unit $!
+}
+"""
+
+# What the image has enabled, as systemd starts it at a boot. What a stand-in does not need a process for has none.
+_BOOT = f"""set -eu
+{_RECORD}
+for unit in docker containerd dlami-nvme; do
+    [ ! -e /usr/lib/systemd/system/$unit.service ] ||
+        printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
+done
+[ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
+[ -e /etc/munge/munge.key ] || exit 0
+# It goes into the background when it answers.
+setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null
+read -r pid < /run/munge/munged.pid
+record munge.service $pid
+"""
+
+_START_COMPUTE = f"""set -eu
+{_RECORD}
+printf 'SLURMD_OPTIONS="--conf-server %s"\\n' "$1" > /etc/default/slurmd
+ln -sf ../slurmd.service /etc/systemd/system/multi-user.target.wants/slurmd.service
+begin slurmd /opt/slurm/sbin/slurmd -D -s -b --conf-server "$1"
+# Slurm's commands work here once it has fetched the configuration; scripts that follow use them.
+tries=0
+until [ -e /var/spool/slurmd/conf-cache/slurm.conf ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2; exit 1; }}
+    sleep 0.1
+done
+"""
+
+# Where somebody else has started slurmd, as lifecycle scripts do, it may be waiting for its line in slurm.conf.
+_REVIVE_COMPUTE = """systemctl is-active --quiet slurmd || systemctl restart slurmd"""
+
+
+class SlurmError(Exception):
+    """Slurm could not be brought to do it; the message holds its last words."""
+
+
+def write_configuration(node: Node, *, conf: str, gres: str = "") -> None:
+    """Make these the node's slurm.conf and gres.conf; their readers never see half of one."""
+    _script(node, _WRITE, gres, text=conf, timeout_s=COMMAND_TIMEOUT_S)
+
+
+def start_controller(node: Node) -> None:
+    """Start slurmctld with what it needs; returns when it answers."""
+    _script(node, _START_CONTROLLER, timeout_s=FORM_TIMEOUT_S)
+
+
+def restart_controller(node: Node) -> None:
+    """Let a running slurmctld take up a new configuration, and all nodes with it. Jobs go on."""
+    _script(node, _RESTART_CONTROLLER, timeout_s=FORM_TIMEOUT_S)
+
+
+def controller_answers(node: Node) -> bool:
+    """Whether slurmctld runs on this node and answers."""
+    try:
+        return "UP" in node.run(["scontrol", "ping"], timeout_s=COMMAND_TIMEOUT_S).stdout
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def boot(node: Node) -> None:
+    """Start what the image has enabled: MUNGE and sshd."""
+    _script(node, _BOOT, what="AMI-based configuration of", timeout_s=COMMAND_TIMEOUT_S)
+
+
+def start_compute(node: Node, *, controller_address: str) -> None:
+    """Start slurmd, which fetches the configuration from the controller."""
+    _script(node, _START_COMPUTE, f"{controller_address}:6817", timeout_s=COMMAND_TIMEOUT_S)
+
+
+def revive_compute(node: Node) -> None:
+    """Start slurmd again where it has ended meanwhile, as one does that the controller did not know."""
+    _script(node, _REVIVE_COMPUTE, timeout_s=COMMAND_TIMEOUT_S * 2)
+
+
+def is_enabled(node: Node, unit: str) -> bool:
+    """Whether somebody asked for this unit to run on the node."""
+    try:
+        return node.run(["systemctl", "is-enabled", "--quiet", unit], timeout_s=COMMAND_TIMEOUT_S).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _script(
+    node: Node, script: str, *arguments: str, what: str = "starting Slurm on", text: str = "", timeout_s: float
+) -> None:
+    try:
+        done = node.run(["/bin/sh", "-c", script, "holdfast", *arguments], timeout_s=timeout_s, input=text)
+    except subprocess.TimeoutExpired:
+        raise SlurmError(f"{what} {node.spec.hostname} took more than {timeout_s:g} s") from None
+    if done.returncode:
+        raise SlurmError(f"{what} {node.spec.hostname} failed with exit code {done.returncode}: {last_words(done)}")
+
+
+def last_words(done: "subprocess.CompletedProcess[str]") -> str:
+    """The end of what a program said, on one line."""
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return " | ".join(lines)[-500:]

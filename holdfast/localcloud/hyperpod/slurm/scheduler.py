@@ -1,0 +1,258 @@
+"""
+Slurm on the nodes of one cluster: daemons started, nodes drained, resumed and watched, all from outside the nodes.
+
+What the configuration says is ``_slurm_conf``'s; when to call what is the control loop's.
+"""
+
+import logging
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from holdfast.localcloud.hyperpod.slurm import daemons
+from holdfast.localcloud.hyperpod.slurm.configuration import (
+    SLURM_CONF,
+    STARTING_REASON,
+    merged,
+    node_names,
+    owned_lines,
+)
+from holdfast.localcloud.hyperpod.slurm.daemons import COMMAND_TIMEOUT_S, FORM_TIMEOUT_S, SlurmError
+from holdfast.localcloud.nodes import Node, NodeError
+from holdfast.localcloud.supervision import Batcher
+
+REGISTER_TIMEOUT_S = 30.0
+ANSWER_POLL_S = 0.2
+SNAPSHOT_AGE_S = 0.1
+SNAPSHOT_AGE_PER_NODE_S = 0.006
+
+MARKS = {"Action:Replace": "replace", "Action:Reboot": "reboot"}
+"""HyperPod's documented reasons, which ask for what they say."""
+
+_REASON = re.compile(r" Reason=(.*?)(?: \[[^\]]*\])?(?: Comment=.*)?$")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeState:
+    """A node as Slurm's controller sees it."""
+
+    base: str
+    """IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN ..."""
+    flags: frozenset[str] = frozenset()
+    """DRAIN, FAIL, NOT_RESPONDING, COMPLETING ..."""
+    reason: str = ""
+    booted: bool = True
+    """Its slurmd has registered since the controller started or the node was set down."""
+
+    @property
+    def registered(self) -> bool:
+        return self.booted and self.base in ("IDLE", "MIXED", "ALLOCATED") and "NOT_RESPONDING" not in self.flags
+
+    @property
+    def usable(self) -> bool:
+        return self.registered and not self.flags & {"DRAIN", "FAIL"}
+
+    @property
+    def mark(self) -> str:
+        """What the node's reason asks for, once no job is on it any more; empty when nothing."""
+        freed = self.base in ("IDLE", "DOWN") and "COMPLETING" not in self.flags
+        if freed and (self.base == "DOWN" or self.flags & {"DRAIN", "FAIL"}) and self.reason in MARKS:
+            return MARKS[self.reason]
+        # Slurm's own verdict after SlurmdTimeout, on an instance whose init process is alive.
+        silent = self.base == "DOWN" and "NOT_RESPONDING" in self.flags and self.reason == "Not responding"
+        return "unresponsive" if silent else ""
+
+
+class Slurm:
+    """Slurm of one cluster. Thread-safe."""
+
+    def __init__(self, *, form_timeout_s: float = FORM_TIMEOUT_S) -> None:
+        self._form_timeout_s = form_timeout_s
+        self._controller: Node | None = None
+        self._conf = ""
+        self._problem = ""
+        self._answered: Node | None = None
+        """The controller that was seen to answer."""
+        self._formed = threading.Condition()
+        self._updates = Batcher(self._update_all)
+        self._snapshot_lock = threading.Lock()
+        self._snapshot: dict[str, NodeState] = {}
+        self._snapshot_at = 0.0
+
+    @property
+    def conf(self) -> str:
+        """The configuration in force; empty when there is none."""
+        controller = self._controller
+        return self._conf if controller is not None and controller.alive() else ""
+
+    def form(
+        self,
+        *,
+        controller: Node,
+        conf: str,
+        gres: str = "",
+        before_start: Callable[[Node], None] | None,
+    ) -> None:
+        """
+        Make ``conf`` the cluster's configuration. Running jobs go on.
+
+        Args:
+            gres: Its gres.conf.
+            before_start: Done on the controller before slurmctld is started where it does not run. None: lifecycle
+                scripts start it, and the configuration is only written.
+        """
+        present = _read(controller, SLURM_CONF)
+        changed = owned_lines(present) != owned_lines(conf)
+        if changed:
+            daemons.write_configuration(controller, conf=merged(present=present, wanted=conf), gres=gres)
+        if changed and daemons.controller_answers(controller):
+            daemons.restart_controller(controller)
+        elif before_start is not None:
+            before_start(controller)
+            daemons.start_controller(controller)
+            self._answered = controller
+        self._controller, self._conf = controller, conf
+        self.tell(problem="")
+
+    def tell(self, *, problem: str) -> None:
+        """Say why the cluster cannot be formed, or that it has been, to those who wait."""
+        with self._formed:
+            self._problem = problem
+            self._formed.notify_all()
+
+    def wait_formed(self, *, host_name: str = "", timeout_s: float | None = None) -> None:
+        """Return when the configuration is there and has ``host_name``; raises SlurmError after ``timeout_s``."""
+        timeout_s = self._form_timeout_s if timeout_s is None else timeout_s
+        with self._formed:
+            if not self._formed.wait_for(
+                lambda: bool(self.conf) and (not host_name or host_name in node_names(self.conf)), timeout_s
+            ):
+                why = f": {self._problem}" if self._problem else ""
+                raise SlurmError(
+                    f"Slurm's controller was not ready for {host_name or 'this node'} within {timeout_s:g} s{why}"
+                )
+
+    def lines(self, controller: Node) -> frozenset[str]:
+        """Nodes that have a line: in the configuration in force, or else in what an earlier process has written."""
+        return node_names(self.conf or _read(controller, SLURM_CONF))
+
+    def knows(self, host_name: str) -> bool:
+        """Whether the configuration has a line for this node."""
+        return host_name in node_names(self.conf)
+
+    def wait_answering(
+        self, *, timeout_s: float = REGISTER_TIMEOUT_S, is_given_up: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Return when slurmctld answers; raises SlurmError after ``timeout_s``, or when nobody wants it any more."""
+        deadline = time.monotonic() + timeout_s
+        while self._answered is None or self._answered is not self._controller:
+            controller = self._controller
+            if controller is not None and daemons.controller_answers(controller):
+                self._answered = controller
+            elif is_given_up():
+                raise SlurmError("slurmctld did not answer, and its cluster is given up")
+            elif time.monotonic() > deadline:
+                raise SlurmError(f"slurmctld did not answer within {timeout_s:g} s")
+            else:
+                time.sleep(ANSWER_POLL_S)
+
+    def join(self, host_name: str) -> None:
+        """Let jobs on a node; returns when Slurm would start one. Raises SlurmError when the node does not answer."""
+        if not self._wait(host_name, lambda state: state.registered).usable:
+            self._updates.submit((host_name, "State=RESUME"))
+            # It counts as not responding until it has answered once more.
+            self._wait(host_name, lambda state: state.usable, since=time.monotonic())
+
+    def _wait(
+        self,
+        host_name: str,
+        holds: Callable[[NodeState], bool],
+        *,
+        since: float | None = None,
+        timeout_s: float = REGISTER_TIMEOUT_S,
+    ) -> NodeState:
+        """The node's state as soon as it ``holds``; one that was seen before ``since`` does not count."""
+        deadline = time.monotonic() + timeout_s
+        # Everybody asks for all nodes at once; asking often makes a large cluster slower.
+        pause_s = SNAPSHOT_AGE_S + SNAPSHOT_AGE_PER_NODE_S * len(node_names(self._conf))
+        while True:
+            age_s = pause_s if since is None else min(pause_s, time.monotonic() - since)
+            state = self.states(max_age_s=age_s).get(host_name)
+            if state is not None and holds(state):
+                return state
+            if time.monotonic() > deadline:
+                shown = "+".join([state.base, *sorted(state.flags)]) if state else "unknown to Slurm"
+                raise SlurmError(f"slurmd of {host_name} did not register within {timeout_s:g} s: its node is {shown}")
+            time.sleep(pause_s)
+
+    def drain(self, host_name: str) -> None:
+        """Let no job start on a node that is back in a running cluster while its lifecycle scripts run."""
+        self._updates.submit((host_name, "State=DRAIN", f"Reason={STARTING_REASON}"))
+
+    def down(self, host_name: str, *, reason: str) -> None:
+        """Take a lost node out at once: its jobs are requeued now, not after SlurmdTimeout. Best effort."""
+        try:
+            self._updates.submit((host_name, "State=DOWN", f"Reason={reason}"))
+        except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
+            _log.warning("Slurm was not told that %s is down: %s", host_name, error)
+
+    def states(self, *, max_age_s: float = 0.0) -> Mapping[str, NodeState]:
+        """Every Slurm node's state, by host name; at most ``max_age_s`` old. Empty when Slurm does not answer."""
+        asked = time.monotonic()
+        with self._snapshot_lock:
+            if self._snapshot_at >= asked - max_age_s and self._snapshot_at:
+                return self._snapshot
+            controller = self._controller
+            if controller is None or not controller.alive():
+                return {}
+            try:
+                answer = controller.run(["scontrol", "--oneliner", "show", "node"], timeout_s=COMMAND_TIMEOUT_S)
+            except (NodeError, OSError, subprocess.TimeoutExpired):
+                return {}
+            self._snapshot, self._snapshot_at = parse_nodes(answer.stdout), time.monotonic()
+            return self._snapshot
+
+    def _update_all(self, updates: list[tuple[str, ...]]) -> None:
+        hosts: dict[tuple[str, ...], list[str]] = {}
+        for host_name, *rest in updates:
+            hosts.setdefault(tuple(rest), []).append(host_name)
+        for fields, names in hosts.items():
+            self._scontrol(f"NodeName={','.join(names)}", *fields)
+
+    def _scontrol(self, *fields: str) -> None:
+        controller = self._controller
+        if controller is None:
+            raise SlurmError("Slurm has no controller yet")
+        answer = controller.run(["scontrol", "update", *fields], timeout_s=COMMAND_TIMEOUT_S)
+        if answer.returncode:
+            raise SlurmError(f"scontrol update {' '.join(fields)}: {(answer.stderr or answer.stdout).strip()}")
+
+
+def parse_nodes(text: str) -> dict[str, NodeState]:
+    """Output of ``scontrol --oneliner show node``."""
+    found = {}
+    for line in text.splitlines():
+        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if "NodeName" not in fields or "State" not in fields:
+            continue
+        base, *flags = fields["State"].split("+")
+        reason = _REASON.search(line)
+        found[fields["NodeName"]] = NodeState(
+            base=base.rstrip("*"),
+            flags=frozenset([*flags, *(["NOT_RESPONDING"] if base.endswith("*") else [])]),
+            reason=reason[1] if reason else "",
+            booted=fields.get("BootTime") != "None",
+        )
+    return found
+
+
+def _read(node: Node, path: str) -> str:
+    try:
+        return node.read_file(path).decode()
+    except OSError:
+        return ""

@@ -1,0 +1,191 @@
+"""What the layer holds, as data: path to file, link or directory. Reads the machine, writes nothing."""
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import services, slurm
+from .interpreter import Interpreter
+from .stand_in import stand_ins
+
+PROGRAMS = "/usr/local/lib/holdfast"
+PYTHON = "/opt/holdfast/python"
+ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
+"""Where the nodes see Holdfast's own environment, with boto3."""
+UNITS = "/etc/systemd/system"
+DEVICES = "/opt/holdfast/devices/gpu"
+"""GPUs as Slurm sees them, a number after each: it refuses a GPU without a device file (gres.conf(5), "File")."""
+MOST_GPUS = 16
+MOUNT_POINTS = ("/opt/sagemaker", "/opt/dlami/nvme")
+"""Where HyperPod mounts an instance's EBS volume and instance store; ``mount`` has to show them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One thing of the layer: a file with its content, a link with its target, or a directory."""
+
+    content: bytes | None = None
+    link: str | None = None
+    mode: int = 0o644
+    owner: str = "root"
+
+
+def layer(*, orchestrator: str, interpreter: Interpreter, programs_python: str) -> dict[str, Entry]:
+    """Everything, by absolute path."""
+    entries = {**_system(orchestrator), **_python(interpreter, orchestrator=orchestrator)}
+    entries |= _programs(programs_python)
+    entries |= _slurm_entries() if orchestrator == "slurm" else _eks_entries()
+    return entries
+
+
+def _text(text: str, *, mode: int = 0o644) -> Entry:
+    return Entry(content=text.encode(), mode=mode)
+
+
+def _folder(mode: int = 0o755, owner: str = "root") -> Entry:
+    return Entry(mode=mode, owner=owner)
+
+
+def _service(name: str, text: str) -> dict[str, Entry]:
+    """A unit that is enabled, as the image's are."""
+    path = f"/usr/lib/systemd/system/{name}.service"
+    wants = f"{UNITS}/multi-user.target.wants/{name}.service"
+    return {path: _text(text), wants: Entry(link=path)}
+
+
+def _system(orchestrator: str) -> dict[str, Entry]:
+    entries = {
+        "/usr/lib/os-release": _text(services.OS_RELEASE[orchestrator]),
+        "/etc/os-release": Entry(link="../usr/lib/os-release"),
+        "/etc/sudoers.d/90-hyperpod": _text("ubuntu ALL=(ALL) NOPASSWD:ALL\n", mode=0o440),
+        "/etc/ssh/sshd_config": _text(services.SSHD_SETTINGS),
+        "/etc/ssh/ssh_config": _text(services.SSH_SETTINGS),
+        "/etc/ssh/ssh_config.d/initsmhp-ssh.conf": _text(services.SSH_BETWEEN_NODES),
+        "/etc/ssh/sshd_config.d": _folder(),
+        "/usr/lib/sysusers.d/holdfast.conf": _text(services.SYSUSERS),
+        "/var/log/provision": _folder(),
+        "/var/log/holdfast/units": _folder(),
+        "/opt/ml/config": _folder(),
+        "/usr/bin/aws": Entry(link="/usr/local/bin/aws"),
+        # "present on all HyperPod nodes": AWS's job files ask for it before they say --auto-resume=1.
+        "/opt/sagemaker_cluster": _folder(),
+    }
+    entries |= {path: _folder() for path in MOUNT_POINTS}
+    entries |= _service("containerd", services.CONTAINERD) | _service("dlami-nvme", services.DLAMI_NVME)
+    if Path("/usr/sbin/sshd").exists():
+        entries |= _service("ssh", services.SSH)
+        entries[f"{UNITS}/sshd.service"] = Entry(link="/usr/lib/systemd/system/ssh.service")
+    return entries
+
+
+def _slurm_entries() -> dict[str, Entry]:
+    conf = slurm.SETTINGS
+    entries = {
+        "/etc/slurm": Entry(link=conf),
+        "/etc/lsb-release": _text(services.LSB_RELEASE),
+        "/etc/logrotate.d/sagemaker-hyperpod-slurm": _text(slurm.LOGROTATE),
+        f"{conf}/accounting.conf": _text(""),
+        f"{conf}/cgroup.conf": _text("CgroupPlugin=cgroup/v1\n"),
+        f"{conf}/plugstack.conf": _text(""),
+        f"{conf}/plugstack.conf.d": _folder(),
+        f"{conf}/slurmdbd.conf.template": _text(slurm.SLURMDBD_TEMPLATE),
+        "/opt/slurm/include": Entry(link="/usr/include"),
+        "/var/log/slurm": _folder(owner="slurm"),
+        "/var/spool/slurmd": _folder(),
+        "/var/spool/slurmctld": _folder(mode=0o700, owner="slurm"),
+    }
+    for folder, source, names in (("bin", "/usr/bin", slurm.COMMANDS), ("sbin", "/usr/sbin", slurm.DAEMONS)):
+        present = [name for name in names if Path(source, name).exists()]
+        entries |= {f"/opt/slurm/{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+    if "/opt/slurm/sbin/slurmd" in entries:
+        entries["/opt/slurm/sbin/slurmd"] = _text(slurm.SLURMD, mode=0o755)
+    units = slurm.units()
+    entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
+    entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}
+    entries |= _service("docker", services.DOCKER)
+    if Path("/usr/sbin/munged").exists():
+        entries |= _service("munge", services.MUNGE)
+    if Path("/usr/sbin/mariadbd").exists():
+        entries |= {
+            "/usr/lib/systemd/system/mariadb.service": _text(services.MARIADB),
+            "/etc/mysql/mariadb.conf.d/90-holdfast.cnf": _text(services.MARIADB_SETTINGS),
+            "/usr/bin/mysql_secure_installation": Entry(link="mariadb-secure-installation"),
+            "/var/lib/mysql": _folder(mode=0o755, owner="mysql"),
+        }
+    return entries
+
+
+def _eks_entries() -> dict[str, Entry]:
+    return {
+        **_service("kubelet", services.KUBELET),
+        "/var/lib/containerd": _folder(mode=0o711),
+        "/var/lib/kubelet": _folder(),
+        "/etc/containerd/config.toml": _text("version = 2\n"),
+    }
+
+
+def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
+    """The AMI's Python: a folder like a virtual environment, with PyYAML as Ubuntu's image has it."""
+    version = f"{interpreter.version[0]}.{interpreter.version[1]}"
+    site = f"{PYTHON}/lib/python{version}/site-packages"
+    wrapper = _text(f'#!/bin/sh\nexec {PYTHON}/bin/python3 "$@"\n', mode=0o755)
+    pip = f'import os, sys\nos.execv("{PROGRAMS}/bin/pip", ["pip", *sys.argv[1:]])\n'
+    home = interpreter.executable.parent
+    entries = {
+        f"{PYTHON}/pyvenv.cfg": _text(f"home = {home}\ninclude-system-site-packages = false\nversion = {version}\n"),
+        f"{PYTHON}/bin/python3": Entry(link=str(interpreter.executable)),
+        f"{PYTHON}/bin/python{version}": Entry(link="python3"),
+        f"{site}/pip/__init__.py": _text(""),
+        f"{site}/pip/__main__.py": _text(pip),
+        "/usr/local/bin/python3": wrapper,
+        f"/usr/local/bin/python{version}": wrapper,
+        "/usr/local/bin/pip3": _text(f'#!/bin/sh\nexec {PYTHON}/bin/python3 -m pip "$@"\n', mode=0o755),
+        "/etc/holdfast-image": _text(f"{orchestrator}: python3 is {interpreter.note}\n"),
+    }
+    spec = importlib.util.find_spec("yaml")
+    assert spec is not None, "Holdfast itself needs PyYAML"
+    for folder in spec.submodule_search_locations or ():
+        entries |= {f"{site}/yaml/{path.name}": Entry(content=path.read_bytes()) for path in Path(folder).glob("*.py")}
+    return entries
+
+
+def _programs(python: str) -> dict[str, Entry]:
+    """systemctl, journalctl and the stand-ins, with the modules that they share."""
+    entries = {}
+    source = Path(__file__).parent / "node"
+    for package in ("systemctl", "standins"):
+        for path in sorted((source / package).rglob("*.py")):
+            entries[f"{PROGRAMS}/{path.relative_to(source)}"] = Entry(content=path.read_bytes())
+    for name in ("systemctl", "journalctl"):
+        entries[f"/usr/bin/{name}"] = _text(_start(f"{python} -IS", "systemctl", name), mode=0o755)
+    for target, text in _stand_in_programs(python):
+        entries[target] = _text(text, mode=0o755)
+    return entries
+
+
+def _stand_in_programs(python: str) -> Iterator[tuple[str, str]]:
+    for one in stand_ins():
+        module, _, function = one.call.partition(":")
+        if one.path == "/usr/local/bin/aws":
+            real = '#!/bin/sh\nif [ -x /opt/holdfast/env/bin/aws ]; then exec /opt/holdfast/env/bin/aws "$@"; fi\n'
+            script = f'{real}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
+            yield one.path, script
+            yield f"{PROGRAMS}/bin/aws", _start(ENVIRONMENT_PYTHON, "standins.aws", "main")
+        elif one.path in ("/usr/local/bin/curl", "/usr/local/bin/wget", "/usr/local/bin/git"):
+            # A shell decides first: starting Python for each curl of a script would cost more than the curl.
+            name = one.path.rpartition("/")[2]
+            patterns = {"curl": "*/NVIDIA/enroot/*", "wget": "*go.dev/dl/*", "git": "clone*"}
+            stand_in = f"{PROGRAMS}/bin/{name}"
+            decide = f'case "$*" in {patterns[name]}) exec {stand_in} "$@" ;; esac'
+            yield one.path, f'#!/bin/sh\n{decide}\nexec /usr/bin/{name} "$@"\n'
+            yield stand_in, _start(f"{python} -IS", f"standins.{module}", function)
+        else:
+            yield one.path, _start(f"{python} -IS", f"standins.{module}", function)
+
+
+def _start(python: str, module: str, function: str) -> str:
+    return (
+        f'#!{python}\nimport sys\n\nsys.path.insert(0, "{PROGRAMS}")\nfrom {module} import {function}\n\n'
+        f"sys.exit({function}(sys.argv[1:]))\n"
+    )

@@ -1,0 +1,47 @@
+"""Whether a service that ended is started again. Pure; the table in systemd.service(5) under Restart=."""
+
+from __future__ import annotations
+
+import signal
+
+from .units import Unit, statuses
+
+_CLEAN_SIGNALS = frozenset(-number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE))
+_POLICIES = {
+    "success": {"always", "on-success"},
+    "exit-code": {"always", "on-failure"},
+    "signal": {"always", "on-failure", "on-abnormal", "on-abort"},
+    "core-dump": {"always", "on-failure", "on-abnormal", "on-abort"},
+    "timeout": {"always", "on-failure", "on-abnormal"},
+    "protocol": {"always", "on-failure"},
+    "resources": {"always", "on-failure"},
+}
+_CORE_SIGNALS = frozenset(
+    -number for number in (signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE)
+)
+
+
+def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
+    """The service result of a main process that ended with an exit code, or minus a signal number."""
+    clean = {0} | statuses(unit, "SuccessExitStatus")
+    if unit.type != "oneshot":
+        clean |= _CLEAN_SIGNALS
+    if status in clean:
+        return "success"
+    if status >= 0:
+        return "exit-code"
+    return "core-dump" if dumped or status in _CORE_SIGNALS else "signal"
+
+
+def wanted(unit: Unit, *, result: str, status: int) -> bool:
+    """Whether Restart= and the lists of exit statuses ask for another start."""
+    if status in statuses(unit, "RestartPreventExitStatus"):
+        return False
+    if status in statuses(unit, "RestartForceExitStatus"):
+        return True
+    return unit.one("Service", "Restart", "no") in _POLICIES.get(result, set())
+
+
+def allowed(*, starts: list[float], now: float, interval: float, burst: int) -> bool:
+    """StartLimitBurst= starts within StartLimitIntervalSec= are allowed; ``starts`` has the earlier ones."""
+    return interval <= 0 or burst <= 0 or len([when for when in starts if now - when < interval]) < burst

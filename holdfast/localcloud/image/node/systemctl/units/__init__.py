@@ -1,0 +1,50 @@
+"""
+Unit files: found, parsed, and their values, conditions and commands read. Stdlib only, copied to nodes. Starting them
+is for the folder above.
+"""
+
+from holdfast.localcloud.image.node.systemctl.units.command import Command, assignments, commands, environment_file
+from holdfast.localcloud.image.node.systemctl.units.conditions import met
+from holdfast.localcloud.image.node.systemctl.units.files import SEARCH, Root
+from holdfast.localcloud.image.node.systemctl.units.fstab import generate, is_mounted, where_of
+from holdfast.localcloud.image.node.systemctl.units.text import (
+    Unit,
+    UnitError,
+    escape_path,
+    parse_into,
+    unescape,
+    words,
+)
+from holdfast.localcloud.image.node.systemctl.units.values import (
+    INFINITY,
+    limit,
+    seconds,
+    signal_number,
+    span,
+    statuses,
+)
+
+__all__ = [
+    "INFINITY",
+    "SEARCH",
+    "Command",
+    "Root",
+    "Unit",
+    "UnitError",
+    "assignments",
+    "commands",
+    "environment_file",
+    "escape_path",
+    "generate",
+    "is_mounted",
+    "limit",
+    "met",
+    "parse_into",
+    "seconds",
+    "signal_number",
+    "span",
+    "statuses",
+    "unescape",
+    "where_of",
+    "words",
+]

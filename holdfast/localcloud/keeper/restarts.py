@@ -1,0 +1,111 @@
+"""
+Starts the two processes of a local cloud again when they die, and tells of it.
+
+It is not their parent: whoever started them, it finds them by their records, as ``up`` and ``down`` do. What ``down``
+ends has no record any more and stays down. One that a signal has stopped is told of and left to whoever stopped it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from holdfast.localcloud import processes
+from holdfast.localcloud.supervision import Pass, Passes, passes_path
+
+LOOK_S = 0.5
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+STEADY_AFTER_S = 60.0
+"""One that has run for so long is started again at once."""
+LATE_AFTER_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Cloud(Protocol):
+    """What it looks after."""
+
+    @property
+    def home(self) -> Path: ...
+
+    def start_aws(self) -> bool: ...
+
+    def start_hyperpod(self, *, region: str) -> bool: ...
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    name: str
+    start: Callable[[], bool]
+    restarts: int = 0
+    why: str = ""
+    restarted_at: float = 0.0
+    problem: str = ""
+    pause_s: float = FIRST_PAUSE_S
+    started_at: float = 0.0
+    next_at: float = 0.0
+
+
+class Keeper:
+    """One loop."""
+
+    def __init__(self, *, cloud: Cloud, region: str, stopping: threading.Event) -> None:
+        self._home, self._stopping = cloud.home, stopping
+        self._looked_at = time.monotonic()
+        self._kept = (
+            _Kept(name="aws", start=cloud.start_aws),
+            _Kept(name="hyperpod", start=lambda: cloud.start_hyperpod(region=region)),
+        )
+        self._passes = Passes(path=passes_path(self._home, "keeper"), told=self._told)
+
+    def run(self) -> None:
+        """Until it is asked to stop."""
+        self._passes.start()
+        while not self._stopping.wait(LOOK_S):
+            self.look()
+            self._looked_at = time.monotonic()
+        self._passes.stop()
+
+    def look(self) -> None:
+        """Start again what has died."""
+        for one in self._kept:
+            now = time.monotonic()
+            if (
+                not self._stopping.is_set()
+                and one.next_at <= now
+                and processes.has_died(name=one.name, home=self._home)
+            ):
+                self._start(one, now)
+
+    def _start(self, one: _Kept, now: float) -> None:
+        steady = now - one.started_at > STEADY_AFTER_S
+        one.pause_s = FIRST_PAUSE_S if steady else min(LONGEST_PAUSE_S, 2 * one.pause_s)
+        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it had died; see log/{one.name}.log", now
+        _log.warning("%s has died and is started again", one.name)
+        try:
+            one.start()
+            one.problem = ""
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from starting, it is tried again
+            one.problem = f"{one.name} cannot be started again: {error}"
+            _log.warning("%s", one.problem)
+        one.started_at = time.monotonic()
+        one.next_at = one.started_at + one.pause_s
+
+    def _told(self) -> list[Pass]:
+        return [
+            Pass(
+                name=one.name,
+                at=self._looked_at,
+                late_after_s=LATE_AFTER_S,
+                restarts=one.restarts,
+                why=one.why,
+                restarted_at=one.restarted_at,
+                kind="process",
+                problem=one.problem,
+            )
+            for one in self._kept
+        ]

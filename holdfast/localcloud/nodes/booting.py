@@ -1,0 +1,174 @@
+"""The caller's side of a boot: decides the plan, runs the boot program, records the node at the right moment."""
+
+import contextlib
+import importlib.util
+import marshal
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.nodes.kernel import boot, limits, proc
+from holdfast.localcloud.nodes.kernel import plan as plan_command
+
+from . import root
+from .fabric import Fabric, Network, link_name, mac_of
+from .spec import NodeError, NodeRecord, NodeSpec, write_atomically
+
+BOOT_TIMEOUT_S = 30.0
+
+
+def start(
+    spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
+) -> NodeRecord:
+    """
+    Boot one node into its own ``directory``; its record is on disk before it can outlive this process.
+
+    ``kept``: what an earlier life wrote is there and stays. ``lock``: the fleet's, which the boot program shares.
+    """
+    plan = _plan(spec, directory=directory, fabric=fabric, network=network, home=home, kept=kept, lock=lock)
+    with _helper(spec, lock=lock) as helper:
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        helper.stdin.write(marshal.dumps({**plan}))
+        helper.stdin.flush()
+        answer = helper.stdout.readline()
+        if not answer:
+            raise _BootError
+        pid = int(answer)
+        ticks = proc.start_ticks(pid)
+        if ticks is None:
+            raise _BootError
+        at = tuple(layer["at"] for layer in plan["layers"])
+        record = NodeRecord(spec=spec, pid=pid, start_ticks=ticks, link=plan["link"], layers=at)
+        write_atomically(path=directory / "node.json", text=record.to_json())
+        try:
+            helper.communicate(b"1", timeout=BOOT_TIMEOUT_S)
+            released = helper.returncode == 0
+        except BaseException:
+            proc.kill(pid=pid, ticks=ticks, timeout_s=BOOT_TIMEOUT_S)  # it may be on its own by now
+            raise
+        if not released:
+            proc.kill(pid=pid, ticks=ticks, timeout_s=BOOT_TIMEOUT_S)
+            raise _BootError
+    return record
+
+
+def _plan(
+    spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
+) -> plan_command.Plan:
+    layers = _layers(directory / "layers", image=spec.image)
+    (directory / "root").mkdir(exist_ok=True)
+    upper = Path(layers[0]["upper"])
+    directories, files = root.root_contents(spec, kept=upper if kept else None)
+    binds = [_bind(mount.source, mount.target, mount.read_only) for mount in spec.mounts]
+    return plan_command.Plan(
+        caller=os.getpid(),
+        inherited=[lock],
+        hostname=spec.hostname,
+        link=link_name(spec.instance_id),
+        address=spec.address,
+        prefix=network.network.prefixlen,
+        subnet=str(network.network),
+        gateway=str(network.gateway),
+        mac=mac_of(spec.address),
+        fabric=str(fabric.path),
+        root=str(directory / "root"),
+        console=str(directory / "console.log"),
+        layers=layers,
+        image=str(spec.image) if spec.image else "",
+        hide=[] if kept else root.hidden_names(Path("/")),
+        empty=[] if kept else root.emptied_directories(home, image=spec.image),
+        directories=directories,
+        files=files,
+        binds=binds,
+        capabilities=sorted(limits.KEPT.values()),
+        read_only=list(limits.READ_ONLY),
+        masked=list(limits.MASKED),
+    )
+
+
+def _layers(directory: Path, *, image: Path | None) -> list[plan_command.Layer]:
+    """One overlay per disk of the machine that holds part of its system; deepest last."""
+    if image is not None:
+        _check_image(image)
+    layers = []
+    for index, at in enumerate(["/", *root.disk_mounts(Path("/proc/self/mountinfo").read_text())]):
+        upper, work = directory / str(index) / "upper", directory / str(index) / "work"
+        if not upper.exists():
+            upper.mkdir(parents=True)
+            info = Path(at).stat()
+            os.chown(upper, info.st_uid, info.st_gid)
+            upper.chmod(stat.S_IMODE(info.st_mode))
+        remove_tree_quietly(work)
+        work.mkdir()
+        over = [str(image / at[1:])] if image is not None and (image / at[1:]).is_dir() else []
+        layers.append(plan_command.Layer(at=at, lowers=[*over, at], upper=str(upper), work=str(work)))
+    return layers
+
+
+def _check_image(image: Path) -> None:
+    if not image.is_dir():
+        raise NodeError(f"image {image} is not a directory; build it before the node boots")
+    if image.stat().st_dev == Path("/").stat().st_dev:  # the kernel refuses a lower layer inside another: ELOOP
+        raise NodeError(f"image {image} lies on the same file system as /; build it below the fleet's directory")
+
+
+class _BootError(Exception):
+    """The boot program gave up; its standard error says why."""
+
+
+def _program() -> str:
+    """Compiled, where this process could keep it so: a script is compiled anew for each node."""
+    compiled = importlib.util.cache_from_source(boot.__file__)
+    return compiled if Path(compiled).is_file() else boot.__file__
+
+
+@contextlib.contextmanager
+def _helper(spec: NodeSpec, *, lock: int) -> "Iterator[subprocess.Popen[bytes]]":
+    """The boot program. On any failure it and all it started are gone before this returns."""
+    helper = subprocess.Popen(
+        [sys.executable, "-I", "-S", _program()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"},
+        cwd="/",
+        pass_fds=(lock,),
+        start_new_session=True,
+    )
+    watchdog = threading.Timer(BOOT_TIMEOUT_S, helper.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield helper
+    except BaseException as error:
+        helper.kill()
+        said = _drain(helper)
+        if isinstance(error, _BootError | BrokenPipeError | subprocess.TimeoutExpired):
+            raise NodeError(f"{spec.instance_id} did not boot: {said or 'the boot program was killed'}") from None
+        raise
+    finally:
+        watchdog.cancel()
+        helper.wait()
+        for stream in (helper.stdin, helper.stdout, helper.stderr):
+            assert stream is not None
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
+def _drain(helper: "subprocess.Popen[bytes]") -> str:
+    """Standard error to its end, which comes only when the last process that shares it is gone."""
+    assert helper.stderr is not None
+    return helper.stderr.read().decode(errors="replace").strip()
+
+
+def _bind(source: Path, target: str, read_only: bool) -> plan_command.Bind:  # noqa: FBT001
+    resolved = source.resolve()
+    if not resolved.exists():
+        raise NodeError(f"mount source {source} does not exist; create it before the node boots")
+    return plan_command.Bind(source=str(resolved), target=target, read_only=read_only)

@@ -1,0 +1,149 @@
+"""The network between the nodes: a bridge in a network namespace of its own, pinned by a file.
+
+The machine's own network is never touched. Plugging a node in is done by ``_boot``, from inside the node.
+"""
+
+import contextlib
+import ipaddress
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.localcloud.nodes.kernel import boot
+
+from .spec import NodeError
+
+_T = TypeVar("_T")
+
+METADATA_ADDRESS = "169.254.169.254"
+"""Where EC2 instances find what they are; ``Fabric.listen`` can serve it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The nodes' addresses. The gateway leads nowhere but to what listens on it."""
+
+    network: ipaddress.IPv4Network
+    gateway: ipaddress.IPv4Address
+
+
+def run_ip(*commands: str, namespace: Path, force: bool = False) -> None:
+    """``ip`` commands in a network namespace, in one process. ``force`` goes on after an error and reports none."""
+    argv = ["nsenter", f"--net={namespace}", "ip", *(["-force"] if force else []), "-batch", "-"]
+    done = subprocess.run(argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
+    if done.returncode != 0 and not force:
+        raise NodeError(f"network setup failed, given {list(commands)}: {done.stderr.strip()}")
+
+
+def link_name(instance_id: str) -> str:
+    """The fabric's end of a node's cable; the kernel allows 15 characters."""
+    return "v" + instance_id.replace("-", "")[-14:]
+
+
+def mac_of(address: str) -> str:
+    """A locally administered MAC that follows from the IPv4 address."""
+    return "02:00:" + ":".join(f"{byte:02x}" for byte in ipaddress.IPv4Address(address).packed)
+
+
+class Fabric:
+    """The bridge of one home. ``path`` is the pin: while it is mounted, the namespace lives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def exists(self) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return self.path.stat().st_dev != self.path.parent.stat().st_dev
+        return False
+
+    def create(self, network: Network) -> None:
+        gateway = network.gateway
+        self.path.touch()
+        _in_thread(self._pin_new_namespace)
+        run_ip(
+            "link set lo up",
+            "link add br0 type bridge stp_state 0 mcast_snooping 0",
+            f"link set br0 address {mac_of(str(gateway))} addrgenmode none up",
+            f"addr add {gateway}/{network.network.prefixlen} dev br0",
+            f"addr add {METADATA_ADDRESS}/32 dev lo",
+            "route add unreachable default",
+            namespace=self.path,
+        )
+
+    def remove(self) -> None:
+        while self.exists():
+            run_ip("link del br0", namespace=self.path, force=True)
+            boot.umount(str(self.path), flags=boot.MNT_DETACH)
+        self.path.unlink(missing_ok=True)
+
+    def set_link(self, link: str, *, up: bool) -> None:
+        run_ip(f"link set {link} {'up' if up else 'down'}", namespace=self.path)
+
+    def delete_link(self, link: str) -> None:
+        if self.exists():
+            run_ip(f"link del {link}", namespace=self.path, force=True)
+
+    def listen(self, address: str, port: int) -> socket.socket:
+        """A TCP socket that listens inside the fabric; it keeps working whatever the caller's namespace is."""
+        self._require()
+        return _in_thread(lambda: self._listen_here(address, port))
+
+    def pinger(self) -> socket.socket:
+        """A raw ICMP socket that sends from inside the fabric, whatever the caller's namespace is."""
+        self._require()
+        return _in_thread(lambda: self._socket_here(socket.SOCK_RAW, socket.IPPROTO_ICMP))
+
+    def _require(self) -> None:
+        if not self.exists():
+            raise NodeError(f"the network {self.path} is not there; open the fleet first")
+
+    def _pin_new_namespace(self) -> None:
+        boot.unshare(boot.CLONE_NEWNET)
+        boot.mount(source=f"/proc/self/task/{threading.get_native_id()}/ns/net", target=str(self.path), flags=4096)
+        # A router that has no way says so, every time, and nobody waits; without it packets vanish.
+        with contextlib.suppress(OSError):
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            Path("/proc/sys/net/ipv4/icmp_ratelimit").write_text("0")
+
+    def _socket_here(self, kind: int, protocol: int = 0) -> socket.socket:
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            boot.setns(fd, boot.CLONE_NEWNET)
+        finally:
+            os.close(fd)
+        return socket.socket(socket.AF_INET, kind, protocol)
+
+    def _listen_here(self, address: str, port: int) -> socket.socket:
+        listener = self._socket_here(socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address, port))
+            listener.listen(128)
+        except OSError as error:
+            listener.close()
+            raise NodeError(f"cannot listen on {address}:{port} inside the fabric: {error}") from error
+        return listener
+
+
+def _in_thread(action: Callable[[], _T]) -> _T:
+    """Run in a thread that ends at once: namespaces belong to threads, and the caller's must not change."""
+    results: list[_T] = []
+    failures: list[Exception] = []
+
+    def body() -> None:
+        try:
+            results.append(action())
+        except Exception as error:  # noqa: BLE001  carried to the calling thread
+            failures.append(error)
+
+    thread = threading.Thread(target=body, name="namespace")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]

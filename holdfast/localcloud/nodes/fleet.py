@@ -1,0 +1,229 @@
+"""All nodes of one home directory: the network between them, their birth, and that nothing of them stays.
+
+Everything lives on a tmpfs at ``home/nodes``, so that a reboot of the machine leaves nothing and taking the
+fleet down ends in one unmount. No process owns the fleet: its truth is the records on the tmpfs.
+"""
+
+import contextlib
+import ipaddress
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+from holdfast.localcloud.home import remove_tree, remove_tree_quietly
+from holdfast.localcloud.nodes.kernel import boot as boot_module
+from holdfast.localcloud.nodes.kernel import host, proc
+
+from .booting import BOOT_TIMEOUT_S, start
+from .fabric import Fabric, Network, link_name
+from .lock import locked
+from .node import Node
+from .spec import NodeError, NodeRecord, NodeSpec, write_atomically
+
+_LOCK_TIMEOUT_S = BOOT_TIMEOUT_S + 10.0
+_KILL_TIMEOUT_S = 10.0
+
+
+class Fleet:
+    """The nodes of one home. Construct it from any process; thread-safe."""
+
+    def __init__(self, *, home: Path) -> None:
+        self.home = home.resolve()
+        self.directory = self.home / "nodes"
+        self.fabric = Fabric(self.directory / "fabric")
+        self._lock = self.home / ".nodes.lock"
+        self._settings_file = self.directory / "fleet.json"
+        self._closing = self.directory / "closing"
+
+    @staticmethod
+    def check_host() -> list[str]:
+        """What this machine lacks for running nodes, each with what to do; empty if nothing."""
+        return host.check_host()
+
+    # --- the fleet as a whole
+
+    def open(self, *, network: str, gateway: str) -> None:
+        """Make the place and the network for nodes. Does nothing where it is open with the same network."""
+        wanted = _parse(network=network, gateway=gateway)
+        if problems := host.check_host():
+            raise NodeError("this machine cannot run nodes: " + "; ".join(problems))
+        with self._locked(exclusive=True):
+            if (current := self._settings()) is not None and self.fabric.exists():
+                if current != wanted:
+                    raise NodeError(
+                        f"nodes run on network {current.network} with gateway {current.gateway}, asked for {network} "
+                        f"with {gateway}; close the fleet first"
+                    )
+                self._closing.unlink(missing_ok=True)
+                return
+            self._clear()
+            self.directory.mkdir(parents=True)
+            boot_module.mount(
+                source="holdfast",
+                target=str(self.directory),
+                kind="tmpfs",
+                flags=boot_module.MS_NOSUID | boot_module.MS_NODEV,
+                data="mode=755",
+            )
+            self.fabric.create(wanted)
+            text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
+            write_atomically(path=self._settings_file, text=text)
+
+    def close(self) -> None:
+        """Destroy every node and the network, leftovers of killed owners and half-made nodes included."""
+        if os.geteuid() != 0:
+            raise NodeError("nodes can only be removed by root; use sudo")
+        if not self.home.is_dir():
+            return
+        with contextlib.suppress(FileNotFoundError):
+            self._closing.touch()  # boots that have not begun give up instead of keeping the lock busy
+        with self._locked(exclusive=True):
+            self._clear()
+            self._lock.unlink()
+
+    def is_open(self) -> bool:
+        return self._settings() is not None and self.fabric.exists()
+
+    def listen(self, address: str, port: int) -> socket.socket:
+        """A listening TCP socket inside the nodes' network, owned by this process."""
+        return self.fabric.listen(address, port)
+
+    def pinger(self) -> socket.socket:
+        """A raw ICMP socket inside the nodes' network, owned by this process."""
+        return self.fabric.pinger()
+
+    def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
+        return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
+
+    def _settings(self) -> Network | None:
+        try:
+            document = json.loads(self._settings_file.read_text())
+        except FileNotFoundError:
+            return None
+        return _parse(network=document["network"], gateway=document["gateway"])
+
+    def _clear(self) -> None:
+        """Leave nothing. The caller holds the lock, so no boot is under way."""
+        for node in self.nodes():
+            node.kill()
+        deadline = time.monotonic() + _KILL_TIMEOUT_S
+        while strays := proc.users_of_overlays_below(self.directory):
+            if time.monotonic() > deadline:
+                raise NodeError(f"processes {strays} of nodes below {self.directory} survived SIGKILL")
+            for pid in strays:
+                if (ticks := proc.start_ticks(pid)) is not None:
+                    proc.kill(pid=pid, ticks=ticks, timeout_s=1.0)
+        self.fabric.remove()
+        while self.directory.is_mount():
+            _unmount(self.directory)
+        remove_tree_quietly(self.directory)
+
+    # --- single nodes
+
+    def nodes(self) -> list[Node]:
+        """Every node that was booted and not removed, dead ones included, in the order of their addresses."""
+        found = []
+        for path in self.directory.glob("*/node.json"):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(self._node(NodeRecord.from_json(path.read_text())))
+        return sorted(found, key=lambda node: ipaddress.IPv4Address(node.spec.address))
+
+    def node(self, name: str) -> Node:
+        """By instance id, host name or address; a living node before a dead one."""
+        nodes = self.nodes()
+        matches = [n for n in nodes if name in (n.spec.instance_id, n.spec.hostname, n.spec.address)]
+        if not matches:
+            names = ", ".join(f"{n.spec.instance_id} ({n.spec.hostname})" for n in nodes) or "none is booted"
+            raise NodeError(f"no node {name!r}; nodes: {names}")
+        return max(matches, key=lambda n: n.alive())
+
+    def boot(self, spec: NodeSpec, *, keep_root: bool = False) -> Node:
+        """
+        Boot a node; returns when its PID 1 runs. Boots run in parallel when called from several threads.
+
+        ``keep_root``: reboot on what the dead node of this instance id had written. Default: a fresh root.
+        """
+        with self._locked(exclusive=False) as lock:
+            settings = self._require_open(spec)
+            directory = self.directory / spec.instance_id
+            if keep_root and not (directory / "node.json").exists():
+                raise NodeError(f"{spec.instance_id}: no earlier root to keep; boot it with a fresh one")
+            directory.mkdir(exist_ok=True)
+            with locked(directory / "lock", exclusive=True, timeout_s=BOOT_TIMEOUT_S):
+                self._make_room(directory, spec=spec, keep_root=keep_root)
+                try:
+                    record = start(
+                        spec,
+                        directory=directory,
+                        fabric=self.fabric,
+                        network=settings,
+                        home=self.home,
+                        kept=keep_root,
+                        lock=lock,
+                    )
+                except BaseException:
+                    # The kernel takes a dead node's cable away a little later; a retry would find the name in use.
+                    self.fabric.delete_link(link_name(spec.instance_id))
+                    if not keep_root:
+                        remove_tree_quietly(directory)
+                    raise
+                return self._node(record)
+
+    def _require_open(self, spec: NodeSpec) -> Network:
+        settings = self._settings()
+        if settings is None or not self.fabric.exists():
+            raise NodeError(f"no network for nodes below {self.home}; open the fleet first")
+        if self._closing.exists():
+            raise NodeError(f"the fleet below {self.home} is being closed")
+        if ipaddress.IPv4Address(spec.address) not in settings.network or spec.address == str(settings.gateway):
+            raise NodeError(
+                f"{spec.instance_id}: address must be in {settings.network} and not the gateway {settings.gateway}, "
+                f"got {spec.address}"
+            )
+        for node in self.nodes():
+            other = node.spec
+            same_place = other.instance_id == spec.instance_id or other.address == spec.address
+            if same_place and node.alive():
+                raise NodeError(
+                    f"{spec.instance_id}: {other.instance_id} already runs at {other.address}; destroy it first"
+                )
+        return settings
+
+    def _make_room(self, directory: Path, *, spec: NodeSpec, keep_root: bool) -> None:
+        """Clear away an earlier life of this instance id, finished or not, except for a root to keep."""
+        record = directory / "node.json"
+        if record.exists() and self._node(NodeRecord.from_json(record.read_text())).alive():
+            raise NodeError(f"{spec.instance_id}: already runs at {spec.address}; destroy it first")
+        if not keep_root:
+            record.unlink(missing_ok=True)
+        if (directory / "layers").exists():
+            self.fabric.delete_link(link_name(spec.instance_id))
+            if not keep_root:
+                remove_tree(directory / "layers")
+
+    def _node(self, record: NodeRecord) -> Node:
+        return Node(record=record, directory=self.directory / record.spec.instance_id, fabric=self.fabric)
+
+
+def _parse(*, network: str, gateway: str) -> Network:
+    try:
+        parsed = Network(network=ipaddress.IPv4Network(network), gateway=ipaddress.IPv4Address(gateway))
+    except ValueError as error:
+        raise NodeError(f"network must be like 10.1.0.0/16 and gateway an address in it: {error}") from error
+    if parsed.gateway not in parsed.network:
+        raise NodeError(f"gateway must be in {network}, got {gateway}")
+    return parsed
+
+
+def _unmount(path: Path) -> None:
+    """Plainly if possible; lazily where something of the machine still looks at it."""
+    for _ in range(50):
+        try:
+            boot_module.umount(str(path))
+        except OSError:  # noqa: PERF203
+            time.sleep(0.02)
+        else:
+            return
+    boot_module.umount(str(path), flags=boot_module.MNT_DETACH)

@@ -1,0 +1,277 @@
+"""
+The local cloud of one home directory: the embedded AWS and the HyperPod control plane beside it.
+
+Starts, finds and ends both, and says how a client reaches them. What is deployed into it is the
+business of the CDK; what runs on its nodes is the business of the control plane.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.localcloud.home import (
+    MARKER,
+    Keys,
+    LocalCloudError,
+    claim,
+    fresh_keys,
+    keys_of,
+    made_keys,
+    recognise,
+    release,
+)
+from holdfast.localcloud.processes import detached
+from holdfast.localcloud.processes.state import ProcessState, process_state
+from holdfast_common import kinds, parse_events
+
+DEFAULT_HOME = Path("/var/lib/holdfast")
+DEFAULT_PORT = 5710
+ACCOUNT = "123456789012"
+
+AWS, HYPERPOD, KEEPER = "aws", "hyperpod", "keeper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCloud:
+    """
+    One embedded AWS with its HyperPod.
+
+    Args:
+        home: Everything it keeps, and nothing outside it. One home holds one local cloud.
+        port: TCP port on the loopback interface. Default: 5710.
+    """
+
+    home: Path
+    port: int = DEFAULT_PORT
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    def keys(self) -> Keys:
+        """
+        The keys of this cloud; where it has none yet, some that no cloud takes.
+
+        Raises:
+            LocalCloudError: they are not this user's.
+        """
+        try:
+            return keys_of(self.home)
+        except FileNotFoundError:
+            return fresh_keys()
+        except PermissionError as error:
+            raise LocalCloudError(
+                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; "
+                "run the command as its owner"
+            ) from None
+
+    def client_environment(self, *, region: str) -> dict[str, str]:
+        """Environment variables that point any AWS client, the CDK CLI included, at this cloud and nowhere else."""
+        keys = self.keys()
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            # The CDK CLI writes template URLs from this one; it must be a host that S3 parses path-style.
+            "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": self.endpoint,
+            "AWS_ACCESS_KEY_ID": keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "CDK_DISABLE_CLI_TELEMETRY": "true",
+        }
+
+    def client_arguments(self) -> dict[str, str]:
+        """What boto3 and botocore need to reach this cloud. Raises: LocalCloudError, as `keys`."""
+        return {"endpoint_url": self.endpoint, **self.keys().boto}
+
+    def claim(self) -> None:
+        """
+        Make the home and its keys, or recognise that they are this user's.
+
+        Raises:
+            LocalCloudError: the folder holds something else, or others can change it.
+        """
+        claim(self.home)
+        made_keys(self.home)
+
+    def is_claimed(self) -> bool:
+        """Whether the home carries the mark of one; whose it is, is another question."""
+        return (self.home / MARKER).is_file()
+
+    def running(self) -> dict[str, bool]:
+        """Which of the two processes run now."""
+        return {name: detached.find(name=name, home=self.home) is not None for name in (AWS, HYPERPOD)}
+
+    def health(self) -> dict[str, Any] | None:
+        """What the embedded AWS says of itself; None when it does not answer."""
+        try:
+            with urllib.request.urlopen(f"{self.endpoint}/_holdfast/health", timeout=2.0) as answer:  # noqa: S310
+                body: dict[str, Any] = json.load(answer)
+                return body
+        except (OSError, ValueError):
+            return None
+
+    def problems(self) -> list[str]:
+        """What is wrong with the processes and their threads, a line each; empty when nothing is."""
+        return [line for one in self.processes() for line in one.problems]
+
+    def processes(self) -> list[ProcessState]:
+        """The embedded AWS, the control plane and their keeper as they are now."""
+        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER)]
+
+    def go_on(self) -> None:
+        """Let processes run again that a signal has stopped."""
+        for name in (AWS, HYPERPOD, KEEPER):
+            process = detached.find(name=name, home=self.home)
+            if process is not None and process.stands_still():
+                process.go_on()
+
+    def start_aws(self) -> bool:
+        """
+        Start the embedded AWS unless it runs. State of an earlier process of this home comes back with it.
+
+        Returns:
+            True when it had to be started.
+
+        Raises:
+            LocalCloudError: the port is taken by somebody else.
+            ProcessError: it did not start.
+        """
+        if not self.is_claimed():  # nothing is made that would be refused
+            self._refuse_taken_port()
+        self.claim()
+        with detached.starting(name=AWS, home=self.home):
+            return self._start_aws()
+
+    def _refuse_taken_port(self) -> None:
+        if _port_is_taken(self.port):
+            raise LocalCloudError(
+                f"port {self.port} on localhost is in use by another program; "
+                "stop that program, or choose another port with HOLDFAST_PORT=<port>"
+            )
+
+    def _start_aws(self) -> bool:
+        if detached.find(name=AWS, home=self.home):
+            return False
+        self._refuse_taken_port()
+        detached.start(
+            name=AWS,
+            argv=[sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(self.home), "--port", str(self.port)],
+            home=self.home,
+            ready=lambda: self.health() is not None,
+            endpoint=self.endpoint,
+        )
+        return True
+
+    def start_hyperpod(self, *, region: str) -> bool:
+        """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
+        with detached.starting(name=HYPERPOD, home=self.home):
+            return self._start_hyperpod(region=region)
+
+    def start_keeper(self, *, region: str) -> bool:
+        """Start what starts the two again when they die, unless it runs."""
+        with detached.starting(name=KEEPER, home=self.home):
+            if detached.find(name=KEEPER, home=self.home):
+                return False
+            argv = [sys.executable, "-m", "holdfast.localcloud.keeper", "--home", str(self.home)]
+            argv += ["--port", str(self.port), "--region", region]
+            detached.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
+            return True
+
+    def _start_hyperpod(self, *, region: str) -> bool:
+        if detached.find(name=HYPERPOD, home=self.home):
+            return False
+        recognise(self.home)
+        ready = self.home / "run" / "hyperpod.ready"
+        ready.unlink(missing_ok=True)
+        argv = [sys.executable, "-m", "holdfast.localcloud.hyperpod", "--home", str(self.home)]
+        detached.start(
+            name=HYPERPOD,
+            argv=[*argv, "--endpoint", self.endpoint, "--region", region],
+            home=self.home,
+            ready=ready.exists,
+            endpoint=self.endpoint,
+        )
+        return True
+
+    def stop(self) -> None:
+        """End all processes; nodes and state stay as they are."""
+        for name in (KEEPER, HYPERPOD, AWS):
+            detached.stop(name=name, home=self.home)
+
+    def node_failures(self) -> list[str]:
+        """Why instances failed since the control plane started: a line for each reason."""
+        try:
+            text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
+        except OSError:
+            return []
+        events = parse_events(line[line.index("{") :] for line in text.splitlines() if "{" in line).events
+        nodes: dict[str, list[str]] = {}
+        for event in events:
+            if event.kind == kinds.NODE_FAILED:
+                nodes.setdefault(event.evidence, []).append(event.node)
+        return [f"{_instances(names)}: {evidence}" for evidence, names in nodes.items()]
+
+    def remove(self) -> list[str]:
+        """
+        End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash.
+
+        Returns:
+            Names of what is left in the home, because the local cloud did not make it.
+
+        Raises:
+            LocalCloudError: the folder is not a home of this user's; nothing in it is touched.
+        """
+        from holdfast.localcloud.nodes import Fleet
+
+        if not self.home.exists():
+            return []
+        recognise(self.home)
+        self.stop()
+        Fleet(home=self.home).close()
+        return release(self.home)
+
+
+def _instances(names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"instance {names[0]}{more}"
+
+
+def from_environment() -> LocalCloud:
+    """The local cloud that HOLDFAST_HOME and HOLDFAST_PORT name. Default: /var/lib/holdfast, or what runs there."""
+    named = os.environ.get("HOLDFAST_HOME", str(DEFAULT_HOME))
+    if not named:
+        raise LocalCloudError(f"HOLDFAST_HOME is empty; allowed: a folder, or unset it for {DEFAULT_HOME}")
+    home = Path(named).absolute()
+    port = os.environ.get("HOLDFAST_PORT")
+    if port is None:
+        return LocalCloud(home=home, port=_recorded_port(home) or DEFAULT_PORT)
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise LocalCloudError(f"HOLDFAST_PORT is {port!r}; allowed: a number from 1 to 65535")
+    return LocalCloud(home=home, port=int(port))
+
+
+def _recorded_port(home: Path) -> int | None:
+    try:
+        process = detached.find(name=AWS, home=home)
+    except PermissionError:  # whoever reads more of it is told
+        return None
+    return int(process.endpoint.rpartition(":")[2]) if process else None
+
+
+def _port_is_taken(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False

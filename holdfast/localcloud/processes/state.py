@@ -1,0 +1,65 @@
+"""How a process of the local cloud is, as anybody on this machine can see: its state in /proc, and what it wrote."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from holdfast.localcloud.processes import detached
+from holdfast.localcloud.supervision import ProcessPasses, passes_path, read_passes
+
+SILENT_AFTER_S = 15.0
+"""A process that writes its passes every second and has not for this long does not work, whatever its state is."""
+NAMES = {"aws": "embedded AWS", "hyperpod": "HyperPod control plane", "keeper": "keeper of both"}
+
+State = Literal["running", "stopped", "gone"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessState:
+    """One process."""
+
+    name: str
+    pid: int
+    """0 when there is none."""
+    state: State
+    """``stopped``: by a signal; it is there and does nothing."""
+    passed_s_ago: dict[str, float] = field(default_factory=dict)
+    """Thread -> seconds since its last pass."""
+    problems: tuple[str, ...] = ()
+
+
+def process_state(name: str, *, home: Path) -> ProcessState:
+    """Of the process of this name."""
+    process = detached.find(name=name, home=home)
+    passes, now = read_passes(passes_path(home, name)), time.monotonic()
+    if process is None:
+        if name == "keeper" and not detached.has_record(name=name, home=home):
+            return ProcessState(name=name, pid=0, state="gone")  # nobody asked for one
+        return described(name, pid=0, state="gone", passes=None, now=now)
+    state: State = "stopped" if process.stands_still() else "running"
+    own = passes if passes is not None and passes.pid == process.pid else None
+    return described(name, pid=process.pid, state=state, passes=own, now=now)
+
+
+def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
+    """What a person should know of it. Pure."""
+    told: list[str] = []
+    what = f"the {NAMES[name]}"
+    if state == "gone":
+        told.append(f"{what} is not running")
+    elif state == "stopped":
+        since = f" for {now - passes.at:.0f} s" if passes is not None else ""
+        told.append(f"{what} is stopped by a signal{since} and does nothing; let it go on with: kill -CONT {pid}")
+    elif passes is not None and now - passes.at > SILENT_AFTER_S:
+        told.append(f"{what} (pid {pid}) has said nothing for {now - passes.at:.0f} s; see its log")
+    elif passes is not None:
+        told += [f"{what}: {line}" for one in passes.passes for line in one.problems(now=now)]
+    ages = passes.ages(now=now) if passes is not None else {}
+    return ProcessState(name=name, pid=pid, state=state, passed_s_ago=ages, problems=tuple(told))
+
+
+def control_plane(home: Path) -> dict[str, object]:
+    """Of the control plane, for the health page."""
+    found = process_state("hyperpod", home=home)
+    return {"state": found.state, "passed_s_ago": found.passed_s_ago, "problems": list(found.problems)}

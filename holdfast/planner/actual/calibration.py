@@ -1,0 +1,247 @@
+"""
+From the events of a cluster to the numbers of a plan: how often its instances failed, and how long each stage took.
+
+A failure that somebody injected says nothing about how often instances fail, but a lot about how long recovery takes:
+it counts for the stages only. Instance-hours are counted while an instance is in service: from ``node_in_service``,
+``node_replaced``, ``node_rebooted`` or the first start of a job on it, to ``node_lost``, ``node_failed``,
+``node_deleted``, ``cluster_deleted`` or the latest event there is.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.planner.actual.ledger import Ledger, ledgers
+from holdfast.planner.model import (
+    CONFIDENCE,
+    RateEstimate,
+    Scenario,
+    Strategy,
+    TimeEstimate,
+    estimate_rate,
+    estimate_time,
+    goodput,
+)
+from holdfast_common import Event, Incident, kinds, timeline
+
+EMPTY: Mapping[str, float] = {}
+_NS_PER_HOUR = 3.6e12
+_LOST = (kinds.NODE_LOST, kinds.NODE_FAILED)
+_GONE = (*_LOST, kinds.NODE_DELETED, kinds.NODE_REPLACING, kinds.NODE_REBOOTING)
+_THERE = (kinds.NODE_IN_SERVICE, kinds.NODE_REPLACED, kinds.NODE_REBOOTED)
+NOT_IN_SERVICE = "lifecycle-failed"
+"""The fault of an instance that never came into service; it stopped no job."""
+
+STAGES = ("detect", "replace", "resume", "checkpoint write", "checkpoint interval")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What events tell, each with its 95 % interval. None where they tell nothing."""
+
+    rate: RateEstimate | None
+    stages: dict[str, TimeEstimate]
+    """Mean seconds by name of the stage, of ``STAGES``; absent where none was seen."""
+    injected: int
+    """Faults that were injected, left out of the rate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One figure of the plan beside what the events say."""
+
+    what: str
+    plan: float | None
+    actual: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the plan lies in the interval of the actual figure; None where there is no interval."""
+        if self.plan is None or self.low is None or self.high is None:
+            return None
+        return self.low <= self.plan <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanAgainstActual:
+    """What was planned, what happened, and where the time of each job went."""
+
+    comparisons: tuple[Comparison, ...]
+    ledgers: tuple[Ledger, ...]
+    calibration: Calibration
+
+
+def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
+    """Estimate rate and stage times from events in any order and with repeats."""
+    unique = {event.to_json(): event for event in events}
+    ordered = sorted(unique.values(), key=lambda event: event.time_ns)
+    incidents = timeline(ordered).incidents
+    failures = [each for each in incidents if each.injected_ns is None and each.fault != NOT_IN_SERVICE]
+    seconds = _stage_seconds(ordered, incidents)
+    estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
+    return Calibration(
+        rate=estimate_rate(failures=len(failures), instance_hours=instance_hours(ordered), confidence=confidence),
+        stages={name: each for name, each in estimates.items() if each is not None},
+        injected=sum(each.injected_ns is not None for each in incidents),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of a cluster and takes the place of what is assumed; None where nothing is."""
+
+    per_instance_hour: float | None = None
+    detect_s: float | None = None
+    replace_s: float | None = None
+    resume_s: float | None = None
+    write_s: float | None = None
+
+    def but(self, better: "Known") -> "Known":
+        """The same, and where ``better`` knows something, that."""
+        return replace(self, **{name: value for name, value in vars(better).items() if value is not None})
+
+    def applied_to(self, strategy: Strategy) -> Strategy:
+        """The strategy that the stages were measured of, or given for."""
+        stages = {name: getattr(self, name) for name in ("detect_s", "replace_s", "resume_s")}
+        return replace(strategy, **{name: value for name, value in stages.items() if value is not None})
+
+    def as_replaced_in(self, strategy: Strategy, *, measured: Strategy) -> Strategy:
+        """
+        Another strategy whose instances are replaced by the same hands.
+
+        The time from a failure to a new instance is the same; how it notices and resumes is its own.
+        """
+        if self.detect_s is None and self.replace_s is None:
+            return strategy
+        return replace(strategy, replace_s=max(0.0, measured.detect_s + measured.replace_s - strategy.detect_s))
+
+
+def known(calibration: Calibration) -> Known:
+    """
+    What was measured.
+
+    The rate only counts when failures were seen: none in a few hours is no reason to plan for none.
+    """
+    rate = calibration.rate
+    means = {name: each.mean_s for name, each in calibration.stages.items()}
+    return Known(
+        per_instance_hour=min(1.0, rate.per_instance_hour) if rate is not None and rate.failures > 0 else None,
+        detect_s=means.get("detect"),
+        replace_s=means.get("replace"),
+        resume_s=means.get("resume"),
+        write_s=means.get("checkpoint write"),
+    )
+
+
+def compare(
+    scenario: Scenario, events: Iterable[Event], *, percentile_90_s: Mapping[str, float] = EMPTY
+) -> PlanAgainstActual:
+    """
+    Set the plan for a cluster beside its events.
+
+    Args:
+        scenario: The plan as it was before anything was learned from the events.
+        events: In any order, with repeats.
+        percentile_90_s: Seconds by stage that nine of ten recoveries are expected to stay below. Default: none
+    """
+    events = list(events)
+    calibration, books = calibrate(events), ledgers(events)
+    rate, stages, strategy = calibration.rate, calibration.stages, scenario.strategy
+    wall = sum(book.wall_ns for book in books)
+    actual = sum(book.totals_ns["useful"] for book in books) / wall if wall else None
+    rows = [
+        Comparison(what="goodput", plan=goodput(scenario), actual=actual, low=None, high=None),
+        Comparison(
+            what="failures per instance-hour",
+            plan=scenario.failures.per_instance_hour,
+            actual=None if rate is None else rate.per_instance_hour,
+            low=None if rate is None else rate.low,
+            high=None if rate is None else rate.high,
+        ),
+    ]
+    planned = {
+        "detect": strategy.detect_s,
+        "replace": strategy.replace_s,
+        "resume": strategy.resume_s,
+        "checkpoint write": scenario.checkpoints.write_s,
+        "checkpoint interval": scenario.checkpoints.interval_s,
+    }
+    for name, plan in planned.items():
+        seen = stages.get(name)
+        rows.append(
+            Comparison(
+                what=f"{name}, mean, s",
+                plan=plan,
+                actual=None if seen is None else seen.mean_s,
+                low=None if seen is None else seen.low_s,
+                high=None if seen is None else seen.high_s,
+            )
+        )
+    rows += [
+        Comparison(what=f"{name}, 90th percentile, s", plan=seconds, actual=seen.percentile_90_s, low=None, high=None)
+        for name, seconds in percentile_90_s.items()
+        if (seen := stages.get(name)) is not None
+    ]
+    return PlanAgainstActual(comparisons=tuple(rows), ledgers=books, calibration=calibration)
+
+
+def instance_hours(ordered: Sequence[Event]) -> float:
+    """Hours that instances were in service, summed over all, from events in order of time."""
+    since: dict[str, int] = {}
+    total_ns = 0
+    for event in ordered:
+        if event.kind in _THERE and event.node:
+            since.setdefault(event.node, event.time_ns)
+        elif event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):
+            for node in filter(None, str(event.detail.get("nodes", "")).split(",")):
+                since.setdefault(node, event.time_ns)
+        elif event.kind in _GONE:
+            total_ns += event.time_ns - since.pop(event.node, event.time_ns)
+        elif event.kind == kinds.CLUSTER_DELETED:
+            total_ns += sum(event.time_ns - start for start in since.values())
+            since.clear()
+    if ordered:
+        total_ns += sum(ordered[-1].time_ns - start for start in since.values())
+    return total_ns / _NS_PER_HOUR
+
+
+def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in STAGES}
+    for incident in incidents:
+        if incident.noticed_after_s is not None:
+            seconds["detect"].append(incident.noticed_after_s)
+        noticed_ns = incident.noticed_ns if incident.noticed_ns is not None else incident.injected_ns
+        begun_ns = noticed_ns
+        if incident.restored_ns is not None and incident.noticed_ns is not None:
+            seconds["replace"].append((incident.restored_ns - incident.noticed_ns) / 1e9)
+            if incident.resumed_ns is not None and incident.restored_ns <= incident.resumed_ns:
+                begun_ns = incident.restored_ns
+        if incident.resumed_ns is not None and begun_ns is not None:
+            seconds["resume"].append((incident.resumed_ns - begun_ns) / 1e9)
+    jobs = {event.job for event in ordered if event.kind == kinds.CHECKPOINT_SAVED}
+    for job in jobs:
+        saved: list[Event] = []
+        for event in ordered:
+            if event.job != job:
+                continue
+            if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):
+                saved = []
+            elif event.kind == kinds.CHECKPOINT_SAVED:
+                saved.append(event)
+                if event.duration_s is not None and event.duration_s >= 0:
+                    seconds["checkpoint write"].append(event.duration_s)
+                if len(saved) > 1:
+                    earlier, later = saved[-2:]
+                    between = (later.time_ns - earlier.time_ns) / 1e9 - (later.duration_s or 0.0)
+                    seconds["checkpoint interval"].append(max(0.0, between))
+    return seconds
+
+
+def ledger_total(books: Iterable[Ledger]) -> dict[str, int]:
+    """Nanoseconds by account over several jobs."""
+    total: dict[str, int] = {}
+    for account, nanoseconds in itertools.chain.from_iterable(book.totals_ns.items() for book in books):
+        total[account] = total.get(account, 0) + nanoseconds
+    return total

@@ -1,0 +1,33 @@
+"""
+What a change of the environment file does to a live cluster, and whether it may be deployed (guarantee G9).
+
+Pure: what is deployed comes in as the environment that a stack's template carries. Only the command line and the CDK
+app import this package; constructs know no environment file.
+"""
+
+from holdfast.updates.changes import POLICIES, Change, compare, policy_of
+from holdfast.updates.metadata import METADATA_KEY, environment_metadata, environment_of
+from holdfast.updates.policies import Case, Edit, Effect, Policy
+from holdfast.updates.reference import UPDATES, updates_text
+from holdfast.updates.refusals import ALLOW_REPLACEMENT, GuardProblem, guard
+from holdfast.updates.schema import settings
+
+__all__ = [
+    "ALLOW_REPLACEMENT",
+    "METADATA_KEY",
+    "POLICIES",
+    "UPDATES",
+    "Case",
+    "Change",
+    "Edit",
+    "Effect",
+    "GuardProblem",
+    "Policy",
+    "compare",
+    "environment_metadata",
+    "environment_of",
+    "guard",
+    "policy_of",
+    "settings",
+    "updates_text",
+]

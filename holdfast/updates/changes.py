@@ -1,0 +1,105 @@
+"""What deploying a file would do: the settings that differ from what is deployed, each judged by its policy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.config import Environment
+from holdfast.updates.policies import (
+    CLUSTER,
+    EXISTING,
+    GROUPS,
+    HOLDFAST,
+    IDENTITY,
+    NETWORK,
+    NODES,
+    OBSERVABILITY,
+    ORCHESTRATORS,
+    STORAGE,
+    Case,
+    Edit,
+    Effect,
+    Policy,
+    with_former_mode,
+)
+from holdfast.updates.schema import completed, differences
+
+POLICIES: tuple[Policy, ...] = (
+    *IDENTITY,
+    *NETWORK,
+    *CLUSTER,
+    *GROUPS,
+    *ORCHESTRATORS,
+    *STORAGE,
+    *NODES,
+    *OBSERVABILITY,
+    *EXISTING,
+    *HOLDFAST,
+)
+_BY_SETTING = {setting: policy for policy in POLICIES for setting in policy.settings}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One setting that the file has otherwise than what is deployed, and what deploying the file does about it."""
+
+    path: str
+    """Such as ``cluster.instance_groups.workers.instance_count``; a group that comes or goes is a path of its own."""
+    old: Any
+    """Plain JSON; None for what is not there."""
+    new: Any
+    effect: Effect
+    reason: str
+    action: str
+    """What a person has to do about it; empty when nothing."""
+    source: str
+    allowed: bool
+    """Whether ``allow_replacement`` of the file names the path."""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the file must not be deployed with this change."""
+        return self.effect is Effect.REFUSED or (self.effect.needs_leave and not self.allowed)
+
+
+def policy_of(setting: str) -> Policy:
+    """The policy of a setting, named as in docs/environment.md. Raises: KeyError when there is no such setting."""
+    return _BY_SETTING[setting]
+
+
+def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Change]:
+    """
+    What deploying ``environment`` changes, worst first, then in the order of the file.
+
+    Args:
+        deployed: What ``environment_of`` found. It may be of an older version: settings that it lacks had their
+            defaults, and those that are no more are passed over.
+        environment: What the file says.
+    """
+    before = completed(with_former_mode(deployed))
+    after = completed(environment.model_dump(mode="json"))
+    changes = []
+    for difference in differences(before, after):
+        policy = policy_of(difference.setting)
+        edit = Edit(
+            old=difference.old,
+            new=difference.new,
+            before=difference.before,
+            after=difference.after,
+            deployed=before,
+            wanted=after,
+        )
+        verdict: Policy | Case = next((case for case in policy.cases if case.holds(edit)), policy)
+        changes.append(
+            Change(
+                path=difference.path,
+                old=difference.old,
+                new=difference.new,
+                effect=verdict.effect,
+                reason=verdict.reason,
+                action=verdict.action,
+                source=policy.source,
+                allowed=difference.path in environment.allow_replacement,
+            )
+        )
+    return sorted(changes, key=lambda change: (not change.blocked, -change.effect))

@@ -1,0 +1,29 @@
+"""The table: what changing each setting does. Comparing two files is left to holdfast.updates."""
+
+from holdfast.updates.policies.cluster import CLUSTER
+from holdfast.updates.policies.effects import MEANINGS, Case, Edit, Effect, Policy
+from holdfast.updates.policies.environment import HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
+from holdfast.updates.policies.existing import EXISTING
+from holdfast.updates.policies.groups import GROUPS
+from holdfast.updates.policies.modes import with_former_mode
+from holdfast.updates.policies.orchestrators import ORCHESTRATORS
+from holdfast.updates.policies.storage import NODES, STORAGE
+
+__all__ = [
+    "CLUSTER",
+    "EXISTING",
+    "GROUPS",
+    "HOLDFAST",
+    "IDENTITY",
+    "MEANINGS",
+    "NETWORK",
+    "NODES",
+    "OBSERVABILITY",
+    "ORCHESTRATORS",
+    "STORAGE",
+    "Case",
+    "Edit",
+    "Effect",
+    "Policy",
+    "with_former_mode",
+]

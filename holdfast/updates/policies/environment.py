@@ -1,0 +1,220 @@
+"""Update policies of the rest: what names the environment, its keys and network, and how it is watched."""
+
+from holdfast.updates.policies.cluster import CREATE_ONLY, NAME_IS_TAKEN
+from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, appears, vanishes
+
+SUBNET = "CloudFormation registry, AWS::EC2::Subnet createOnlyProperties"
+NETWORK_SOURCE = f"{CREATE_ONLY}: VpcConfig; AWS::FSx::FileSystem: SubnetIds, SecurityGroupIds"
+NEW_NETWORK = "make another environment in that network, and carry the data over through S3"
+
+
+def _has_no_file_system(edit: Edit) -> bool:
+    return edit.deployed["storage"]["lustre"] is None and edit.deployed["storage"]["home"] is None
+
+
+def _same_block(edit: Edit) -> bool:
+    return edit.wanted["network"]["existing"] is None and (
+        edit.deployed["network"]["cidr"] == edit.wanted["network"]["cidr"]
+    )
+
+
+def _stays_existing(edit: Edit) -> bool:
+    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.wanted))
+
+
+BY_SUBNET = Case(
+    when="the network is one that is there already",
+    holds=_stays_existing,
+    effect=Effect.NOTHING,
+    reason="its subnet says where it is",
+)
+WITHOUT_FILE_SYSTEM = Case(
+    when="there is no file system",
+    holds=_has_no_file_system,
+    effect=Effect.REPLACES_CLUSTER,
+    reason="the cluster's subnet and security group cannot be changed: another cluster is made",
+    action="wait until no job runs",
+)
+
+IDENTITY = (
+    Policy(
+        settings=("name", "cloud", "account", "region"),
+        effect=Effect.NOTHING,
+        reason="the file describes another environment, which is made beside the deployed one",
+        action="take the old one down when it is not needed any more",
+        source="CloudFormation, a stack has one name, account and region",
+    ),
+    Policy(
+        settings=("encryption.kms_key",),
+        effect=Effect.REPLACES_FILE_SYSTEM,
+        reason="the key of a file system, and of Kubernetes secrets, is chosen when it is made",
+        action="copy the data first, then allow it; replace all nodes afterwards, they have mounted the old one",
+        source="CloudFormation registry, AWS::FSx::FileSystem and AWS::EKS::Cluster createOnlyProperties",
+        resource_property="AWS::FSx::FileSystem/KmsKeyId",
+        cases=(
+            Case(
+                when="EKS is the orchestrator",
+                holds=lambda edit: edit.deployed["eks"] is not None,
+                effect=Effect.REFUSED,
+                reason="the key of Kubernetes secrets is fixed, and a new control plane would need the name of the old",
+                action="make another environment with the key, and carry the data over through S3",
+            ),
+            Case(
+                when="there is no file system",
+                holds=_has_no_file_system,
+                effect=Effect.IN_PLACE,
+                reason="buckets, logs and topics use the key for what is written from now on",
+            ),
+        ),
+    ),
+)
+
+NETWORK = (
+    Policy(
+        settings=(
+            "network.cidr",
+            "network.existing",
+            "network.existing.vpc_id",
+            "network.existing.subnet_id",
+            "network.existing.security_group_id",
+        ),
+        effect=Effect.REPLACES_FILE_SYSTEM,
+        reason="cluster and file systems cannot move to another network: all of them are made anew, empty",
+        action="copy the data first, then allow it",
+        source=NETWORK_SOURCE,
+        cases=(NAME_IS_TAKEN, WITHOUT_FILE_SYSTEM),
+    ),
+    Policy(
+        settings=("network.availability_zone", "network.availability_zone_id"),
+        effect=Effect.REPLACES_FILE_SYSTEM,
+        reason="a subnet lies in one zone: cluster and file systems are made anew in another one, empty",
+        action="copy the data first, then allow it",
+        source=f"{SUBNET}; {NETWORK_SOURCE}",
+        resource_property="AWS::EC2::Subnet/AvailabilityZone",
+        cases=(
+            BY_SUBNET,
+            Case(
+                when="the network keeps its addresses",
+                holds=_same_block,
+                effect=Effect.REFUSED,
+                reason="the new subnet is made while the old one still has its addresses",
+                action=NEW_NETWORK,
+            ),
+            NAME_IS_TAKEN,
+            WITHOUT_FILE_SYSTEM,
+        ),
+    ),
+    Policy(
+        settings=("network.control_plane_availability_zone", "network.control_plane_availability_zone_id"),
+        effect=Effect.IN_PLACE,
+        reason="a subnet in a second zone is made or removed",
+        source=SUBNET,
+        cases=(
+            BY_SUBNET,
+            Case(
+                when="it moves to another zone",
+                holds=lambda edit: not appears(edit) and not vanishes(edit),
+                effect=Effect.REFUSED,
+                reason="the new subnet is made while the old one still has its addresses",
+                action=NEW_NETWORK,
+            ),
+            Case(
+                when="EKS loses it",
+                holds=lambda edit: vanishes(edit) and edit.wanted["eks"] is not None,
+                effect=Effect.REFUSED,
+                reason="EKS wants subnets in two zones",
+                action="leave it",
+            ),
+        ),
+    ),
+    Policy(
+        settings=("network.egress",),
+        effect=Effect.IN_PLACE,
+        reason="routes change at once: connections of nodes to the internet begin to work or break",
+        action="before none, see that neither jobs nor lifecycle scripts fetch from the internet",
+        source="EC2 API, CreateRoute and DeleteRoute",
+    ),
+    Policy(
+        settings=("network.flow_logs",),
+        effect=Effect.IN_PLACE,
+        reason="the log is made or removed beside the traffic",
+        source="EC2 API, CreateFlowLogs",
+    ),
+    Policy(
+        settings=(
+            "network.existing.vpc_cidr",
+            "network.existing.route_table_id",
+            "network.existing.control_plane_subnet_ids",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="rules, routes and the network interfaces of the control plane are changed",
+        source="EC2 API, ModifyVpcEndpoint; EKS API, UpdateClusterConfig",
+    ),
+    Policy(
+        settings=("network.existing.subnet_cidr",),
+        effect=Effect.NOTHING,
+        reason="it is only compared with the addresses that nodes need",
+        source="Holdfast",
+    ),
+)
+
+OBSERVABILITY = (
+    Policy(
+        settings=(
+            "observability.container_insights",
+            "observability.log_retention_days",
+            "observability.dashboard",
+            "observability.alarms",
+            "observability.alarm_emails",
+            "observability.gpu_idle_minutes",
+            "observability.lustre_free_percent",
+            "observability.tensorboard",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="it is made, changed or removed beside the cluster; a shorter retention deletes older logs",
+        source="CloudWatch, CloudWatch Logs, SNS and EKS APIs",
+    ),
+    Policy(
+        settings=("observability.prometheus", "observability.grafana", "observability.mlflow"),
+        effect=Effect.IN_PLACE,
+        reason="it is made beside the cluster",
+        source="CloudFormation guide, DeletionPolicy",
+        cases=(
+            Case(
+                when="it is taken away",
+                holds=lambda edit: not edit.new,
+                effect=Effect.REPLACES_RESOURCE,
+                reason="the stack no longer has it; storage.on_delete says whether its metrics and runs stay",
+                action="export what is still needed",
+            ),
+        ),
+    ),
+    Policy(
+        settings=("observability.grafana.authentication",),
+        effect=Effect.IN_PLACE,
+        reason="people sign in another way from now on",
+        source="Managed Grafana API, UpdateWorkspaceAuthentication",
+        resource_property="AWS::Grafana::Workspace/AuthenticationProviders",
+    ),
+)
+
+HOLDFAST = (
+    Policy(
+        settings=("goodput.target_percent", "goodput.checkpoint_interval_s"),
+        effect=Effect.NOTHING,
+        reason="only holdfast plan and holdfast check read it",
+        source="Holdfast",
+    ),
+    Policy(
+        settings=("allow_replacement", "suppress"),
+        effect=Effect.NOTHING,
+        reason="it says what the checks of this file let pass",
+        source="Holdfast",
+    ),
+    Policy(
+        settings=tuple(f"stand_ins.{what}" for what in ("gpu", "efa", "lustre", "image")),
+        effect=Effect.IN_PLACE,
+        reason="tags of the cluster say what stands in for what",
+        source="SageMaker API, AddTags and DeleteTags",
+    ),
+)

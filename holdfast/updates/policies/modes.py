@@ -1,0 +1,49 @@
+"""The lifecycle modes of groups before and after a change."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.config import LifecycleMode, mode_of
+from holdfast.updates.policies.effects import Edit
+
+
+def mode(environment: Mapping[str, Any], group: Mapping[str, Any]) -> LifecycleMode:
+    """Who makes the nodes of a group ready."""
+    scripts = group.get("life_cycle_config") or environment["lifecycle"].get("existing")
+    return mode_of(
+        group=group["lifecycle_mode"],
+        scripts=None if scripts is None else "custom" if scripts["on_create"] else "extension",
+        environment=environment["lifecycle"]["mode"],
+        on_eks=environment["eks"] is not None,
+        continuous=environment["cluster"]["node_provisioning_mode"] == "Continuous",
+    )
+
+
+def with_former_mode(deployed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A deployed environment; one of a version that knew no modes ran OnCreate on every node."""
+    lifecycle, cluster = deployed.get("lifecycle") or {}, deployed.get("cluster") or {}
+    takes_nothing_else = deployed.get("eks") is not None or cluster.get("node_provisioning_mode") == "Continuous"
+    if "mode" in lifecycle or takes_nothing_else:
+        return deployed
+    return {**deployed, "lifecycle": {**lifecycle, "mode": "custom"}}
+
+
+def changes_modes(edit: Edit) -> bool:
+    """Whether groups that stay get another mode."""
+    return any(old != new for old, new in _pairs(edit))
+
+
+def leaves_custom(edit: Edit) -> bool:
+    """Whether HyperPod shall make nodes ready where scripts did all of it."""
+    return any(old == "custom" != new for old, new in _pairs(edit))
+
+
+def _pairs(edit: Edit) -> Iterator[tuple[LifecycleMode, LifecycleMode]]:
+    """The modes before and after, of the group that the edit is in, or else of all groups that stay."""
+    if "lifecycle_mode" in edit.before:
+        yield mode(edit.deployed, edit.before), mode(edit.wanted, edit.after)
+        return
+    before = {group["name"]: group for group in edit.deployed["cluster"]["instance_groups"]}
+    for group in edit.wanted["cluster"]["instance_groups"]:
+        if group["name"] in before:
+            yield mode(edit.deployed, before[group["name"]]), mode(edit.wanted, group)

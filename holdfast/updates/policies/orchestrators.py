@@ -1,0 +1,153 @@
+"""Update policies of the orchestrator: Slurm or EKS."""
+
+from holdfast.config import Slurm
+from holdfast.updates.policies.cluster import CREATE_ONLY, GROUP_TYPE, NAME_IS_TAKEN, SLURM_MIGRATION, UPDATE_CLUSTER
+from holdfast.updates.policies.effects import Case, Effect, Policy, vanishes
+
+ACCOUNTING_API = "SageMaker API, ClusterAccountingDatabase"
+ACCOUNTING = "SageMaker guide, sagemaker-hyperpod-external-accounting-db-slurm"
+KEPT_OUTSIDE = "a cluster that keeps its accounting outside cannot go back to the database on its controller"
+SLURM_DEFAULTS = Slurm().model_dump(mode="json")
+EKS_UPDATE = "EKS API, UpdateClusterConfig and CreateAccessEntry"
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])
+
+
+ORCHESTRATORS = (
+    Policy(
+        settings=("slurm",),
+        effect=Effect.IN_PLACE,
+        reason="settings of Slurm take the place of their defaults, or the other way round",
+        source=UPDATE_CLUSTER,
+        cases=(
+            Case(
+                when="it says what the defaults were",
+                holds=lambda edit: (edit.old or SLURM_DEFAULTS) == (edit.new or SLURM_DEFAULTS),
+                effect=Effect.NOTHING,
+                reason="the cluster has these settings already",
+            ),
+            Case(
+                when="it goes with its accounting database",
+                holds=lambda edit: vanishes(edit) and edit.old["accounting"] is not None,
+                effect=Effect.REFUSED,
+                reason=KEPT_OUTSIDE,
+                action="leave slurm.accounting as it is",
+            ),
+        ),
+    ),
+    Policy(
+        settings=("slurm.config_strategy",),
+        effect=Effect.IN_PLACE,
+        reason="the next update of the cluster goes by it; Overwrite discards edits of slurm.conf by hand",
+        action="with Managed, undo edits of slurm.conf first, or the update fails",
+        source=SLURM_MIGRATION,
+    ),
+    Policy(
+        settings=("slurm.accounting",),
+        effect=Effect.IN_PLACE,
+        reason="slurmdbd begins or stops to keep its records in this database; records are not carried over",
+        source=f"{ACCOUNTING_API}; {ACCOUNTING}",
+        cases=(
+            Case(
+                when="the database is given up",
+                holds=vanishes,
+                effect=Effect.REFUSED,
+                reason=KEPT_OUTSIDE,
+                action="leave slurm.accounting as it is",
+            ),
+        ),
+    ),
+    Policy(
+        settings=tuple(f"slurm.accounting.{leaf}" for leaf in ("create", "endpoint", "port", "database", "secret_arn")),
+        effect=Effect.IN_PLACE,
+        reason="slurmdbd gets another database or other credentials; records of jobs are not carried over",
+        action="dump the old database and load it into the new one",
+        source=ACCOUNTING_API,
+    ),
+    Policy(
+        settings=("eks",),
+        effect=Effect.REPLACES_CLUSTER,
+        reason="a cluster cannot change its orchestrator: another one is made and this one deleted",
+        action="wait until no job runs; data outside the file systems is lost",
+        source=CREATE_ONLY,
+        resource_property=f"{GROUP_TYPE}/Orchestrator/Eks",
+        cases=(NAME_IS_TAKEN,),
+    ),
+    Policy(
+        settings=("eks.kubernetes_version",),
+        effect=Effect.IN_PLACE,
+        reason="the control plane is upgraded; nodes keep their kubelet until their software is updated",
+        action="upgrade add-ons, then call UpdateClusterSoftware",
+        source="EKS API, UpdateClusterVersion",
+        resource_property="AWS::EKS::Cluster/Version",
+        cases=(
+            Case(
+                when="the control plane is one that is there already",
+                holds=lambda edit: edit.after.get("existing") is not None or None in (edit.old, edit.new),
+                effect=Effect.NOTHING,
+                reason="its version is its owner's",
+            ),
+            Case(
+                when="the version falls",
+                holds=lambda edit: _minor(edit.new) < _minor(edit.old),
+                effect=Effect.REFUSED,
+                reason="EKS does not go back to an older version",
+                action="leave the version as it is",
+            ),
+            Case(
+                when="the version rises by more than one",
+                holds=lambda edit: _minor(edit.new) > _minor(edit.old) + 1,
+                effect=Effect.REFUSED,
+                reason="EKS goes up by one minor version at a time",
+                action="deploy each minor version in between, one after the other",
+            ),
+        ),
+    ),
+    Policy(
+        settings=("eks.public_access_cidrs", "eks.admin_role_arns"),
+        effect=Effect.IN_PLACE,
+        reason="who reaches and administers the Kubernetes API changes within minutes",
+        source=EKS_UPDATE,
+    ),
+    Policy(
+        settings=("eks.chart_archives",),
+        effect=Effect.IN_PLACE,
+        reason="the same charts, at the same commits, come from elsewhere",
+        source="Holdfast",
+    ),
+    Policy(
+        settings=("eks.training_operator", "eks.observability_addon"),
+        effect=Effect.IN_PLACE,
+        reason="the add-on is installed or removed; without its operator, running jobs are not looked after",
+        source="EKS API, CreateAddon and DeleteAddon",
+    ),
+    Policy(
+        settings=(
+            "eks.task_governance",
+            "eks.task_governance.fair_share",
+            "eks.task_governance.priority_classes[]",
+            "eks.task_governance.priority_classes[].name",
+            "eks.task_governance.priority_classes[].weight",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="jobs are admitted by the new rules; jobs that name a class that is gone are not admitted",
+        source="SageMaker API, UpdateClusterSchedulerConfig",
+    ),
+    Policy(
+        settings=(
+            "eks.task_governance.policy",
+            "eks.task_governance.teams[]",
+            "eks.task_governance.teams[].name",
+            "eks.task_governance.teams[].weight",
+            "eks.task_governance.teams[].quota",
+            "eks.task_governance.teams[].sharing",
+            "eks.task_governance.teams[].borrow_limit_percent",
+            "eks.task_governance.teams[].preemption",
+        ),
+        effect=Effect.IN_PLACE,
+        reason="what a team may use changes; jobs beyond it give way to those of the teams whose share it is",
+        source="SageMaker API, CreateComputeQuota, UpdateComputeQuota and DeleteComputeQuota",
+    ),
+)

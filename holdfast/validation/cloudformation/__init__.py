@@ -1,0 +1,49 @@
+"""
+Templates of an app as data with lines, a graph of resources and the values that functions give, and what registry
+schemas say of a value. Knows CloudFormation and no service, reads no file.
+"""
+
+from holdfast.validation.cloudformation.document import (
+    DEEPEST,
+    Fault,
+    LinedList,
+    LinedMapping,
+    Unreadable,
+    line_of,
+    twice,
+)
+from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
+from holdfast.validation.cloudformation.intrinsics import ABSENT, Intrinsics
+from holdfast.validation.cloudformation.order import Order, named
+from holdfast.validation.cloudformation.schemas import Violation, closest, distance, violations
+from holdfast.validation.cloudformation.unresolved import UNRESOLVED
+from holdfast.validation.cloudformation.values import Linked, Node, Values, optional, required
+
+__all__ = [
+    "ABSENT",
+    "DEEPEST",
+    "UNRESOLVED",
+    "Fault",
+    "Graph",
+    "Intrinsics",
+    "LinedList",
+    "LinedMapping",
+    "Linked",
+    "Node",
+    "Order",
+    "Reference",
+    "Resource",
+    "Template",
+    "Text",
+    "Unreadable",
+    "Values",
+    "Violation",
+    "closest",
+    "distance",
+    "line_of",
+    "named",
+    "optional",
+    "required",
+    "twice",
+    "violations",
+]

@@ -1,0 +1,250 @@
+"""
+Values of templates, and which resources belong to which: what the readers of services are written with.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
+from holdfast.validation.cloudformation.intrinsics import ABSENT, NAMES, Intrinsics, is_function
+from holdfast.validation.cloudformation.unresolved import UNRESOLVED
+
+_IDENTITY = {
+    "AWS::EC2::RouteTable": {"RouteTableId"},
+    "AWS::EC2::SecurityGroup": {"GroupId", "Id"},
+    "AWS::EC2::Subnet": {"SubnetId"},
+    "AWS::EC2::VPC": {"VpcId"},
+    "AWS::EC2::NatGateway": {"NatGatewayId"},
+    "AWS::EC2::InternetGateway": {"InternetGatewayId"},
+    "AWS::EKS::Cluster": {"Arn"},
+    "AWS::FSx::FileSystem": {"DNSName", "LustreMountName", "ResourceARN"},
+    "AWS::IAM::Role": {"Arn"},
+    "AWS::IAM::ManagedPolicy": {"PolicyArn"},
+    "AWS::S3::Bucket": {"Arn"},
+    "AWS::SageMaker::Cluster": {"ClusterArn"},
+    "AWS::Logs::LogGroup": {"Arn"},
+    "AWS::CloudWatch::Alarm": {"Arn"},
+    "Custom::AWSCDK-EKS-Cluster": {"Arn"},
+}
+"""Attributes that stand for the resource itself, beside Ref."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Resources that belong to another."""
+
+    found: tuple[Resource, ...]
+    doubtful: tuple[Resource, ...]
+    """May belong to it; only the deployment can tell."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there can be no other."""
+        return not self.doubtful
+
+
+class Values:
+    """Reads values of the templates of an app."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._intrinsics = Intrinsics(graph)
+
+    def name(self, reference: Reference) -> object:
+        """What a reference gives, when the template chooses it: a string or Text."""
+        return self._intrinsics.name(reference)
+
+    def properties(self, resource: Resource) -> "Node":
+        """The properties of a resource."""
+        return Node(self._intrinsics, resource.template, resource.body.get("Properties", {}), resource.path)
+
+    def itself(self, resource: Resource) -> "Node":
+        """A reference to a resource, as another one would write it."""
+        return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
+
+    def existing_subnet(self, subnet_id: object) -> Mapping[str, str]:
+        """What whoever gave the templates knows of a subnet that is there."""
+        found = (each.subnets.get(subnet_id) for each in self.graph.templates if isinstance(subnet_id, str))
+        return next((each for each in found if each is not None), {})
+
+    def linked(self, kinds: Sequence[str], property_path: Sequence[str], target: Resource) -> "Linked":
+        """The resources that say in a property, or in an entry of that list, that they belong to another."""
+        found, doubtful = [], []
+        for resource in self.graph.of_type(*kinds):
+            node = self.properties(resource).get(*property_path)
+            entries = node.items() if isinstance(node.value, list) else [node]
+            answers = [entry.is_resource(target) for entry in entries or ()]
+            if True in answers and not resource.conditional:
+                found.append(resource)
+            elif True in answers or None in answers:
+                doubtful.append(resource)
+        return Linked(tuple(found), tuple(doubtful))
+
+
+class Node:
+    """A place in a template: what is written there, what it comes to, and its path for findings."""
+
+    def __init__(self, intrinsics: Intrinsics, template: Template, raw: object, path: str) -> None:
+        self._intrinsics = intrinsics
+        self._template = template
+        self._raw = raw
+        self.path = path
+
+    @functools.cached_property
+    def value(self) -> object:
+        """Plain values, Reference, Text, ABSENT or UNRESOLVED."""
+        return self._intrinsics.value(self._template, self._raw)
+
+    @property
+    def written(self) -> object:
+        """What is written, functions and all."""
+        return self._raw
+
+    @property
+    def token(self) -> str:
+        """What is written, on one line: the same for the same token."""
+        return json.dumps(self._raw, default=repr, sort_keys=True)
+
+    @property
+    def present(self) -> bool:
+        """Whether it is there, known or not."""
+        return self.value is not ABSENT and self.value is not None
+
+    @property
+    def known(self) -> bool:
+        """Whether it is there and something can be said about it."""
+        return self.present and self.value is not UNRESOLVED
+
+    @property
+    def is_attribute(self) -> bool:
+        """Whether it is an attribute of a resource of the app: there, and only the deployment tells what it is."""
+        return isinstance(self.value, Reference)
+
+    def get(self, *keys: str) -> "Node":
+        """A property below; UNRESOLVED when what should hold it is."""
+        node = self
+        for key in keys:
+            held = node._held()
+            if isinstance(held, Mapping):
+                below: object = held.get(key, ABSENT)
+            else:
+                below = UNRESOLVED if node.present else ABSENT
+            node = node._child(key, below)
+        return node
+
+    def items(self) -> "list[Node] | None":
+        """The entries of a list; empty when it is not there, None when it is not known how many there are."""
+        if not self.present:
+            return []
+        held = self._held()
+        if not isinstance(held, list):
+            return None
+        entries = [self._child(index, item) for index, item in enumerate(held)]
+        return [entry for entry in entries if entry.value is not ABSENT]
+
+    def keys(self) -> list[str] | None:
+        """The keys of a mapping; empty when it is not there, None when they are not known."""
+        if not self.present:
+            return []
+        return list(self.value) if isinstance(self.value, Mapping) else None
+
+    def text(self) -> Any:
+        """The string; None when not there; UNRESOLVED when not known."""
+        if not self.present:
+            return None
+        value = self.name()
+        if isinstance(value, bool):
+            return "true" if value else "false"  # as CloudFormation writes it where a text is wanted
+        if isinstance(value, int | float):
+            return str(value)
+        return value if isinstance(value, str) else UNRESOLVED
+
+    def name(self) -> object:
+        """The value, with the name that the template gives to a resource in place of a reference to it."""
+        return self._intrinsics.name(self.value) if isinstance(self.value, Reference) else self.value
+
+    def integer(self) -> Any:
+        """The whole number; None when not there; UNRESOLVED when not known or not a number."""
+        if not self.present:
+            return None
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            return self.value
+        if isinstance(self.value, str) and re.fullmatch(r"-?\d+", self.value):
+            return int(self.value)
+        return UNRESOLVED
+
+    def boolean(self, *, default: bool) -> Any:
+        """True or False; UNRESOLVED when not known."""
+        if not self.present:
+            return default
+        if isinstance(self.value, bool):
+            return self.value
+        if isinstance(self.value, str) and self.value.lower() in ("true", "false"):
+            return self.value.lower() == "true"
+        return UNRESOLVED
+
+    def strings(self) -> Any:
+        """A tuple of strings, empty when not there; UNRESOLVED when any of them is not known."""
+        if isinstance(self.value, str):
+            return (self.value,)
+        entries = self.items()
+        if entries is None:
+            return UNRESOLVED
+        texts = tuple(entry.text() for entry in entries)
+        return texts if all(isinstance(text, str) for text in texts) else UNRESOLVED
+
+    def mapping(self, key: str | None = None, value: str | None = None) -> Any:
+        """Strings by string; from a list of mappings with these two keys, such as tags, when they are given."""
+        if key is None or value is None:
+            names = self.keys()
+            pairs = None if names is None else [(name, self.get(name).text()) for name in names]
+        else:
+            entries = self.items()
+            pairs = None if entries is None else [(each.get(key).text(), each.get(value).text()) for each in entries]
+        if pairs is None or not all(isinstance(text, str) for pair in pairs for text in pair):
+            return UNRESOLVED
+        return dict(pairs)
+
+    def resource(self, *kinds: str) -> Resource | None:
+        """The resource that this stands for, when it is one of these types and of the app."""
+        if not isinstance(self.value, Reference):
+            return None
+        resource = self.value.resource
+        itself = self.value.attribute == "Ref" or self.value.attribute in _IDENTITY.get(resource.type, ())
+        return resource if itself and resource.type in kinds else None
+
+    def is_resource(self, resource: Resource) -> bool | None:
+        """Whether this stands for a resource; None when it cannot be known."""
+        if isinstance(self.value, Reference):
+            return self.resource(resource.type) is resource
+        if isinstance(self.value, str) and resource.type in NAMES:
+            properties = resource.body.get("Properties")
+            if not isinstance(properties, Mapping) or NAMES[resource.type] not in properties:
+                return False  # a name that AWS makes up cannot be written down
+            chosen = self._intrinsics.name(Reference(resource, "Ref"))
+            return self.value == chosen if isinstance(chosen, str) else None
+        return None if self.value is UNRESOLVED or isinstance(self.value, Text) else False
+
+    def _held(self) -> object:
+        """What is written, when it is no function; what the function comes to, when it is one."""
+        plain = isinstance(self._raw, list) or (isinstance(self._raw, Mapping) and not is_function(self._raw))
+        return self._raw if plain else self.value
+
+    def _child(self, key: object, raw: object) -> "Node":
+        return Node(self._intrinsics, self._template, raw, f"{self.path}.{key}")
+
+
+def optional(node: Node, read: Callable[[Node], Any]) -> Any:
+    """An item: None when it is not there, UNRESOLVED when a function stands for it, which may come to nothing."""
+    if not node.present:
+        return None
+    return read(node) if isinstance(node.value, Mapping) else UNRESOLVED
+
+
+def required(value: Any) -> Any:
+    """A value that has to be there: UNRESOLVED without one, for a missing property is the schema's business."""
+    return UNRESOLVED if value is None else value

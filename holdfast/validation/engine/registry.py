@@ -1,0 +1,209 @@
+"""
+The register of rules, and the runner that lets each judge a deployment by itself.
+
+A rule is a pure function over one kind of item. What it yields becomes findings with its code; what it could not read
+becomes a finding "not-checked" with the same code. A rule that crashes is a bug and is not caught.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from holdfast.validation.model import App, Deployment, Finding, Item, Missing, Severity, UnresolvedError, worst_first
+
+I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """What a rule yields: the rule is broken here."""
+
+    path: str
+    message: str
+    fix: str
+
+
+def refused(path: str, given: str, *, allowed: str, fix: str) -> Broken:
+    """What is not allowed, in the words of all refusals: what was given, what is allowed, what to do."""
+    return Broken(path=path, message=f"got {given}; allowed: {allowed}", fix=fix)
+
+
+def said(value: object) -> str:
+    """A value as it is written in JSON."""
+    return json.dumps(value)
+
+
+Judge = Callable[[I, Deployment], Iterator[Broken]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One thing that can be wrong."""
+
+    code: str
+    severity: Severity
+    title: str
+    """What holds, as a sentence without a full stop."""
+    source: str
+    """Who says so."""
+    suppressible: bool
+    """Whether an environment file may accept it with a reason."""
+    explanation: str
+    """Paragraphs for its page."""
+    kind: type[Item] | tuple[type[Item], ...] | None = None
+    """What it judges. Default: nothing, whoever reads the source or the account finds it."""
+    judge: Judge[Any] | None = None
+
+    @property
+    def asks_account(self) -> bool:
+        """Whether it needs what an account tells; all others judge offline. These are the codes of chapter 9."""
+        return self.code.startswith("HF9")
+
+
+_RULES: dict[str, Rule] = {}
+
+BY_SCHEMA = frozenset({"HF050", "HF051", "HF052", "HF062"})
+"""Codes of rules that know nothing of a property but its schema, or of a subnet but its block."""
+DEEP = 2
+"""Dots in the path of something smaller than a resource: ``Resources.Cluster.Properties.Orchestrator``."""
+
+
+def all_rules() -> Mapping[str, Rule]:
+    """Every rule by code."""
+    return _RULES
+
+
+def rule(
+    code: str,
+    *,
+    title: str,
+    source: str,
+    each: type[I] | tuple[type[Item], ...],
+    severity: Severity = "error",
+    suppressible: bool | None = None,
+) -> Callable[[Judge[Any]], Judge[Any]]:
+    """
+    Register a function as the rule of a code; its docstring is the explanation on the rule's page.
+
+    Args:
+        each: The kind of item that it judges, one after the other; or several kinds.
+        suppressible: Default: warnings are, errors are not.
+    """
+
+    def register(judge: Judge[Any]) -> Judge[Any]:
+        _add(
+            Rule(
+                code=code,
+                severity=severity,
+                title=title,
+                source=source,
+                suppressible=severity != "error" if suppressible is None else suppressible,
+                explanation=inspect.cleandoc(judge.__doc__ or ""),
+                kind=each,
+                judge=judge,
+            )
+        )
+        return judge
+
+    return register
+
+
+def declare(code: str, *, title: str, source: str, explanation: str, severity: Severity = "error") -> None:
+    """Register a finding that no function over a deployment makes: the reading of a file, or an account."""
+    _add(
+        Rule(
+            code=code,
+            severity=severity,
+            title=title,
+            source=source,
+            suppressible=severity != "error",
+            explanation=inspect.cleandoc(explanation),
+        )
+    )
+
+
+def _add(new: Rule) -> None:
+    assert new.code not in _RULES, f"{new.code} is there already"
+    _RULES[new.code] = new
+
+
+def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]:
+    """
+    Everything that the rules find in a deployment, worst first.
+
+    Args:
+        errors_only: Ask no rule whose findings forbid nothing. Default: False.
+    """
+    parts = list(deployment.walk())
+    parts_of: dict[object, list[Item | Missing]] = {}
+    found: list[Finding] = []
+    for each in _RULES.values():
+        if each.judge is None or each.kind is None or (errors_only and each.severity != "error"):
+            continue
+        if each.kind not in parts_of:
+            parts_of[each.kind] = [part for part in parts if _may_be(part, each.kind)]
+        for part in parts_of[each.kind]:
+            if isinstance(part, Missing):
+                found.append(not_checked(each.code, part.path))
+            elif isinstance(part, App):
+                # Clusters of one app share it, and what is found in it is the same for all.
+                if each.code not in part.memo:
+                    part.memo[each.code] = _judge_one(each, part, deployment)
+                found += part.memo[each.code]
+            else:
+                found += _judge_one(each, part, deployment)
+    return worst_first(dict.fromkeys(told_best(found)))
+
+
+def told_best(found: list[Finding]) -> list[Finding]:
+    """Without what the registry schemas say of a value that a rule about it says more of."""
+    told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
+    return [
+        finding
+        for finding in found
+        if finding.code not in BY_SCHEMA
+        or not (
+            finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP)
+        )
+    ]
+
+
+def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> bool:
+    kinds = part.kinds if isinstance(part, Missing) else (type(part),)
+    return any(issubclass(each, kind) for each in kinds)
+
+
+def not_checked(code: str, path: str) -> Finding:
+    """That a rule could not be judged."""
+    account = code.startswith("HF9")
+    why = "nobody asked the account" if account else "a value is not known before deployment"
+    return Finding(
+        code=code,
+        severity="not-checked",
+        path=path,
+        message=f"{_RULES[code].title}: not checked, {why}",
+        fix="run it with credentials of the account" if account else "make sure that it holds",
+        cause=why if account else f"{path or 'a value'} is not known before deployment",
+    )
+
+
+def _judge_one(each: Rule, item: Item, deployment: Deployment) -> list[Finding]:
+    assert each.judge is not None
+    found: list[Finding] = []
+    try:
+        for broken in each.judge(item, deployment):
+            found.append(  # noqa: PERF401 - what was found before a value turned out unknown is kept
+                Finding(
+                    code=each.code,
+                    severity=each.severity,
+                    path=broken.path,
+                    message=broken.message,
+                    fix=broken.fix,
+                )
+            )
+    except UnresolvedError as error:
+        # An account has no place in the source: then it is the item that was not checked.
+        found.append(not_checked(each.code, error.path or item.path))
+    return found

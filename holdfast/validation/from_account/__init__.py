@@ -1,0 +1,6 @@
+"""Asks an account and puts its answers into a deployment. boto3 is loaded by the question only."""
+
+from holdfast.validation.from_account.account import facts, with_facts
+from holdfast.validation.from_account.existing import existing_facts
+
+__all__ = ["existing_facts", "facts", "with_facts"]

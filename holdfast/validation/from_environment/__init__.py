@@ -1,0 +1,8 @@
+"""
+From an environment file to a deployment, and everything that is wrong with the file. The only room, with pages above
+it, that knows holdfast.config.
+"""
+
+from holdfast.validation.from_environment.report import Facts, check, deployment_in, findings_for
+
+__all__ = ["Facts", "check", "deployment_in", "findings_for"]

@@ -1,0 +1,370 @@
+"""From an environment file to what rules judge: what the file says, and what Holdfast's constructs make of it."""
+
+import ipaddress
+from pathlib import Path
+from typing import Any
+
+from holdfast.catalog import limits
+from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.from_environment.file import environment_file
+from holdfast.validation.from_environment.groups import instance_group, restricted_group, restricted_lustre
+from holdfast.validation.from_environment.lifecycle import LifecycleModes
+from holdfast.validation.from_environment.settings import Settings
+from holdfast.validation.model import (
+    AccountingDatabase,
+    Addon,
+    Cluster,
+    DataRepository,
+    Deployment,
+    Eks,
+    EksControlPlane,
+    HelmRelease,
+    Image,
+    LustreFileSystem,
+    Mount,
+    Network,
+    OpenZfsFileSystem,
+    SecurityGroup,
+    Slurm,
+    Subnet,
+    Traffic,
+    VpcConfig,
+)
+
+LUSTRE, HOME = "lustre", "home"
+THERE = ""
+"""The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
+OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
+ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sagemaker.api"))
+
+
+def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
+    """
+    The deployment that a file describes.
+
+    Args:
+        folder: Where the file's relative paths begin. None: scripts are not known.
+    """
+    network = file.network
+    vpc = VpcConfig(
+        path=network.path,
+        places=_vpc_places(network),
+        subnets=(_nodes_subnet(network),),
+        security_groups=(_security_group(network),),
+    )
+    lustre, home = _lustre(file, vpc), _home(file, vpc)
+    return Deployment(
+        path="",
+        places={"account": "account", "region": "region"},
+        account=file.account,
+        region=file.region,
+        cluster=_cluster(file, vpc, LifecycleModes(file, folder)),
+        network=_network(network),
+        lustre_file_systems=() if lustre is None else (lustre,),
+        openzfs_file_systems=() if home is None else (home,),
+        images=_images(file),
+        file=environment_file(file),
+    )
+
+
+def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
+    cluster, continuous = file.cluster, file.cluster.node_provisioning_mode
+    groups, restricted = cluster.instance_groups, cluster.restricted_instance_groups
+    shared = cluster.restricted_environment
+    tiered = cluster.tiered_storage
+    return Cluster(
+        path="cluster",
+        places={
+            **cluster.places(
+                name="name",
+                instance_groups="instance_groups",
+                restricted_groups="restricted_instance_groups",
+                node_recovery="node_recovery",
+                node_provisioning_mode="node_provisioning_mode",
+                auto_scaler="auto_scaler",
+                tags="tags",
+            ),
+            "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
+            "vpc": "network",
+        },
+        name=cluster.name if cluster.says("name") else file.name,
+        instance_groups=groups
+        if groups is UNRESOLVED
+        else tuple(
+            instance_group(
+                group,
+                mounts=_mounts(file, group),
+                lifecycle=modes.lifecycle(group),
+                lifecycle_place=modes.place(group),
+            )
+            for group in groups
+        ),
+        restricted_groups=restricted
+        if restricted is UNRESOLVED
+        else tuple(restricted_group(group) for group in restricted),
+        restricted_lustre=None if shared is None or shared.lustre is None else restricted_lustre(shared.lustre),
+        vpc=vpc,
+        slurm=_slurm(file, continuous) if file.eks is None else None,
+        eks=None if file.eks is None else Eks(path="eks", control_plane=_control_plane(file)),
+        node_recovery=cluster.node_recovery,
+        node_provisioning_mode=continuous,
+        auto_scaler=cluster.auto_scaler,
+        has_role=cluster.says("auto_scaler"),
+        tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
+        tags=cluster.tags,
+    )
+
+
+def _slurm(file: Settings, continuous: Any) -> Slurm:
+    settings = file.slurm if file.slurm is not None else None
+    if settings is None:
+        return Slurm(path="slurm", config_strategy=None)
+    # The default is sent without continuous provisioning only; what is written is taken at its word.
+    strategy = settings.config_strategy if settings.says("config_strategy") or continuous is None else None
+    accounting = settings.accounting
+    return Slurm(
+        path="slurm",
+        places=settings.places(config_strategy="config_strategy", accounting="accounting"),
+        config_strategy=strategy,
+        accounting=None
+        if accounting is None
+        else AccountingDatabase(
+            path="slurm.accounting",
+            places=accounting.places(endpoint="endpoint", secret_arn="secret_arn"),  # noqa: S106 - a setting's name
+            endpoint=accounting.endpoint,
+            secret_arn=accounting.secret_arn,
+        ),
+    )
+
+
+def _control_plane(file: Settings) -> EksControlPlane | None:
+    eks, cidrs = file.eks, file.eks.public_access_cidrs
+    if eks.existing is not None:
+        return None  # its owner's; the account tells whether HyperPod takes it
+    names = ["vpc-cni", "eks-pod-identity-agent"]
+    names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
+    names += [OBSERVABILITY] if eks.observability_addon is True else []
+    return EksControlPlane(
+        path="eks",
+        places=eks.places(version="kubernetes_version", public_access_cidrs="public_access_cidrs"),
+        version=eks.kubernetes_version if eks.says("kubernetes_version") else UNRESOLVED,
+        authentication_mode="API",
+        private_access=True,
+        public_access=cidrs if cidrs is UNRESOLVED else bool(cidrs),
+        public_access_cidrs=cidrs,
+        vpc=_control_plane_vpc(file.network),
+        addons=tuple(Addon(path="eks", name=name, version=None) for name in names),
+        releases=(HelmRelease(path="eks", chart="HyperPodHelmChart", before_cluster=True),),
+        access_entries=(),
+    )
+
+
+def _control_plane_vpc(network: Settings) -> VpcConfig:
+    existing = network.existing
+    if existing is not None:
+        ids, where = existing.control_plane_subnet_ids, existing.at("control_plane_subnet_ids")
+        subnets: Any = ids if ids is UNRESOLVED else tuple(_existing_subnet(each, where) for each in ids)
+        return VpcConfig(path=where, subnets=subnets, security_groups=())
+    where = network.at("control_plane_availability_zone")
+    second = Subnet(
+        path=where,
+        id="control-plane",
+        availability_zone=_zone(network, "control_plane_availability_zone"),
+        cidr=_half(network, 1),
+        public=False,
+    )
+    nodes = _nodes_subnet(network)
+    is_there = any(network.says(f"control_plane_availability_zone{by}") for by in ("", "_id"))
+    return VpcConfig(path=where, subnets=(nodes, second) if is_there else (nodes,), security_groups=())
+
+
+def _existing_subnet(identity: str, where: str) -> Subnet:
+    return Subnet(path=where, id=identity, availability_zone=UNRESOLVED, cidr=UNRESOLVED, public=UNRESOLVED)
+
+
+def _vpc_places(network: Settings) -> dict[str, str]:
+    existing = network.existing
+    if existing is None:
+        return {}
+    places: dict[str, str] = existing.places(subnets="subnet_id", security_groups="security_group_id")
+    return places
+
+
+def _nodes_subnet(network: Settings) -> Subnet:
+    existing = network.existing
+    if existing is not None:
+        return Subnet(
+            path=existing.at("subnet_id"),
+            places={
+                "availability_zone": network.at("availability_zone"),
+                "cidr": existing.at("subnet_cidr"),
+                "public": existing.at("subnet_id"),
+            },
+            id=existing.subnet_id,
+            availability_zone=_zone(network, "availability_zone"),
+            cidr=existing.subnet_cidr if existing.says("subnet_cidr") else UNRESOLVED,
+            public=UNRESOLVED,
+        )
+    return Subnet(
+        path=network.path,
+        places=network.places(availability_zone="availability_zone", cidr="cidr"),
+        id="nodes",
+        availability_zone=_zone(network, "availability_zone"),
+        cidr=_half(network, 0),
+        public=False,
+    )
+
+
+def _zone(network: Settings, name: str) -> Any:
+    """The name of a zone; not known where its id is said, or the subnet alone says where it is."""
+    return getattr(network, name) if network.says(name) else UNRESOLVED
+
+
+def _half(network: Settings, index: int) -> Any:
+    """A half of the VPC's block: nodes have the first, all else is in the second."""
+    if network.cidr in (None, UNRESOLVED):
+        return UNRESOLVED
+    return str(list(ipaddress.IPv4Network(network.cidr).subnets())[index])
+
+
+def _security_group(network: Settings) -> SecurityGroup:
+    existing = network.existing
+    if existing is not None:
+        path = existing.at("security_group_id")
+        return SecurityGroup(path=path, id=existing.security_group_id, ingress=UNRESOLVED, egress=UNRESOLVED)
+    own = (Traffic(path=network.path, protocol="-1", peer="nodes"),)
+    return SecurityGroup(path=network.path, id="nodes", ingress=own, egress=own)
+
+
+def _network(network: Settings) -> Network:
+    existing, egress = network.existing, network.egress
+    if existing is not None:
+        return Network(
+            path=network.path,
+            places={
+                "cidr": existing.at("vpc_cidr"),
+                "s3_gateway": existing.at("route_table_id"),
+                "interface_endpoints": network.at("egress"),
+            },
+            cidr=existing.vpc_cidr if existing.says("vpc_cidr") else UNRESOLVED,
+            nat=egress if egress is UNRESOLVED else egress == "nat",
+            s3_gateway=True if existing.says("route_table_id") else UNRESOLVED,
+            interface_endpoints=UNRESOLVED,
+        )
+    return Network(
+        path=network.path,
+        places=network.places(cidr="cidr", nat="egress"),
+        cidr=network.cidr,
+        nat=egress if egress is UNRESOLVED else egress == "nat",
+        s3_gateway=True,
+        interface_endpoints=ALL_ENDPOINTS,
+    )
+
+
+def _mounts(file: Settings, group: Settings) -> Any:
+    """Under EKS pods mount file systems, nodes do not."""
+    if file.eks is not None:
+        return ()
+    mounts: list[Mount] = []
+    lustre, home = file.storage.lustre, file.storage.home
+    if lustre is not None and group.mount_lustre is UNRESOLVED:
+        return UNRESOLVED
+    if lustre is not None and group.mount_lustre:
+        mounts.append(_mount("lustre", LUSTRE, lustre))
+    if home is not None:
+        mounts.append(_mount("openzfs", HOME, home))
+    return tuple(mounts)
+
+
+def _mount(kind: str, identity: str, settings: Settings) -> Mount:
+    return Mount(
+        path=settings.path,
+        places=settings.places(mount_path="mount_path"),
+        kind=kind,
+        dns_name=None,
+        mount_path=settings.mount_path,
+        file_system=identity,
+    )
+
+
+def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
+    lustre, on_delete = file.storage.lustre, file.storage.on_delete
+    if lustre is None:
+        return None
+    datasets, there = lustre.datasets, lustre.existing is not None
+    return LustreFileSystem(
+        path=lustre.path,
+        places={
+            **lustre.places(
+                capacity_gib="capacity_gib",
+                throughput_mbps_per_tib="throughput_mbps_per_tib",
+                efa="efa",
+                metadata_iops="metadata_iops",
+                data_repositories="datasets",
+                preload="preload",
+            ),
+            "kept": file.storage.at("on_delete"),
+        },
+        id=LUSTRE,
+        deployment_type=THERE if there else "PERSISTENT_2",
+        capacity_gib=_of_new(lustre, "capacity_gib"),
+        throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
+        version="2.15",
+        efa=lustre.efa,
+        metadata_mode=None if there else "USER_PROVISIONED" if lustre.says("metadata_iops") else "AUTOMATIC",
+        metadata_iops=lustre.metadata_iops,
+        vpc=vpc,
+        kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
+        data_repositories=datasets if datasets is UNRESOLVED else tuple(_link(dataset) for dataset in datasets),
+        preload=lustre.preload,
+    )
+
+
+def _link(dataset: Settings) -> DataRepository:
+    return DataRepository(
+        path=dataset.path,
+        places=dataset.places(
+            name="name",
+            file_system_path="file_system_path",
+            repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix",
+        ),
+        name=dataset.name,
+        file_system_path=dataset.file_system_path,
+        repository_path=_repository_path(dataset),
+        waits_for_others=True,
+    )
+
+
+def _repository_path(dataset: Settings) -> Any:
+    """The prefix in the data bucket, or the whole URI; not known where neither is said."""
+    found = dataset.s3_uri if dataset.says("s3_uri") else dataset.s3_prefix
+    return UNRESOLVED if found is None else found
+
+
+def _of_new(section: Settings, name: str) -> Any:
+    """What a new file system has to say; not known where it does not, which another rule tells. None of one there."""
+    if section.existing is not None:
+        return None
+    return getattr(section, name) if section.says(name) else UNRESOLVED
+
+
+def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
+    home = file.storage.home
+    if home is None:
+        return None
+    return OpenZfsFileSystem(
+        path=home.path,
+        places=home.places(capacity_gib="capacity_gib", throughput_mbps="throughput_mbps"),
+        id=HOME,
+        deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
+        capacity_gib=_of_new(home, "capacity_gib"),
+        throughput_mbps=home.throughput_mbps,
+        vpc=vpc,
+    )
+
+
+def _images(file: Settings) -> tuple[Image, ...]:
+    training = None if file.images is None else file.images.training
+    if training is None:
+        return ()
+    return (Image(path=training.path, repository=training.repository, digest=training.digest),)

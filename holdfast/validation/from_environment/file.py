@@ -1,0 +1,102 @@
+"""What only an environment file says: Holdfast's own choices, for the rules about them."""
+
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.from_environment.existing import existing as existing_things
+from holdfast.validation.from_environment.settings import Settings
+from holdfast.validation.model import EnvironmentFile, PriorityClass, User
+
+
+def environment_file(file: Settings) -> EnvironmentFile:
+    """The file, beside what AWS is told."""
+    network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
+    training = None if file.images is None else file.images.training
+    created, settings = _accounting(file)
+    return EnvironmentFile(
+        path="",
+        places={
+            "cloud": "cloud",
+            "new_network": "network",
+            "existing_network": "network",
+            "control_plane_zone": "network.control_plane_availability_zone",
+            "control_plane_subnets": "network.existing.control_plane_subnet_ids",
+            "orchestrators": "slurm",
+            "accounting_settings": "slurm.accounting",
+            "image_source": "images.training.source",
+            "image_repository": "images.training.repository",
+            "stand_ins": "stand_ins",
+            "users": "lifecycle.users",
+            "scripts": "lifecycle.scripts",
+            "prometheus": "observability.prometheus",
+            "kms_key": "encryption.kms_key",
+            "goodput_target_percent": "goodput.target_percent",
+            "checkpoint_interval_s": "goodput.checkpoint_interval_s",
+            "priority_classes": "eks.task_governance.priority_classes",
+            "grafana": "observability.grafana",
+            "alarm_emails": "observability.alarm_emails",
+            "alarms": "observability.alarms",
+            "observability_addon": "eks.observability_addon",
+            "chart_archives": "eks.chart_archives",
+        },
+        cloud=file.cloud,
+        new_network=network.says("cidr"),
+        existing_network=network.says("existing"),
+        control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
+        control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),
+        orchestrators=tuple(name for name in ("slurm", "eks") if file.says(name)),
+        accounting_created=created,
+        accounting_settings=settings,
+        image_source=None if training is None else training.source,
+        image_settings=() if training is None else _said(training, "repository", "digest"),
+        stand_ins={name: getattr(file.stand_ins, name) for name in _said(file.stand_ins, *STAND_INS)},
+        goodput_target_percent=file.goodput.target_percent,
+        checkpoint_interval_s=file.goodput.checkpoint_interval_s,
+        kms_key=file.encryption.kms_key,
+        users=_users(file.lifecycle.users),
+        scripts=file.lifecycle.scripts,
+        priority_classes=_classes(eks),
+        egress=network.egress,
+        chart_archives=None if eks is None else eks.chart_archives,
+        observability_addon=False if eks is None else eks.observability_addon,
+        prometheus=observability.prometheus,
+        grafana=observability.says("grafana"),
+        alarms=observability.alarms,
+        alarm_emails=observability.alarm_emails,
+        data=file.written,
+        existing=existing_things(file),
+    )
+
+
+STAND_INS = ("gpu", "efa", "lustre", "image")
+
+
+def _said(settings: Settings, *names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if settings.says(name))
+
+
+def _count(values: Any) -> Any:
+    return values if values is UNRESOLVED else len(values)
+
+
+def _accounting(file: Settings) -> tuple[Any, tuple[str, ...]]:
+    accounting = None if file.slurm is None else file.slurm.accounting
+    if accounting is None:
+        return None, ()
+    return accounting.create, _said(accounting, "endpoint", "port", "database", "secret_arn")
+
+
+def _users(users: Any) -> Any:
+    if users is UNRESOLVED:
+        return users
+    return tuple(
+        User(path=user.path, places=user.places(name="name", uid="uid"), name=user.name, uid=user.uid) for user in users
+    )
+
+
+def _classes(eks: Settings | None) -> Any:
+    governance = None if eks is None else eks.task_governance
+    classes = () if governance is None else governance.priority_classes
+    if classes is UNRESOLVED:
+        return classes
+    return tuple(PriorityClass(path=each.path, places=each.places(name="name"), name=each.name) for each in classes)

@@ -1,0 +1,145 @@
+"""
+Judges environment files: reads one, and says everything that is wrong with it, shape and meaning together.
+
+Apart from the package itself, because constructs read that and know no environment file.
+"""
+
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from holdfast.config import Environment, EnvironmentFileError, Problem
+from holdfast.config.reading import Document, parse, read
+from holdfast.config.refusals import dotted
+from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.engine import judge, suppressed
+from holdfast.validation.from_environment.deployment import deployment_of
+from holdfast.validation.from_environment.settings import Settings
+from holdfast.validation.imports import Describe, changes_since, read_origin
+from holdfast.validation.model import Deployment, Finding, worst_first
+
+Facts = Callable[[Deployment], Deployment]
+"""Puts what an account says into a deployment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is wrong with a file."""
+
+    file: str
+    usable: bool
+    """Whether it could be read at all."""
+    findings: list[Finding]
+    """Worst first, without those that the file suppresses."""
+    suppressed: list[Finding]
+
+
+def check(
+    path: Path,
+    *,
+    errors_only: bool = False,
+    facts: Facts | None = None,
+    describe: Describe | None = None,
+    today: date | None = None,
+) -> Report:
+    """
+    Judge an environment file.
+
+    Args:
+        errors_only: Leave out what forbids nothing. Default: False, all findings.
+        facts: Asks the account. Default: nobody does, and rules about it say "not checked".
+        describe: Asks it about the cluster that the file was imported from. Default: nobody does, likewise.
+        today: The day that versions are judged by. Default: that of the facts about them.
+    """
+    try:
+        document = read(path)
+    except EnvironmentFileError as error:
+        findings = [_shape(problem) for problem in error.problems]
+        return Report(file=error.problems[0].file, usable=False, findings=findings, suppressed=[])
+    problems = parse(document)[1]
+    broken = {problem.path for problem in problems}
+    deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=path.parent)
+    deployment = deployment.changed(today=today)
+    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+        deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
+    judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]
+    found = [*map(_shape, problems), *_open_questions(document), *judged]
+    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+        found += _changes(document, describe)
+    kept, hidden = suppressed(found, document.data, broken)
+    if errors_only:
+        kept = [finding for finding in kept if finding.severity == "error"]
+    lines = {dotted(location): line for location, line in document.lines.items()}
+    return Report(
+        file=document.file,
+        usable=True,
+        findings=worst_first(replace(each, line=each.line or _line(each.path, lines)) for each in kept),
+        suppressed=worst_first(hidden),
+    )
+
+
+def findings_for(environment: Environment, *, folder: Path | None = None) -> list[Finding]:
+    """
+    What rules find in a parsed environment, worst first, without those that it suppresses; no account is asked.
+
+    Args:
+        folder: Where its relative paths begin. Default: scripts are not checked.
+    """
+    data = environment.model_dump(mode="json", exclude_unset=True)
+    findings = judge(deployment_of(Settings(Environment, data, (), frozenset()), folder=folder))
+    return worst_first(suppressed(findings, data, frozenset())[0])
+
+
+def deployment_in(document: Document, *, folder: Path) -> Deployment:
+    """What rules see of a file that was read, broken or not."""
+    broken = {problem.path for problem in parse(document)[1]}
+    return deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
+
+
+def _shape(problem: Problem) -> Finding:
+    return Finding(
+        code=problem.code,
+        severity="error",
+        path=problem.path,
+        message=f"got {problem.given}; allowed: {problem.allowed}",
+        fix=problem.fix,
+        line=problem.line or None,
+    )
+
+
+def _open_questions(document: Document) -> Iterator[Finding]:
+    """What an import left to be decided, at the setting below the comment."""
+    for line, text in document.open_questions.items():
+        below = (location for location, at in document.lines.items() if at > line)
+        yield Finding(
+            code="HF013",
+            severity="error",
+            path=dotted(next(below, ())),
+            message=f"an open question of an import: {text}",
+            fix="decide it, then remove the comment that begins with DECIDE",
+            line=line,
+        )
+
+
+def _changes(document: Document, describe: Describe | None) -> Iterator[Finding]:
+    """What has changed of the cluster that the file was imported from."""
+    for line, text in list(document.as_it_was.items())[:1]:
+        origin = read_origin(text)
+        if origin is not None:
+            yield from changes_since(origin, describe, line=line)
+
+
+def _follows(finding: Finding, broken: Set[str]) -> bool:
+    """Whether all that a finding says is that a broken setting is not known."""
+    return finding.severity == "not-checked" and any(
+        finding.path == path or finding.path.startswith(f"{path}.") or path.startswith(f"{finding.path}.")
+        for path in broken
+    )
+
+
+def _line(path: str, lines: dict[str, int]) -> int:
+    """The line of a setting, or of the nearest one around it."""
+    while path and path not in lines:
+        path = path.rpartition(".")[0]
+    return lines.get(path, 1)

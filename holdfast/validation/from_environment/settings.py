@@ -1,0 +1,94 @@
+"""
+An environment file as builders read it: what is written, the default where nothing is, UNRESOLVED where it is broken.
+
+One broken setting hides nothing in the others, so a file is judged as far as it can be read.
+"""
+
+from collections.abc import Mapping, Set
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from holdfast.config.reading import bare
+from holdfast.config.refusals import dotted
+from holdfast.validation.cloudformation import UNRESOLVED
+
+Location = tuple[str | int, ...]
+
+
+class Settings:
+    """
+    A section of the file. Attributes are its settings: plain values, sections as Settings, lists of them as tuples.
+
+    Args:
+        broken: Paths that problems were found at.
+    """
+
+    def __init__(self, model: type[BaseModel], data: object, location: Location, broken: Set[str]) -> None:
+        self._model = model
+        self._data: Mapping[str, Any] | None = data if isinstance(data, dict) else None
+        self._location = location
+        self._broken = broken
+
+    @property
+    def path(self) -> str:
+        return dotted(self._location)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it is no mapping, or is in something that is none: then nothing of it is known."""
+        return self._data is None
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """What is written; empty when it is no mapping."""
+        return self._data or {}
+
+    def at(self, name: str) -> str:
+        """The path of one of its settings."""
+        return dotted((*self._location, name))
+
+    def says(self, name: str) -> bool:
+        """Whether a setting is written, whatever its value."""
+        return self._data is not None and self._data.get(name) is not None
+
+    def places(self, **settings: str) -> dict[str, str]:
+        """Paths of settings under the names of attributes: ``places(wait_interval_s="wait_interval_s")``."""
+        return {attribute: self.at(setting) for attribute, setting in settings.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        field = self._model.model_fields[name]
+        kind = bare(field.annotation)
+        where = (*self._location, name)
+        if self._data is None and not _is_section(kind):
+            return UNRESOLVED
+        written = self._data.get(name) if self._data is not None else None
+        if written is None:
+            default = field.get_default(call_default_factory=True)
+            if _is_section(kind):
+                return None if default is None and self._data is not None else self._section(kind, default, where)
+            return UNRESOLVED if default is PydanticUndefined else default
+        if _is_section(kind):
+            return self._section(kind, written, where)
+        if get_origin(kind) is tuple and _is_section(bare(get_args(kind)[0])):
+            return self._sections(bare(get_args(kind)[0]), written, where)
+        if self._is_broken(where):
+            return UNRESOLVED
+        return tuple(written) if isinstance(written, list) else written
+
+    def _section(self, kind: type[BaseModel], data: object, where: Location) -> "Settings":
+        return Settings(kind, {} if isinstance(data, BaseModel) else data, where, self._broken)
+
+    def _sections(self, kind: type[BaseModel], data: object, where: Location) -> Any:
+        if not isinstance(data, list) or dotted(where) in self._broken:
+            return UNRESOLVED
+        return tuple(self._section(kind, item, (*where, index)) for index, item in enumerate(data))
+
+    def _is_broken(self, where: Location) -> bool:
+        path = dotted(where)
+        return any(broken == path or broken.startswith(f"{path}.") for broken in self._broken)
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

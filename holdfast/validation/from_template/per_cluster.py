@@ -1,0 +1,103 @@
+"""
+Deployments in CloudFormation templates: one per AWS::SageMaker::Cluster, however the templates were made.
+
+What the templates of one app say about a cluster is put together across stacks, nested stacks and stages. What only a
+deployment can tell is UNRESOLVED, so that rules say "not checked" there. Reading files is left to ``_template_files``.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.validation.cloudformation import Graph, Order, Resource, Template, Values
+from holdfast.validation.from_template.resources import CLUSTER, ClusterReader, UpdateReader
+from holdfast.validation.model import App, Deployment, LogGroup
+from holdfast.validation.template_files import read_templates
+
+LOG_GROUP = "AWS::Logs::LogGroup"
+
+
+def deployments(path: Path) -> list[Deployment]:
+    """
+    The deployments in a template file, or in a cloud assembly (``cdk.out``).
+
+    Raises:
+        ValueError: the path is neither; the message says what it is.
+    """
+    return deployments_in_app(read_templates(path))
+
+
+def deployments_in(
+    template: Mapping[str, Any],
+    *,
+    path: str = "",
+    region: str | None = None,
+    account: str | None = None,
+    other_templates: Sequence[Template] = (),
+) -> list[Deployment]:
+    """
+    The deployments in one template.
+
+    Args:
+        template: The parsed JSON.
+        path: Put before the paths of findings, with ``#``. Default: they begin with ``Resources``.
+        region: Default: decided at deployment.
+        account: Default: decided at deployment.
+        other_templates: What it imports from, or hands to nested stacks. Default: it stands alone.
+    """
+    own = Template(body=template, path=path, region=region, account=account)
+    return _deployments([own, *other_templates], of=[own])
+
+
+def deployments_in_app(templates: Sequence[Template]) -> list[Deployment]:
+    """The deployments in all templates of an app."""
+    return _deployments(templates, of=templates)
+
+
+def _deployments(templates: Sequence[Template], *, of: Sequence[Template]) -> list[Deployment]:
+    values = Values(Graph(templates))
+    reader = ClusterReader(values)
+    clusters = [resource for resource in values.graph.of_type(CLUSTER) if resource.template in of]
+    app = app_of(values)
+    return [_deployment(resource, values, reader, app) for resource in clusters]
+
+
+def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: App) -> Deployment:
+    subnets = values.properties(resource).get("VpcConfig", "Subnets")
+    cluster = reader.cluster(resource)  # first, so that what is shared is told where the cluster names it
+    lustre, openzfs = reader.storage.file_systems(resource)
+    return Deployment(
+        path=resource.path,
+        places={"network": subnets.path, "alarm_names": f"{resource.path}.InstanceGroups"},
+        account=resource.template.account,
+        region=resource.template.region,
+        cluster=cluster,
+        network=reader.network.network(subnets),
+        lustre_file_systems=lustre,
+        openzfs_file_systems=openzfs,
+        log_groups=tuple(
+            log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
+        ),
+        alarm_names=UpdateReader(values).alarm_names(),
+        app=app,
+    )
+
+
+def app_of(values: Values) -> App:
+    """The app whose templates these are, as one thing to judge."""
+    return App(path="", values=values, order=Order(values.graph))
+
+
+def log_group(resource: Resource, values: Values) -> LogGroup:
+    """A log group of a template."""
+    properties = values.properties(resource)
+    name = properties.get("LogGroupName")
+    return LogGroup(
+        path=resource.path,
+        places={"name": name.path, "retention_days": f"{resource.path}.RetentionInDays"},
+        name=name.text(),
+        retention_days=properties.get("RetentionInDays").integer(),
+    )
+
+
+__all__ = ["Template", "deployments", "deployments_in", "deployments_in_app"]

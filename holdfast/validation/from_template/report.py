@@ -1,0 +1,179 @@
+"""
+Everything that is wrong with templates: how they are written, and what the rules find in each scenario of them.
+
+What is found in several scenarios is told once, in the most ordinary one; what is found only with another value of a
+parameter says with which.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from holdfast.validation.cloudformation import Fault, Template, Unreadable, line_of
+from holdfast.validation.engine import judge, told_best
+from holdfast.validation.from_template.causes import cause_of
+from holdfast.validation.from_template.circles import circles
+from holdfast.validation.from_template.conditions import Conditions
+from holdfast.validation.from_template.per_cluster import deployments_in_app
+from holdfast.validation.from_template.scenario import Scenario, scenarios
+from holdfast.validation.from_template.unread import unread
+from holdfast.validation.from_template.without_cluster import NO_CLUSTER, has_cluster, surroundings
+from holdfast.validation.model import Deployment, Finding, worst_first
+from holdfast.validation.template_files import read_templates
+
+UNREAD = "HF022"
+_OF_CONDITIONS = frozenset({"HF058"})
+"""Rules about which conditions hold together: they are asked only where surely some deployment is so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is wrong with a template, or with the templates of an app."""
+
+    usable: bool
+    """Whether it could be read at all."""
+    findings: list[Finding]
+    """Worst first."""
+
+
+def check_template(
+    path: Path,
+    *,
+    region: str | None = None,
+    parameters: Mapping[str, str] | None = None,
+    today: date | None = None,
+) -> Report:
+    """
+    Judge a template file, or a cloud assembly.
+
+    Args:
+        region: Where it is to be deployed. Default: what an assembly says, or any region.
+        parameters: Values of the template's parameters. Default: their defaults, and what conditions ask for.
+        today: The day that versions are judged by. Default: that of the facts about them.
+
+    Raises:
+        ValueError: the folder is no assembly, or a parameter is not one of the template.
+    """
+    try:
+        templates = read_templates(path)
+    except Unreadable as error:
+        return Report(usable=False, findings=[_fault(error.fault, file=error.file or str(path))])
+    templates = [_with(each, region, parameters if each.parent is None else None) for each in templates]
+    return Report(usable=True, findings=findings_in_app(templates, today=today))
+
+
+def findings_in_app(templates: Sequence[Template], *, today: date | None = None) -> list[Finding]:
+    """Everything that is wrong with the templates of an app."""
+    found: dict[tuple[str, str, str, str], Finding] = {}
+    for finding in (*_written(templates), *_judged(templates, today)):
+        found.setdefault((finding.code, finding.severity, finding.path, finding.message), finding)
+    return worst_first(found.values())
+
+
+def _with(template: Template, region: str | None, parameters: Mapping[str, str] | None) -> Template:
+    if parameters:
+        there = template.section("Parameters")
+        unknown = next((name for name in parameters if name not in there), None)
+        if unknown is not None:
+            names = ", ".join(there) or "none"
+            raise ValueError(f"{template.path}: got a value for the parameter {unknown}; the template has: {names}")
+    return replace(template, region=region or template.region, values=parameters or {})
+
+
+def _written(templates: Sequence[Template]) -> Iterator[Finding]:
+    """What can be told without any rule."""
+    for template in templates:
+        for fault in (*template.faults, *Conditions(template).faults()):
+            yield _fault(fault, file=template.path)
+    for note in unread(templates):
+        yield Finding(
+            code=UNREAD,
+            severity="not-checked",
+            path=f"{note.file}#{note.path}" if note.file else note.path,
+            message=f"not checked: {note.cause}",
+            fix=note.fix,
+            line=note.line,
+            cause=note.cause,
+        )
+
+
+def _fault(fault: Fault, *, file: str) -> Finding:
+    return Finding(
+        code=fault.code,
+        severity="error",
+        path=f"{file}#{fault.path}" if file else fault.path,
+        message=f"got {fault.given}; allowed: {fault.allowed}",
+        fix=fault.fix,
+        line=fault.line,
+    )
+
+
+def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Finding]:
+    known: set[tuple[str, str, str]] = set()
+    last: Scenario | None = None
+    for last in scenarios(templates):
+        for template in last.templates:
+            for fault in circles(template):
+                if (fault.code, fault.path, fault.given) not in known:
+                    known.add((fault.code, fault.path, fault.given))
+                    yield _under(_fault(fault, file=template.path), last)
+        bodies = {template.path: template.body for template in last.templates}
+        every = [each.changed(today=today) for each in _deployments(last.templates)]
+        for finding in told_best([finding for deployment in every for finding in judge(deployment)]):
+            said = (finding.code, finding.path, finding.message)
+            if (
+                said not in known
+                and finding.path != NO_CLUSTER
+                and (last.possible or finding.code not in _OF_CONDITIONS)
+            ):
+                known.add(said)
+                yield _told(finding, bodies, last)
+    if last is not None and last.left_out:
+        every_way = last.most + last.left_out
+        cause = f"{last.most} of {every_way} ways to choose the parameters that conditions ask for were judged"
+        yield Finding(
+            code=UNREAD,
+            severity="not-checked",
+            path=f"{templates[0].path}#Conditions" if templates[0].path else "Conditions",
+            message=f"not checked: {cause}",
+            fix="give those that you deploy with: --parameters NAME=VALUE",
+            line=line_of(templates[0].body, "Conditions"),
+            cause=cause,
+        )
+
+
+def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:
+    if has_cluster(templates):
+        yield from deployments_in_app(templates)
+    else:
+        yield from surroundings(templates)
+
+
+def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
+    """A finding with its line, without the files in its words, and with what brings it about."""
+    file, _, place = finding.path.rpartition("#")
+    body = bodies.get(file)
+    message, fix = (_without_files(text, file, bodies) for text in (finding.message, finding.fix))
+    cause = ""
+    if finding.severity == "not-checked" and not finding.code.startswith("HF9"):
+        cause = cause_of(body, place)
+    elif finding.severity == "not-checked":
+        cause = "nobody asked the account"
+    return _under(replace(finding, message=message, fix=fix, line=line_of(body, place), cause=cause), scenario)
+
+
+def _under(finding: Finding, scenario: Scenario) -> Finding:
+    """With the values of parameters that bring it about, where they are not the usual ones."""
+    if not scenario.differs:
+        return finding
+    what = ", ".join(f"{name} = {value}" for name, value in scenario.differs.items())
+    return replace(finding, message=f"{finding.message} (with {what})")
+
+
+def _without_files(text: str, own: str, files: Mapping[str, Any]) -> str:
+    """Other places by key; those of another template with the name of its file."""
+    for file in sorted(filter(None, files), key=len, reverse=True):
+        text = text.replace(f"{file}#", "" if file == own else f"{Path(file).name}#")
+    return text

@@ -1,0 +1,224 @@
+"""The cluster of a template: its instance groups, its orchestrator, and what reads the rest of the app for them."""
+
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Values, optional, required
+from holdfast.validation.from_template.resources.eks import EksReader
+from holdfast.validation.from_template.resources.iam import RoleReader
+from holdfast.validation.from_template.resources.lifecycle import LifecycleReader
+from holdfast.validation.from_template.resources.network import NetworkReader
+from holdfast.validation.from_template.resources.storage import StorageReader
+from holdfast.validation.from_template.resources.updates import UpdateReader
+from holdfast.validation.model import (
+    AccountingDatabase,
+    Cluster,
+    InstanceGroup,
+    RestrictedGroup,
+    RestrictedLustre,
+    Slurm,
+    Taint,
+    VpcConfig,
+)
+
+CLUSTER = "AWS::SageMaker::Cluster"
+_CLUSTER_PLACES = {
+    "name": "ClusterName",
+    "instance_groups": "InstanceGroups",
+    "restricted_groups": "RestrictedInstanceGroups",
+    "vpc": "VpcConfig",
+    "slurm": "Orchestrator",
+    "eks": "Orchestrator",
+    "node_recovery": "NodeRecovery",
+    "node_provisioning_mode": "NodeProvisioningMode",
+    "auto_scaler": "AutoScaling.AutoScalerType",
+    "role": "ClusterRole",
+    "has_role": "ClusterRole",
+    "tiered_storage_percent": "TieredStorageConfig.InstanceMemoryAllocationPercentage",
+    "tags": "Tags",
+}
+_GROUP_PLACES = {
+    "name": "InstanceGroupName",
+    "instance_type": "InstanceType",
+    "instance_types": "InstanceRequirements.InstanceTypes",
+    "instance_count": "InstanceCount",
+    "min_instance_count": "MinInstanceCount",
+    "threads_per_core": "ThreadsPerCore",
+    "volumes": "InstanceStorageConfigs",
+    "mounts": "InstanceStorageConfigs",
+    "training_plan_arn": "TrainingPlanArn",
+    "deep_health_checks": "OnStartDeepHealthChecks",
+    "override_vpc": "OverrideVpcConfig",
+    "role": "ExecutionRole",
+    "capacity": "CapacityRequirements",
+    "image_id": "ImageId",
+    "image_release_version": "ImageReleaseVersion",
+    "network_interface": "NetworkInterface.InterfaceType",
+    "lifecycle": "LifeCycleConfig",
+    "labels": "KubernetesConfig.Labels",
+    "taints": "KubernetesConfig.Taints",
+    "node_type": "SlurmConfig.NodeType",
+    "partitions": "SlurmConfig.PartitionNames",
+    "scheduled_update": "ScheduledUpdateConfig",
+    "auto_patch": "AutoPatchConfig",
+    "lustre": "EnvironmentConfig.FSxLustreConfig",
+}
+
+
+class ClusterReader:
+    """Reads clusters; everything that two of them share is read once."""
+
+    def __init__(self, values: Values) -> None:
+        order = Order(values.graph)
+        self._values = values
+        self.network = NetworkReader(values)
+        self.storage = StorageReader(values, self.network, order)
+        self.control_planes = EksReader(values, self.network, order)
+        self.roles = RoleReader(values)
+        self._lifecycle = LifecycleReader(values)
+        self._updates = UpdateReader(values)
+
+    def cluster(self, resource: Resource) -> Cluster:
+        """A resource of type AWS::SageMaker::Cluster."""
+        properties = self._values.properties(resource)
+        orchestrator = properties.get("Orchestrator")
+        tiered = properties.get("TieredStorageConfig")
+        scaling = properties.get("AutoScaling")
+        shared_lustre = properties.get("RestrictedInstanceGroupsConfig", "SharedEnvironmentConfig", "FSxLustreConfig")
+        return Cluster(
+            path=resource.path,
+            places={name: f"{resource.path}.{place}" for name, place in _CLUSTER_PLACES.items()},
+            name=properties.get("ClusterName").text(),
+            instance_groups=_each(properties.get("InstanceGroups"), self._group),
+            restricted_groups=_each(properties.get("RestrictedInstanceGroups"), self._restricted_group),
+            restricted_lustre=optional(shared_lustre, _restricted_lustre),
+            vpc=optional(properties.get("VpcConfig"), self._vpc),
+            slurm=optional(orchestrator.get("Slurm"), _slurm),
+            eks=optional(orchestrator.get("Eks"), lambda node: self.control_planes.eks(node, resource)),
+            node_recovery=properties.get("NodeRecovery").text(),
+            node_provisioning_mode=properties.get("NodeProvisioningMode").text(),
+            auto_scaler=_switched(scaling, scaling.get("AutoScalerType").text() or "Karpenter"),
+            role=self.roles.role(properties.get("ClusterRole")),
+            has_role=_is_there(properties.get("ClusterRole")),
+            tiered_storage_percent=_switched(tiered, tiered.get("InstanceMemoryAllocationPercentage").integer()),
+            tags=properties.get("Tags").mapping("Key", "Value"),
+        )
+
+    def _vpc(self, node: Node) -> VpcConfig:
+        return self.network.vpc_config(node, subnets=node.get("Subnets"), security_groups=node.get("SecurityGroupIds"))
+
+    def _common(self, node: Node) -> dict[str, Any]:
+        return {
+            "path": node.path,
+            "places": {name: f"{node.path}.{place}" for name, place in _GROUP_PLACES.items()},
+            "name": required(node.get("InstanceGroupName").text()),
+            "instance_type": node.get("InstanceType").text(),
+            "instance_count": required(node.get("InstanceCount").integer()),
+            "threads_per_core": node.get("ThreadsPerCore").integer(),
+            "training_plan_arn": node.get("TrainingPlanArn").text(),
+            "deep_health_checks": node.get("OnStartDeepHealthChecks").strings(),
+            "override_vpc": optional(node.get("OverrideVpcConfig"), self._vpc),
+            "role": self.roles.role(node.get("ExecutionRole")),
+        }
+
+    def _group(self, node: Node) -> InstanceGroup:
+        volumes, mounts = self.storage.volumes_and_mounts(node.get("InstanceStorageConfigs"))
+        slurm = node.get("SlurmConfig")
+        kubernetes = node.get("KubernetesConfig")
+        return InstanceGroup(
+            **self._common(node),
+            instance_types=node.get("InstanceRequirements", "InstanceTypes").strings(),
+            min_instance_count=node.get("MinInstanceCount").integer(),
+            capacity=_capacity(node.get("CapacityRequirements")),
+            volumes=volumes,
+            mounts=mounts,
+            image_id=node.get("ImageId").text(),
+            image_release_version=node.get("ImageReleaseVersion").text(),
+            network_interface=node.get("NetworkInterface", "InterfaceType").text(),
+            lifecycle=optional(node.get("LifeCycleConfig"), self._lifecycle.lifecycle),
+            labels=kubernetes.get("Labels").mapping(),
+            taints=_each(kubernetes.get("Taints"), _taint),
+            node_type=slurm.get("NodeType").text(),
+            partitions=slurm.get("PartitionNames").strings(),
+            scheduled_update=optional(node.get("ScheduledUpdateConfig"), self._updates.scheduled_update),
+            auto_patch=optional(node.get("AutoPatchConfig"), self._updates.auto_patch),
+        )
+
+    def _restricted_group(self, node: Node) -> RestrictedGroup:
+        return RestrictedGroup(
+            **self._common(node),
+            volumes=self.storage.volumes_and_mounts(node.get("InstanceStorageConfigs"))[0],
+            lustre=optional(node.get("EnvironmentConfig", "FSxLustreConfig"), _restricted_lustre),
+        )
+
+
+def _each(node: Node, read: Any) -> Any:
+    """An item per entry; UNRESOLVED when an entry is a function that may come to none."""
+    entries = node.items()
+    if entries is None or any(entry.keys() is None for entry in entries):
+        return UNRESOLVED
+    return tuple(read(entry) for entry in entries)
+
+
+def _is_there(node: Node) -> Any:
+    return UNRESOLVED if node.value is UNRESOLVED else node.present
+
+
+def _switched(node: Node, value: Any) -> Any:
+    """A value when Mode says Enable; None when it says Disable or nothing."""
+    mode = node.get("Mode").text()
+    return UNRESOLVED if mode is UNRESOLVED else value if mode == "Enable" else None
+
+
+def _slurm(node: Node) -> Slurm:
+    return Slurm(
+        path=node.path,
+        places={
+            "config_strategy": f"{node.path}.SlurmConfigStrategy",
+            "accounting": f"{node.path}.AccountingDatabase",
+        },
+        config_strategy=node.get("SlurmConfigStrategy").text(),
+        accounting=optional(node.get("AccountingDatabase"), _accounting),
+    )
+
+
+def _accounting(node: Node) -> AccountingDatabase:
+    return AccountingDatabase(
+        path=node.path,
+        places={"endpoint": f"{node.path}.Endpoint", "secret_arn": f"{node.path}.SecretArn"},
+        endpoint=_text_or_token(node.get("Endpoint")),
+        secret_arn=_text_or_token(node.get("SecretArn")),
+    )
+
+
+def _text_or_token(node: Node) -> Any:
+    """What is known, or the function that gives it: that it is there is all that can be asked of an attribute."""
+    text = node.text()
+    return None if text is UNRESOLVED and node.is_attribute else text
+
+
+def _restricted_lustre(node: Node) -> RestrictedLustre:
+    return RestrictedLustre(
+        path=node.path,
+        places={
+            "capacity_gib": f"{node.path}.SizeInGiB",
+            "throughput_mbps_per_tib": f"{node.path}.PerUnitStorageThroughput",
+        },
+        capacity_gib=required(node.get("SizeInGiB").integer()),
+        throughput_mbps_per_tib=required(node.get("PerUnitStorageThroughput").integer()),
+    )
+
+
+def _capacity(node: Node) -> Any:
+    keys = node.keys()
+    if keys is None:
+        return UNRESOLVED
+    return "spot" if "Spot" in keys else "on-demand" if "OnDemand" in keys else None
+
+
+def _taint(node: Node) -> Taint:
+    return Taint(
+        path=node.path,
+        key=required(node.get("Key").text()),
+        value=node.get("Value").text(),
+        effect=required(node.get("Effect").text()),
+    )

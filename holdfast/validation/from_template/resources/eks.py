@@ -1,0 +1,252 @@
+"""
+The EKS control plane of templates: its version and endpoints, and who and what is installed in it.
+
+Reads ``AWS::EKS::*``, the charts that Holdfast's constructs install, and those of the CDK's own EKS modules.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Text, Values, required
+from holdfast.validation.from_template.resources.network import NetworkReader
+from holdfast.validation.model import AccessEntry, Addon, Eks, EksControlPlane, HelmRelease
+
+EKS_CLUSTER = "AWS::EKS::Cluster"
+CDK_EKS_CLUSTER = "Custom::AWSCDK-EKS-Cluster"
+_RELEASES = ("Custom::HoldfastHelmRelease", "Custom::AWSCDK-EKS-HelmChart")
+_SERVICE_ACCOUNTS = {
+    "amazon-cloudwatch-observability": "cloudwatch-agent",
+    "amazon-sagemaker-hyperpod-observability": "hyperpod-observability-operator-otel-collector",
+    "amazon-sagemaker-hyperpod-training-operator": "hp-training-operator-controller-manager",
+    "aws-fsx-csi-driver": "fsx-csi-controller-sa",
+    "vpc-cni": "aws-node",
+}
+"""The service account of an add-on that a pod identity association of its own names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Names:
+    """Where a kind of resource keeps a cluster's settings; the CDK's older module hands them to the API as they are."""
+
+    holder: tuple[str, ...]
+    version: str
+    mode: tuple[str, str]
+    vpc: str
+    subnets: str
+    security_groups: str
+    private: str
+    public: str
+    public_cidrs: str
+
+
+_NAMES = {
+    EKS_CLUSTER: _Names(
+        holder=(),
+        version="Version",
+        mode=("AccessConfig", "AuthenticationMode"),
+        vpc="ResourcesVpcConfig",
+        subnets="SubnetIds",
+        security_groups="SecurityGroupIds",
+        private="EndpointPrivateAccess",
+        public="EndpointPublicAccess",
+        public_cidrs="PublicAccessCidrs",
+    ),
+    CDK_EKS_CLUSTER: _Names(
+        holder=("Config",),
+        version="version",
+        mode=("accessConfig", "authenticationMode"),
+        vpc="resourcesVpcConfig",
+        subnets="subnetIds",
+        security_groups="securityGroupIds",
+        private="endpointPrivateAccess",
+        public="endpointPublicAccess",
+        public_cidrs="publicAccessCidrs",
+    ),
+}
+
+
+class EksReader:
+    """Reads the orchestrator of a HyperPod cluster on EKS."""
+
+    def __init__(self, values: Values, network: NetworkReader, order: Order) -> None:
+        self._values = values
+        self._network = network
+        self._order = order
+
+    def eks(self, node: Node, hyperpod: Resource) -> Eks:
+        """The EKS orchestrator of a HyperPod cluster."""
+        arn = node.get("ClusterArn")
+        resource = self._cluster_of(arn)
+        return Eks(
+            path=node.path,
+            places={"cluster_arn": f"{node.path}.ClusterArn", "control_plane": f"{node.path}.ClusterArn"},
+            cluster_arn=None if resource else arn.text(),
+            control_plane=UNRESOLVED if resource is None else self.control_plane(resource, hyperpod),
+        )
+
+    def _cluster_of(self, arn: Node) -> Resource | None:
+        found = arn.resource(EKS_CLUSTER, CDK_EKS_CLUSTER)
+        text = arn.value.end if isinstance(arn.value, Text) else arn.text()
+        if found is not None or not isinstance(text, str):
+            return found
+        name = text.rpartition(":cluster/")[2]
+        named = (each for each in self._values.graph.of_type(EKS_CLUSTER) if self._name(each) == name)
+        return next(named, None) if ":cluster/" in text else None
+
+    def _name(self, cluster: Resource) -> Any:
+        return self._values.properties(cluster).get("Name").text()
+
+    def control_plane(self, resource: Resource, hyperpod: Resource | None) -> EksControlPlane:
+        """
+        An EKS cluster.
+
+        Args:
+            hyperpod: The HyperPod cluster on it. None: there is none in the templates.
+        """
+        names = _NAMES[resource.type]
+        settings = self._values.properties(resource).get(*names.holder)
+        vpc = settings.get(names.vpc)
+        return EksControlPlane(
+            path=resource.path,
+            places={
+                "version": f"{settings.path}.{names.version}",
+                "authentication_mode": ".".join((settings.path, *names.mode)),
+                "private_access": f"{vpc.path}.{names.private}",
+                "public_access": f"{vpc.path}.{names.public}",
+                "public_access_cidrs": f"{vpc.path}.{names.public_cidrs}",
+            },
+            version=settings.get(names.version).text(),
+            authentication_mode=settings.get(*names.mode).text(),
+            # EKS's defaults: public only.
+            private_access=vpc.get(names.private).boolean(default=False),
+            public_access=vpc.get(names.public).boolean(default=True),
+            public_access_cidrs=vpc.get(names.public_cidrs).strings(),
+            vpc=self._network.vpc_config(
+                vpc, subnets=vpc.get(names.subnets), security_groups=vpc.get(names.security_groups)
+            ),
+            bootstraps_addons=settings.get("BootstrapSelfManagedAddons").boolean(default=True),
+            addons=self._addons(resource),
+            releases=self._releases(resource, hyperpod),
+            access_entries=self._access_entries(resource),
+            node_roles=self._node_roles(resource),
+        )
+
+    def _owned(self, kind: str, cluster: Resource, property_name: str = "ClusterName") -> Any:
+        """The resources of a kind that name the cluster; UNRESOLVED when there may be more."""
+        linked = self._values.linked([kind], [property_name], cluster)
+        return linked.found if linked.complete and self._values.graph.complete else UNRESOLVED
+
+    def _addons(self, cluster: Resource) -> Any:
+        addons = self._owned("AWS::EKS::Addon", cluster)
+        return UNRESOLVED if addons is UNRESOLVED else tuple(self._addon(each, cluster) for each in addons)
+
+    def _addon(self, resource: Resource, cluster: Resource) -> Addon:
+        properties = self._values.properties(resource)
+        name = required(properties.get("AddonName").text())
+        return Addon(
+            path=resource.path,
+            places={
+                "version": f"{resource.path}.AddonVersion",
+                "configuration": f"{resource.path}.ConfigurationValues",
+                "has_role": f"{resource.path}.PodIdentityAssociations",
+            },
+            name=name,
+            version=properties.get("AddonVersion").text(),
+            configuration=_configuration(properties.get("ConfigurationValues")),
+            has_role=properties.get("ServiceAccountRoleArn").present
+            or properties.get("PodIdentityAssociations").present
+            or self._has_pod_identity(name, cluster),
+        )
+
+    def _has_pod_identity(self, addon: Any, cluster: Resource) -> Any:
+        associations = self._owned("AWS::EKS::PodIdentityAssociation", cluster)
+        if associations is UNRESOLVED or addon is UNRESOLVED:
+            return UNRESOLVED
+        accounts = [self._values.properties(each).get("ServiceAccount").text() for each in associations]
+        if addon in _SERVICE_ACCOUNTS and _SERVICE_ACCOUNTS[addon] in accounts:
+            return True
+        return UNRESOLVED if accounts and (addon not in _SERVICE_ACCOUNTS or UNRESOLVED in accounts) else False
+
+    def _releases(self, cluster: Resource, hyperpod: Resource | None) -> Any:
+        found = []
+        for resource in self._values.graph.of_type(*_RELEASES):
+            # Holdfast's releases name no cluster: they belong to that which their installer is made for.
+            if cluster in self._order.before(resource):
+                found.append(resource)
+            elif resource.template is not cluster.template:
+                named = self._values.properties(resource).get("ClusterName").is_resource(cluster)
+                if named is None:
+                    return UNRESOLVED
+                found += [resource] if named else []
+        if not self._values.graph.complete or any(resource.conditional for resource in found):
+            return UNRESOLVED
+        if not found and any(map(_may_install, self._values.graph.resources())):
+            return UNRESOLVED
+        return tuple(self._release(each, hyperpod) for each in found)
+
+    def _release(self, resource: Resource, hyperpod: Resource | None) -> HelmRelease:
+        properties = self._values.properties(resource)
+        chart = next((each for each in map(properties.get, ("ChartPath", "Chart", "Release")) if each.present), None)
+        name = UNRESOLVED if chart is None else chart.text()
+        return HelmRelease(
+            path=resource.path,
+            places={"before_cluster": f"{(hyperpod or resource).path.removesuffix('.Properties')}.DependsOn"},
+            chart=name.rpartition("/")[2] if isinstance(name, str) else UNRESOLVED,
+            before_cluster=resource in self._order.before(hyperpod)
+            if hyperpod is not None and resource.template is hyperpod.template
+            else UNRESOLVED,
+        )
+
+    def _access_entries(self, cluster: Resource) -> Any:
+        entries = self._owned("AWS::EKS::AccessEntry", cluster)
+        return UNRESOLVED if entries is UNRESOLVED else tuple(map(self._access_entry, entries))
+
+    def _access_entry(self, resource: Resource) -> AccessEntry:
+        properties = self._values.properties(resource)
+        policies = properties.get("AccessPolicies").items()
+        arns = [entry.get("PolicyArn").text() for entry in policies or ()]
+        return AccessEntry(
+            path=resource.path,
+            places={
+                "type": f"{resource.path}.Type",
+                "principal": f"{resource.path}.PrincipalArn",
+                "policies": f"{resource.path}.AccessPolicies",
+            },
+            type=properties.get("Type").text() or "STANDARD",
+            principal=self._role_id(properties.get("PrincipalArn")),
+            policies=UNRESOLVED if policies is None or UNRESOLVED in arns else tuple(arns),
+        )
+
+    def _node_roles(self, cluster: Resource) -> Any:
+        groups = self._owned("AWS::EKS::Nodegroup", cluster)
+        if groups is UNRESOLVED:
+            return UNRESOLVED
+        roles = {self._role_id(self._values.properties(each).get("NodeRole")) for each in groups}
+        return UNRESOLVED if UNRESOLVED in roles else frozenset(roles)
+
+    def _role_id(self, node: Node) -> Any:
+        role = node.resource("AWS::IAM::Role")
+        return required(node.text()) if role is None else self._values.graph.identity(role)
+
+
+def _may_install(resource: Resource) -> bool:
+    """Whether a custom resource of somebody else's may be what installs charts, as in AWS's own templates."""
+    own = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
+    words = (resource.type, resource.logical_id, json.dumps(resource.body.get("Properties"), default=repr))
+    return own and any(part in word.lower() for word in words for part in ("helm", "chart"))
+
+
+def _configuration(node: Node) -> Any:
+    """The settings of an add-on, which a template holds as JSON text."""
+    if not node.present:
+        return {}
+    text = node.text()
+    if not isinstance(text, str):
+        return UNRESOLVED
+    try:
+        settings = json.loads(text)
+    except ValueError:
+        return UNRESOLVED
+    return settings if isinstance(settings, Mapping) else UNRESOLVED

@@ -1,0 +1,123 @@
+"""Lifecycle scripts of templates: the files that an app delivers under the URI that an instance group names."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Resource, Text, Values
+from holdfast.validation.model import Lifecycle, Script
+from holdfast.validation.shell import shell_mistake
+
+BUCKET_DEPLOYMENT = "Custom::CDKBucketDeployment"
+_ASSET = re.compile(r"([0-9a-f]{64}|[0-9a-f]{8,})\.zip")
+_NEEDED = "s3://sagemaker-"
+"""What rules ask of a URI's beginning; a URI of which less is known cannot be judged."""
+
+
+class LifecycleReader:
+    """Reads LifeCycleConfig of groups."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._scripts_by_uri: dict[str, tuple[str, Any]] = {}
+
+    def lifecycle(self, node: Node) -> Lifecycle:
+        """What runs on new nodes."""
+        uri = node.get("SourceS3Uri")
+        # Groups share what is under one URI, so that each file is judged once.
+        if uri.token not in self._scripts_by_uri:
+            self._scripts_by_uri[uri.token] = (uri.path, self._scripts(uri))
+        place, scripts = self._scripts_by_uri[uri.token]
+        return Lifecycle(
+            path=node.path,
+            places={
+                "source_s3_uri": uri.path,
+                "on_create": f"{node.path}.OnCreate",
+                "on_init_complete": f"{node.path}.OnInitComplete",
+                "scripts": place,
+            },
+            source_s3_uri=_uri(uri),
+            on_create=node.get("OnCreate").text(),
+            on_init_complete=node.get("OnInitComplete").text(),
+            scripts=scripts,
+        )
+
+    def _scripts(self, uri: Node) -> Any:
+        """The files under a URI, when one delivery of the app puts all of them there."""
+        wanted = _bucket_and_prefix(uri)
+        if wanted is None:
+            return UNRESOLVED
+        files: dict[str, str] = {}
+        delivered = False
+        for deployment in self._values.graph.of_type(BUCKET_DEPLOYMENT):
+            properties = self._values.properties(deployment)
+            prefix = properties.get("DestinationBucketKeyPrefix").text()
+            bucket = properties.get("DestinationBucketName")
+            if not _same_bucket(bucket, wanted[0]):
+                continue
+            below = None if prefix is UNRESOLVED else _below(wanted[1], prefix or "")
+            if below is None:
+                continue
+            content = self._content(deployment)
+            if content is None:
+                return UNRESOLVED
+            delivered = True
+            files |= {name.removeprefix(below): text for name, text in content.items() if name.startswith(below)}
+        if not delivered:
+            return UNRESOLVED
+        return tuple(
+            Script(path=uri.path, name=name, text=text, mistake=shell_mistake(text) if name.endswith(".sh") else None)
+            for name, text in sorted(files.items())
+        )
+
+    def _content(self, deployment: Resource) -> Mapping[str, str] | None:
+        keys = self._values.properties(deployment).get("SourceObjectKeys").items()
+        found: dict[str, str] = {}
+        for key in keys or ():
+            text = key.value.end if isinstance(key.value, Text) else key.text()
+            match = _ASSET.search(text) if isinstance(text, str) else None
+            files = deployment.template.files(match[1]) if match else None
+            if files is None:
+                return None
+            found |= files
+        return found if keys else None
+
+
+def _uri(node: Node) -> Any:
+    """The URI; with gaps, when what comes before them decides where it begins."""
+    if isinstance(node.value, Text):
+        start = node.value.start
+        decided = len(start) > len(_NEEDED) or not _NEEDED.startswith(start)
+        return node.value.with_gaps() if decided else UNRESOLVED
+    return node.text()
+
+
+def _bucket_and_prefix(uri: Node) -> tuple[object, str] | None:
+    """The bucket of a URI, by reference or as text, and the prefix."""
+    if isinstance(uri.value, Text):
+        parts = uri.value.parts
+        if len(parts) in (2, 3) and parts[0] == "s3://" and isinstance(parts[1], Reference):
+            rest = parts[2] if len(parts) == 3 else ""
+            return (parts[1].resource, rest.strip("/")) if isinstance(rest, str) else None
+        scheme, _, rest = uri.value.with_gaps().partition("://")
+    else:
+        scheme, _, rest = (uri.text() if isinstance(uri.value, str) else "").partition("://")
+    bucket, _, prefix = rest.partition("/")
+    return (bucket, prefix.strip("/")) if scheme == "s3" else None
+
+
+def _same_bucket(node: Node, bucket: object) -> bool:
+    if isinstance(bucket, Resource):
+        return node.resource("AWS::S3::Bucket") is bucket
+    value = node.name()
+    return (value.with_gaps() if isinstance(value, Text) else value) == bucket
+
+
+def _below(wanted: str, prefix: str) -> str | None:
+    """What names delivered under ``prefix`` begin with when they are under ``wanted``; None when none can be."""
+    prefix = prefix.strip("/")
+    if wanted == prefix:
+        return ""
+    if not prefix or wanted.startswith(f"{prefix}/"):
+        return f"{wanted.removeprefix(prefix).strip('/')}/"
+    return None

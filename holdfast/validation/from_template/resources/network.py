@@ -1,0 +1,290 @@
+"""
+Network of templates: subnets with their routes, security groups with all their rules, what leads out of the VPC.
+
+A route, an association or a rule whose owner only the deployment can tell may belong to any subnet or group: then
+what depends on it is UNRESOLVED. An unresolved rule comes after the known ones, so that it matters only where they
+do not decide.
+"""
+
+import ipaddress
+import re
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Linked, Node, Resource, Text, Values, required
+from holdfast.validation.model import Network, SecurityGroup, Subnet, Traffic, VpcConfig
+
+ANYWHERE = "0.0.0.0/0"
+_SERVICE = re.compile(r"^(?:cn\.)?com\.amazonaws\.[a-z0-9-]+\.")
+
+
+class NetworkReader:
+    """Reads the network of an app; each subnet and group once."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._subnets: dict[Resource | str, Subnet] = {}
+        self._groups: dict[Resource | str, SecurityGroup] = {}
+
+    def vpc_config(self, holder: Node, *, subnets: Node, security_groups: Node) -> VpcConfig:
+        """Subnets and security groups, where a resource names them in two lists."""
+        return VpcConfig(
+            path=holder.path,
+            places={"subnets": subnets.path, "security_groups": security_groups.path},
+            subnets=_each(subnets, self.subnet),
+            security_groups=_each(security_groups, self._security_group),
+        )
+
+    def network(self, subnets: Node) -> Network | None:
+        """The VPC of subnets; None when there are no subnets, UNRESOLVED when it is not of the app."""
+        entries = subnets.items()
+        if entries == []:
+            return None
+        found = [entry.resource("AWS::EC2::Subnet") for entry in entries or ()]
+        own = [subnet for subnet in found if subnet is not None]
+        vpcs = {self._values.properties(subnet).get("VpcId").resource("AWS::EC2::VPC") for subnet in own}
+        vpc = vpcs.pop() if len(vpcs) == 1 else None
+        if len(own) != len(found) or vpc is None:
+            return UNRESOLVED  # type: ignore[no-any-return]
+        properties = self._values.properties(vpc)
+        return Network(
+            path=vpc.path,
+            places={"cidr": f"{vpc.path}.CidrBlock", "nat": subnets.path, "s3_gateway": subnets.path},
+            cidr=_block(properties.get("CidrBlock")),
+            secondary_cidrs=self._secondary_blocks(vpc),
+            nat=_all([self._leads_to(subnet, "NatGatewayId") for subnet in own]),
+            s3_gateway=_all([self._reaches_s3(subnet) for subnet in own]),
+            interface_endpoints=self._interface_endpoints(vpc),
+        )
+
+    def subnet(self, node: Node) -> Subnet:
+        """The subnet of a property that holds its id."""
+        resource = node.resource("AWS::EC2::Subnet")
+        if resource is None:
+            text = required(node.text())
+            key = node.token if text is UNRESOLVED else str(text)
+            if key not in self._subnets:
+                known = self._values.existing_subnet(text)
+                self._subnets[key] = Subnet(
+                    path=node.path,
+                    id=text,
+                    availability_zone=known.get("availability_zone", UNRESOLVED),
+                    cidr=known.get("cidr", UNRESOLVED),
+                    public=UNRESOLVED,
+                )
+            return self._subnets[key]
+        if resource not in self._subnets:
+            properties = self._values.properties(resource)
+            zone, zone_id = properties.get("AvailabilityZone"), properties.get("AvailabilityZoneId")
+            self._subnets[resource] = Subnet(
+                path=resource.path,
+                places={
+                    "availability_zone": zone_id.path if zone_id.present else zone.path,
+                    "cidr": f"{resource.path}.CidrBlock",
+                },
+                id=self._values.graph.identity(resource),
+                availability_zone=UNRESOLVED if zone_id.present else zone.text(),
+                cidr=_block(properties.get("CidrBlock")),
+                public=self._leads_to(resource, "GatewayId"),
+            )
+        return self._subnets[resource]
+
+    def _security_group(self, node: Node) -> SecurityGroup:
+        resource = node.resource("AWS::EC2::SecurityGroup")
+        if resource is None:
+            text = required(node.text())
+            key = node.token if text is UNRESOLVED else str(text)
+            if key not in self._groups:
+                self._groups[key] = SecurityGroup(path=node.path, id=text, ingress=UNRESOLVED, egress=UNRESOLVED)
+            return self._groups[key]
+        if resource not in self._groups:
+            places = {
+                "ingress": f"{resource.path}.SecurityGroupIngress",
+                "egress": f"{resource.path}.SecurityGroupEgress",
+            }
+            self._groups[resource] = SecurityGroup(
+                path=resource.path,
+                places=places,
+                id=self._values.graph.identity(resource),
+                ingress=self._rules(resource, "Ingress", "Source"),
+                egress=self._rules(resource, "Egress", "Destination"),
+            )
+        return self._groups[resource]
+
+    def _rules(self, group: Resource, direction: str, end: str) -> tuple[Traffic, ...]:
+        written = self._values.properties(group).get(f"SecurityGroup{direction}")
+        entries = written.items()
+        rules = [self._traffic(entry, end) for entry in entries or ()]
+        if entries == [] and direction == "Egress":
+            rules.append(Traffic(path=written.path, protocol="-1", peer=ANYWHERE))
+        if entries is None:
+            rules.append(_unknown(written.path))
+        separate = self._values.linked([f"AWS::EC2::SecurityGroup{direction}"], ["GroupId"], group)
+        rules += [self._traffic(self._values.properties(each), end) for each in separate.found]
+        rules += [_unknown(each.path) for each in separate.doubtful]
+        if not self._values.graph.complete:
+            rules.append(_unknown(written.path))
+        return tuple(sorted(rules, key=lambda rule: not all(map(rule.knows, ("protocol", "peer")))))
+
+    def _traffic(self, node: Node, end: str) -> Traffic:
+        protocol = node.get("IpProtocol")
+        if not node.known or protocol.text() is None:
+            return _unknown(node.path)
+        peers = (f"{end}SecurityGroupId", "CidrIp", "CidrIpv6", f"{end}PrefixListId")
+        peer = next((found for found in map(node.get, peers) if found.present), None)
+        return Traffic(
+            path=node.path,
+            places={"peer": peer.path} if peer else {},
+            protocol=protocol.text(),
+            from_port=node.get("FromPort").integer(),
+            to_port=node.get("ToPort").integer(),
+            peer=UNRESOLVED if peer is None else self._peer(peer),
+        )
+
+    def _peer(self, node: Node) -> Any:
+        group = node.resource("AWS::EC2::SecurityGroup")
+        if group is not None:
+            return self._values.graph.identity(group)
+        return node.text()
+
+    def _routes(self, subnet: Resource) -> tuple[Linked, bool]:
+        """The routes of a subnet, and whether they are surely all."""
+        associations = self._values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet)
+        found: list[Resource] = []
+        doubtful: list[Resource] = []
+        sure = associations.complete and self._values.graph.complete
+        for association in associations.found:
+            table = self._values.properties(association).get("RouteTableId").resource("AWS::EC2::RouteTable")
+            if table is None:
+                sure = False
+                continue
+            routes = self._values.linked(["AWS::EC2::Route"], ["RouteTableId"], table)
+            found += routes.found
+            doubtful += routes.doubtful
+        return Linked(tuple(found), tuple(doubtful)), sure and not doubtful
+
+    def _leads_to(self, subnet: Resource, gateway: str) -> Any:
+        """Whether a subnet's route to anywhere goes through an internet gateway or a NAT gateway."""
+        routes, sure = self._routes(subnet)
+        for route in routes.found:
+            properties = self._values.properties(route)
+            answers = (_is_gateway(properties.get(gateway), gateway), _to_anywhere(properties))
+            if answers == (True, True):
+                return True
+            sure = sure and False in answers
+        return False if sure else UNRESOLVED
+
+    def _reaches_s3(self, subnet: Resource) -> Any:
+        """Whether a gateway endpoint to S3 is in the route table of a subnet."""
+        associations = self._values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet)
+        sure = associations.complete and self._values.graph.complete
+        for association in associations.found:
+            table = self._values.properties(association).get("RouteTableId").resource("AWS::EC2::RouteTable")
+            if table is None:
+                sure = False
+                continue
+            endpoints = self._values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table)
+            services = [_service(self._values.properties(each).get("ServiceName")) for each in endpoints.found]
+            if "s3" in services:
+                return True
+            sure = sure and endpoints.complete and UNRESOLVED not in services
+        return False if sure else UNRESOLVED
+
+    def bare(self, vpc: Resource, *, unknown: str) -> Network:
+        """
+        A VPC in which nobody says where nodes are.
+
+        Args:
+            unknown: The place that is told for what depends on nodes.
+        """
+        block = self._values.properties(vpc).get("CidrBlock")
+        return Network(
+            path=vpc.path,
+            places={"cidr": f"{vpc.path}.CidrBlock", "nat": unknown, "s3_gateway": unknown},
+            cidr=_block(block),
+            secondary_cidrs=self._secondary_blocks(vpc),
+            nat=UNRESOLVED,
+            s3_gateway=UNRESOLVED,
+            interface_endpoints=self._interface_endpoints(vpc),
+        )
+
+    def subnets_of(self, vpc: Resource) -> list[Subnet]:
+        """The subnets that are surely in a VPC."""
+        return [
+            self.subnet(self._values.itself(each))
+            for each in self._values.linked(["AWS::EC2::Subnet"], ["VpcId"], vpc).found
+        ]
+
+    def _secondary_blocks(self, vpc: Resource) -> Any:
+        """Blocks that the VPC has beside its first, when it is known which."""
+        added = self._values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc)
+        written = [self._values.properties(each).get("CidrBlock") for each in added.found]
+        blocks = [_block(each) for each in written if each.present]
+        sure = added.complete and self._values.graph.complete and UNRESOLVED not in blocks
+        return tuple(blocks) if sure and len(blocks) == len(written) else UNRESOLVED
+
+    def _interface_endpoints(self, vpc: Resource) -> Any:
+        endpoints = self._values.linked(["AWS::EC2::VPCEndpoint"], ["VpcId"], vpc)
+        kinds = [self._values.properties(each).get("VpcEndpointType").text() for each in endpoints.found]
+        services = {
+            _service(self._values.properties(each).get("ServiceName"))
+            for each, kind in zip(endpoints.found, kinds, strict=True)
+            if kind == "Interface"
+        }
+        if UNRESOLVED in services or UNRESOLVED in kinds or not (endpoints.complete and self._values.graph.complete):
+            return UNRESOLVED
+        return frozenset(services)
+
+
+def _each(node: Node, read: Any) -> Any:
+    """An item per entry of a list; UNRESOLVED when it is not known how many entries there are."""
+    entries = node.items()
+    return UNRESOLVED if entries is None else tuple(read(entry) for entry in entries)
+
+
+def _all(answers: list[Any]) -> Any:
+    """Whether all are True; UNRESOLVED when that is not known."""
+    if False in answers:
+        return False
+    return UNRESOLVED if UNRESOLVED in answers else True
+
+
+def _is_gateway(target: Node, kind: str) -> bool | None:
+    """Whether a route's target is an internet or NAT gateway; None when it is not known."""
+    if not target.present:
+        return False
+    if target.resource("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway") is not None:
+        return True
+    text = target.text()
+    if text is UNRESOLVED:
+        return None
+    return str(text).startswith("igw-" if kind == "GatewayId" else "nat-")
+
+
+def _to_anywhere(route: Node) -> bool | None:
+    """Whether a route leads to everywhere; None when it is not known."""
+    blocks = (route.get("DestinationCidrBlock").text(), route.get("DestinationIpv6CidrBlock").text())
+    if ANYWHERE in blocks or "::/0" in blocks:
+        return True
+    return None if UNRESOLVED in blocks else False
+
+
+def _block(node: Node) -> Any:
+    """A block of addresses; UNRESOLVED when IPAM gives it, or when it is none, which is the schema's business."""
+    text = node.text()
+    try:
+        return str(ipaddress.ip_network(text)) if isinstance(text, str) else UNRESOLVED
+    except ValueError:
+        return UNRESOLVED
+
+
+def _unknown(path: str) -> Traffic:
+    return Traffic(path=path, protocol=UNRESOLVED, from_port=UNRESOLVED, to_port=UNRESOLVED, peer=UNRESOLVED)
+
+
+def _service(node: Node) -> Any:
+    """The service of an endpoint, as at the end of its name."""
+    if isinstance(node.value, Text):
+        match = re.fullmatch(r"\.([a-z0-9.-]+)", node.value.end)
+        return match[1] if match else UNRESOLVED
+    text = required(node.text())
+    return _SERVICE.sub("", text) if isinstance(text, str) else UNRESOLVED

@@ -1,0 +1,226 @@
+"""File systems of templates: FSx for Lustre with its links to S3, FSx for OpenZFS, and where groups mount them."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Reference, Resource, Text, Values, required
+from holdfast.validation.from_template.resources.network import NetworkReader
+from holdfast.validation.model import DataRepository, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
+
+FILE_SYSTEM = "AWS::FSx::FileSystem"
+LUSTRE = "FsxLustreConfig"
+OPENZFS = "FsxOpenZfsConfig"
+_KEPT = ("Retain", "RetainExceptOnCreate")
+_LUSTRE_PLACES = {
+    "deployment_type": "LustreConfiguration.DeploymentType",
+    "storage_type": "StorageType",
+    "capacity_gib": "StorageCapacity",
+    "throughput_mbps_per_tib": "LustreConfiguration.PerUnitStorageThroughput",
+    "version": "FileSystemTypeVersion",
+    "efa": "LustreConfiguration.EfaEnabled",
+    "metadata_mode": "LustreConfiguration.MetadataConfiguration.Mode",
+    "metadata_iops": "LustreConfiguration.MetadataConfiguration.Iops",
+    "import_path": "LustreConfiguration.ImportPath",
+    "export_path": "LustreConfiguration.ExportPath",
+}
+
+
+class StorageReader:
+    """Reads volumes, mounts and file systems."""
+
+    def __init__(self, values: Values, network: NetworkReader, order: Order) -> None:
+        self._values = values
+        self._network = network
+        self._order = order
+
+    def volumes_and_mounts(self, configs: Node) -> tuple[Any, Any]:
+        """What InstanceStorageConfigs gives every node; both UNRESOLVED when an entry may be either."""
+        entries = configs.items()
+        if entries is None or any(entry.keys() is None for entry in entries):
+            return UNRESOLVED, UNRESOLVED
+        volumes, mounts = [], []
+        for entry in entries:
+            for kind, key in (("lustre", LUSTRE), ("openzfs", OPENZFS)):
+                if not entry.get(key).known and entry.get(key).present:
+                    return UNRESOLVED, UNRESOLVED
+                if entry.get(key).present:
+                    mounts.append(self._mount(entry.get(key), kind))
+            if entry.get("EbsVolumeConfig").present:
+                volumes.append(_volume(entry.get("EbsVolumeConfig")))
+        return tuple(volumes), tuple(mounts)
+
+    def file_systems(self, cluster: Resource) -> tuple[Any, Any]:
+        """
+        Lustre and OpenZFS file systems of a cluster: those that it mounts, and those beside it that no cluster mounts.
+
+        A Lustre file system of somebody else is one of which nothing is known.
+
+        Both are UNRESOLVED when it cannot be known of which type one is.
+        """
+        chosen: list[Resource] = []
+        mounted = {each: self._mounted(each) for each in self._values.graph.of_type("AWS::SageMaker::Cluster")}
+        others = set().union(*(found for each, found in mounted.items() if each is not cluster))
+        for resource in self._values.graph.of_type(FILE_SYSTEM):
+            beside = resource.template is cluster.template and resource not in others
+            if resource not in mounted[cluster] and not beside:
+                continue
+            chosen.append(resource)
+        lustre, openzfs = self.all_file_systems(chosen)
+        if lustre is UNRESOLVED:
+            return UNRESOLVED, UNRESOLVED
+        if not self._values.graph.complete:
+            return UNRESOLVED, UNRESOLVED
+        strangers = {name.token: name.path for name in self._mounted_names(cluster, LUSTRE) if _is_strange(name)}
+        return (*lustre, *map(_unknown_lustre, strangers.values())), openzfs
+
+    def all_file_systems(self, resources: Iterable[Resource]) -> tuple[Any, Any]:
+        """Lustre and OpenZFS file systems of resources; both UNRESOLVED when it is not known of which type one is."""
+        lustre: list[LustreFileSystem] = []
+        openzfs: list[OpenZfsFileSystem] = []
+        for resource in resources:
+            kind = self._values.properties(resource).get("FileSystemType").text()
+            if kind == "LUSTRE":
+                lustre.append(self._lustre(resource))
+            elif kind == "OPENZFS":
+                openzfs.append(self._openzfs(resource))
+            elif kind is UNRESOLVED:
+                return UNRESOLVED, UNRESOLVED
+        return tuple(lustre), tuple(openzfs)
+
+    def _mounted(self, cluster: Resource) -> set[Resource]:
+        names = (*self._mounted_names(cluster, LUSTRE), *self._mounted_names(cluster, OPENZFS))
+        return {found for name in names if (found := _file_system(name)) is not None}
+
+    def _mounted_names(self, cluster: Resource, kind: str) -> list[Node]:
+        """The DNS names of the file systems of a kind that a cluster mounts."""
+        groups = self._values.properties(cluster).get("InstanceGroups").items() or ()
+        configs = [config for group in groups for config in group.get("InstanceStorageConfigs").items() or ()]
+        return [config.get(kind, "DnsName") for config in configs if config.get(kind).present]
+
+    def _mount(self, node: Node, kind: str) -> Mount:
+        resource = _file_system(node.get("DnsName"))
+        mount_name = node.get("MountName")
+        return Mount(
+            path=node.path,
+            places={
+                "dns_name": f"{node.path}.DnsName",
+                "mount_name": f"{node.path}.MountName",
+                "mount_path": f"{node.path}.MountPath",
+                "file_system": f"{node.path}.DnsName",
+            },
+            kind=kind,
+            dns_name=None if resource else node.get("DnsName").text(),
+            mount_name=None if mount_name.resource(FILE_SYSTEM) else mount_name.text(),
+            mount_path=node.get("MountPath").text(),
+            file_system=None if resource is None else self._values.graph.identity(resource),
+        )
+
+    def _lustre(self, resource: Resource) -> LustreFileSystem:
+        properties = self._values.properties(resource)
+        lustre = properties.get("LustreConfiguration")
+        metadata = lustre.get("MetadataConfiguration")
+        # The service's defaults: scratch storage, SSD.
+        return LustreFileSystem(
+            path=resource.path,
+            places={name: f"{resource.path}.{place}" for name, place in _LUSTRE_PLACES.items()},
+            id=self._values.graph.identity(resource),
+            deployment_type=lustre.get("DeploymentType").text() or "SCRATCH_1",
+            storage_type=properties.get("StorageType").text() or "SSD",
+            capacity_gib=properties.get("StorageCapacity").integer(),
+            throughput_mbps_per_tib=lustre.get("PerUnitStorageThroughput").integer(),
+            version=properties.get("FileSystemTypeVersion").text(),
+            efa=lustre.get("EfaEnabled").boolean(default=False),
+            metadata_mode=metadata.get("Mode").text(),
+            metadata_iops=metadata.get("Iops").integer(),
+            import_path=lustre.get("ImportPath").text(),
+            export_path=lustre.get("ExportPath").text(),
+            vpc=self._network.vpc_config(
+                properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
+            ),
+            kept=resource.body.get("DeletionPolicy") in _KEPT,
+            data_repositories=self._data_repositories(resource),
+        )
+
+    def _data_repositories(self, file_system: Resource) -> Any:
+        links = self._values.linked(["AWS::FSx::DataRepositoryAssociation"], ["FileSystemId"], file_system)
+        if not links.complete:
+            return UNRESOLVED
+        return tuple(self._data_repository(each, links.found) for each in links.found)
+
+    def _data_repository(self, resource: Resource, all_links: tuple[Resource, ...]) -> DataRepository:
+        properties = self._values.properties(resource)
+        others = [each for each in all_links if each is not resource]
+        return DataRepository(
+            path=resource.path,
+            places={
+                "file_system_path": f"{resource.path}.FileSystemPath",
+                "repository_path": f"{resource.path}.DataRepositoryPath",
+            },
+            name=self._values.graph.identity(resource),
+            file_system_path=required(properties.get("FileSystemPath").text()),
+            repository_path=required(_uri(properties.get("DataRepositoryPath"))),
+            waits_for_others=all(self._order.one_by_one(resource, other) for other in others),
+        )
+
+    def _openzfs(self, resource: Resource) -> OpenZfsFileSystem:
+        properties = self._values.properties(resource)
+        openzfs = properties.get("OpenZFSConfiguration")
+        return OpenZfsFileSystem(
+            path=resource.path,
+            places={
+                "deployment_type": f"{resource.path}.OpenZFSConfiguration.DeploymentType",
+                "capacity_gib": f"{resource.path}.StorageCapacity",
+                "throughput_mbps": f"{resource.path}.OpenZFSConfiguration.ThroughputCapacity",
+            },
+            id=self._values.graph.identity(resource),
+            deployment_type=required(openzfs.get("DeploymentType").text()),
+            capacity_gib=properties.get("StorageCapacity").integer(),
+            throughput_mbps=required(openzfs.get("ThroughputCapacity").integer()),
+            vpc=self._network.vpc_config(
+                properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
+            ),
+        )
+
+
+def _volume(node: Node) -> Volume:
+    key = node.get("VolumeKmsKeyId")
+    return Volume(
+        path=node.path,
+        places={
+            "size_gib": f"{node.path}.VolumeSizeInGB",
+            "kms_key": f"{node.path}.VolumeKmsKeyId",
+            "root": f"{node.path}.RootVolume",
+        },
+        size_gib=node.get("VolumeSizeInGB").integer(),
+        # Which key it is matters to no rule, but whether there is one.
+        kms_key=key.token if key.is_attribute else key.text(),
+        root=node.get("RootVolume").boolean(default=False),
+    )
+
+
+def _file_system(dns_name: Node) -> Resource | None:
+    """The file system whose DNS name this is; also where it is put together from id and region."""
+    resource = dns_name.resource(FILE_SYSTEM)
+    if resource is None and isinstance(dns_name.value, Text):
+        first = dns_name.value.parts[0]
+        if isinstance(first, Reference) and first.resource.type == FILE_SYSTEM:
+            return first.resource
+    return resource
+
+
+def _is_strange(dns_name: Node) -> bool:
+    return dns_name.present and _file_system(dns_name) is None
+
+
+def _unknown_lustre(path: str) -> LustreFileSystem:
+    """A file system of somebody else."""
+    unknown = {each.name: UNRESOLVED for each in fields(LustreFileSystem) if each.name not in ("path", "places")}
+    return LustreFileSystem(path=path, **unknown)
+
+
+def _uri(node: Node) -> Any:
+    """An S3 URI, with the logical id of its bucket where only the deployment tells the bucket's name."""
+    if isinstance(node.value, Text):
+        return node.value.named() or UNRESOLVED
+    return node.text()

@@ -1,0 +1,80 @@
+"""How groups of a template update themselves: schedules, patches, batches and the alarms that roll them back."""
+
+from typing import Any
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Values, optional, required
+from holdfast.validation.model import AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
+
+ALARM = "AWS::CloudWatch::Alarm"
+
+
+class UpdateReader:
+    """Reads ScheduledUpdateConfig and AutoPatchConfig."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def scheduled_update(self, node: Node) -> ScheduledUpdate:
+        """A schedule of updates."""
+        return ScheduledUpdate(
+            path=node.path,
+            places={"schedule_expression": f"{node.path}.ScheduleExpression"},
+            schedule_expression=required(node.get("ScheduleExpression").text()),
+            deployment=optional(node.get("DeploymentConfig"), self._rolling),
+        )
+
+    def auto_patch(self, node: Node) -> AutoPatch:
+        """How patches are applied."""
+        return AutoPatch(
+            path=node.path,
+            places={
+                "strategy": f"{node.path}.PatchingStrategy",
+                "next_patch_date": f"{node.path}.PatchSchedule.NextPatchDate",
+            },
+            strategy=required(node.get("PatchingStrategy").text()),
+            next_patch_date=node.get("PatchSchedule", "NextPatchDate").text(),
+            deployment=optional(node.get("DeploymentConfig"), self._rolling),
+        )
+
+    def alarm_names(self) -> Any:
+        """The alarms that the app makes, by name, or by logical id where AWS names them."""
+        names = {self._alarm_name(each) for each in self._values.graph.of_type(ALARM)}
+        return UNRESOLVED if UNRESOLVED in names or not self._values.graph.complete else frozenset(names)
+
+    def _alarm_name(self, alarm: Any) -> Any:
+        chosen = self._values.properties(alarm).get("AlarmName").text()
+        return self._values.graph.identity(alarm) if chosen is None else chosen
+
+    def _rolling(self, node: Node) -> RollingUpdate:
+        policy = node.get("RollingUpdatePolicy")
+        return RollingUpdate(
+            path=node.path,
+            places={
+                "maximum_batch_size": f"{policy.path}.MaximumBatchSize",
+                "rollback_maximum_batch_size": f"{policy.path}.RollbackMaximumBatchSize",
+                "wait_interval_s": f"{node.path}.WaitIntervalInSeconds",
+                "alarm_names": f"{node.path}.AutoRollbackConfiguration",
+            },
+            maximum_batch_size=optional(policy.get("MaximumBatchSize"), _batch),
+            rollback_maximum_batch_size=optional(policy.get("RollbackMaximumBatchSize"), _batch),
+            wait_interval_s=node.get("WaitIntervalInSeconds").integer(),
+            alarm_names=self._alarms(node.get("AutoRollbackConfiguration")),
+        )
+
+    def _alarms(self, node: Node) -> Any:
+        entries = node.items()
+        names = []
+        for entry in entries or ():
+            name = entry.get("AlarmName")
+            alarm = name.resource(ALARM)
+            names.append(required(name.text()) if alarm is None else self._alarm_name(alarm))
+        return UNRESOLVED if entries is None or UNRESOLVED in names else tuple(names)
+
+
+def _batch(node: Node) -> BatchSize:
+    return BatchSize(
+        path=node.path,
+        places={"type": f"{node.path}.Type", "value": f"{node.path}.Value"},
+        type=required(node.get("Type").text()),
+        value=required(node.get("Value").integer()),
+    )

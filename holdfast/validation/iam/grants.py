@@ -1,0 +1,159 @@
+"""What the policies of a template say: statements of roles, keys and buckets, read one by one with their places."""
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Resource, Text
+from holdfast.validation.model import App
+
+ROLE = "AWS::IAM::Role"
+POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A statement of a policy."""
+
+    path: str
+    effect: str
+    """``Allow`` or ``Deny``; empty where it is not known."""
+    actions: tuple[str, ...]
+    """Patterns in lower case."""
+    all_but: bool
+    """Whether the actions are those of NotAction."""
+    resources: tuple[str, ...]
+    """With gaps where only the deployment tells; empty where there are none."""
+    node: Node
+    conditions: Mapping[str, object]
+    """By operator; empty without any."""
+    sure: bool = True
+    """Whether all of its actions are known."""
+
+    def names(self, action: str) -> bool:
+        """Whether it is about an action."""
+        hit = any(fnmatch.fnmatchcase(action.lower(), pattern) for pattern in self.actions)
+        return hit != self.all_but
+
+
+def grants_in(document: Node) -> list[Grant]:
+    """The statements of a policy document; what cannot be read is left out."""
+    statement = document.get("Statement")
+    entries = [statement] if isinstance(statement.value, Mapping) else statement.items() or []
+    return [_grant(entry) for entry in entries if isinstance(entry.value, Mapping)]
+
+
+def reads_document(document: Node) -> bool:
+    """Whether all statements of a policy document are known, if not all that they say."""
+    statement = document.get("Statement")
+    entries = [statement] if isinstance(statement.value, Mapping) else statement.items()
+    return entries is not None and all(isinstance(entry.value, Mapping) for entry in entries)
+
+
+def documents_of(app: App, role: Resource) -> list[Node]:
+    """The policy documents that the app gives a role: inline, separate, and managed ones of its own."""
+    properties = app.node(role)
+    found = [entry.get("PolicyDocument") for entry in properties.get("Policies").items() or ()]
+    return [*found, *(app.node(policy).get("PolicyDocument") for policy in policies_of(app, role))]
+
+
+def policies_of(app: App, role: Resource) -> list[Resource]:
+    """The policy resources of the app that are attached to a role."""
+    values = app.values
+    found = [
+        *values.linked(POLICIES, ["Roles"], role).found,
+        *values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role).found,
+    ]
+    for entry in app.node(role).get("ManagedPolicyArns").items() or ():
+        own = entry.resource("AWS::IAM::ManagedPolicy")
+        found += [own] if own is not None and own not in found else []
+    return found
+
+
+def grants_of(app: App, role: Resource) -> list[Grant]:
+    """The statements that the app gives a role."""
+    return [each for document in documents_of(app, role) for each in grants_in(document)]
+
+
+def managed_names(app: App, role: Resource) -> list[tuple[str, str]] | None:
+    """AWS managed policies of a role with their places; None when it has policies that nobody can read here."""
+    entries = app.node(role).get("ManagedPolicyArns").items()
+    if entries is None:
+        return None
+    found = []
+    for entry in entries:
+        if entry.resource("AWS::IAM::ManagedPolicy") is not None:
+            continue
+        text = entry.value.end if isinstance(entry.value, Text) else entry.value
+        if not isinstance(text, str) or "policy/" not in text:
+            return None
+        whole = entry.value if isinstance(entry.value, str) else text
+        if isinstance(whole, str) and ":iam::aws:policy/" not in whole:
+            return None
+        found.append((entry.path, text.partition("policy/")[2]))
+    return found
+
+
+def reads_all(app: App, role: Resource) -> bool:
+    """Whether nothing else can be attached to a role in this app: no macro, no policy that may be of it."""
+    linked = app.values.linked(POLICIES, ["Roles"], role)
+    single = app.values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role)
+    known = all(each.effect and each.sure for each in grants_of(app, role))
+    read = all(reads_document(document) for document in documents_of(app, role))
+    return app.complete and linked.complete and single.complete and known and read
+
+
+def role_of(node: Node) -> Resource | None:
+    """The role of the app that a property names."""
+    return node.resource(ROLE)
+
+
+def principals(grant: Grant, kind: str) -> list[Node]:
+    """The principals of a kind (``Service``, ``AWS``, ``Federated``) in a statement."""
+    held = grant.node.get("Principal", kind)
+    return (held.items() or []) if isinstance(held.value, list) else [held] if held.present else []
+
+
+def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
+    """The groups of clusters whose execution role the app makes: cluster, group, role."""
+    for cluster, properties in app.each("AWS::SageMaker::Cluster"):
+        for kind in ("InstanceGroups", "RestrictedInstanceGroups"):
+            for group in properties.get(kind).items() or ():
+                role = role_of(group.get("ExecutionRole"))
+                if role is not None:
+                    yield cluster, group, role
+
+
+def pointing(value: object, resource: Resource) -> bool:
+    """Whether a value is, or holds, a reference to a resource."""
+    if isinstance(value, Reference):
+        return value.resource is resource
+    return isinstance(value, Text) and any(pointing(part, resource) for part in value.parts)
+
+
+def _grant(node: Node) -> Grant:
+    all_but = node.get("NotAction").present
+    actions = node.get("NotAction" if all_but else "Action")
+    held = node.get("Resource")
+    entries = (held.items() or []) if isinstance(held.value, list) else [held] if held.present else []
+    conditions = node.get("Condition").value
+    texts = actions.strings()
+    effect = node.get("Effect").text()
+    return Grant(
+        path=node.path,
+        effect=effect if isinstance(effect, str) else "",
+        actions=() if texts is UNRESOLVED else tuple(text.lower() for text in texts),
+        all_but=all_but,
+        resources=tuple(_resource(entry.value) for entry in entries),
+        node=node,
+        conditions=conditions if isinstance(conditions, Mapping) else {},
+        sure=texts is not UNRESOLVED,
+    )
+
+
+def _resource(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Text):
+        return value.with_gaps()
+    return "${...}"

@@ -1,0 +1,187 @@
+"""
+A HyperPod cluster and all that belongs to it, in AWS vocabulary, whatever described it.
+
+Rules judge nothing but this. Builders make it: ``environment.py`` from an environment file, ``_template.py`` from
+CloudFormation templates. ``None`` says that something is not there, ``UNRESOLVED`` that it cannot be known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from holdfast.validation.model.app import App
+from holdfast.validation.model.existing import Existing
+from holdfast.validation.model.facts import AccountFacts
+from holdfast.validation.model.groups import Group, InstanceGroup, RestrictedGroup, RestrictedLustre
+from holdfast.validation.model.item import Item
+from holdfast.validation.model.surroundings import (
+    EksControlPlane,
+    Image,
+    LogGroup,
+    LustreFileSystem,
+    Network,
+    OpenZfsFileSystem,
+    Role,
+    VpcConfig,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AccountingDatabase(Item):
+    """Where slurmdbd keeps the accounting of jobs."""
+
+    endpoint: str | None
+    """None: the source makes the database."""
+    secret_arn: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Slurm(Item):
+    """The Slurm orchestrator (API: ClusterOrchestratorSlurmConfig)."""
+
+    config_strategy: str | None
+    """None: nothing is sent, and the service takes its default."""
+    accounting: AccountingDatabase | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Eks(Item):
+    """The EKS orchestrator (API: ClusterOrchestratorEksConfig)."""
+
+    cluster_arn: str | None = None
+    """None: that of ``control_plane``."""
+    control_plane: EksControlPlane | None = None
+    """None: it is somebody else's, and nothing of it is known."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Cluster(Item):
+    """A HyperPod cluster (API: CreateCluster)."""
+
+    name: str | None
+    """None: CloudFormation makes one up."""
+    instance_groups: tuple[InstanceGroup, ...]
+    restricted_groups: tuple[RestrictedGroup, ...] = ()
+    restricted_lustre: RestrictedLustre | None = None
+    """The file system that the restricted groups share."""
+    vpc: VpcConfig | None
+    slurm: Slurm | None = None
+    eks: Eks | None = None
+    node_recovery: str | None = None
+    """``Automatic`` or ``None`` in quotes. None without: not said, the service takes Automatic."""
+    node_provisioning_mode: str | None = None
+    auto_scaler: str | None = None
+    role: Role | None = None
+    """The ClusterRole, when the source makes it."""
+    has_role: bool = False
+    """Whether there is a ClusterRole."""
+    tiered_storage_percent: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether its nodes are provisioned one by one rather than all or none."""
+        return self.node_provisioning_mode == "Continuous"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class User(Item):
+    """A POSIX account that lifecycle scripts make."""
+
+    name: str
+    uid: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PriorityClass(Item):
+    """A priority of jobs under task governance."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EnvironmentFile(Item):
+    """What only an environment file says: Holdfast's own choices, beside what AWS is told."""
+
+    cloud: str
+    """``aws`` or ``embedded``."""
+    new_network: bool
+    """Whether ``network.cidr`` is there."""
+    existing_network: bool
+    """Whether ``network.existing`` is there."""
+    control_plane_zone: str | None
+    control_plane_subnets: int
+    """How many of an existing network are named."""
+    orchestrators: tuple[str, ...]
+    """The sections ``slurm`` and ``eks`` that are there."""
+    accounting_created: bool | None
+    """None: no accounting is asked for."""
+    accounting_settings: tuple[str, ...] = ()
+    """What is said about an existing database."""
+    image_source: str | None = None
+    image_settings: tuple[str, ...] = ()
+    """What is said about the image, beside its source."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    goodput_target_percent: float | None = None
+    checkpoint_interval_s: float | None = None
+    kms_key: str | None = None
+    """``aws-managed``, ``create``, or the ARN of a key."""
+    users: tuple[User, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Lifecycle scripts of the cluster's owner."""
+    priority_classes: tuple[PriorityClass, ...] = ()
+    egress: str = "nat"
+    chart_archives: str | None = None
+    """Folder with the archives of Helm charts; None: they come from GitHub."""
+    observability_addon: bool = False
+    prometheus: bool = False
+    grafana: bool = False
+    alarms: bool = True
+    alarm_emails: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What is written, as it was read."""
+    existing: Existing | None = None
+    """What it uses that is there already."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Deployment(Item):
+    """One cluster, and everything that the source says about what it stands on."""
+
+    account: str | None
+    region: str | None
+    """None: wherever the template is deployed."""
+    cluster: Cluster
+    network: Network | None = None
+    """None: somebody else's, and nothing of it is known."""
+    lustre_file_systems: tuple[LustreFileSystem, ...] = ()
+    openzfs_file_systems: tuple[OpenZfsFileSystem, ...] = ()
+    images: tuple[Image, ...] = ()
+    log_groups: tuple[LogGroup, ...] = ()
+    alarm_names: frozenset[str] = frozenset()
+    """Alarms that the source makes."""
+    others: tuple[Item, ...] = ()
+    """What the source holds beside all that; each is judged by itself."""
+    file: EnvironmentFile | None = None
+    """None: the source is no environment file."""
+    app: App | None = None
+    """None: the source is no template."""
+    today: date | None = None
+    """The day that versions are judged by. None: that of the facts."""
+    facts: AccountFacts | None = None
+    """What the account says. None: it is not to be asked; UNRESOLVED: it could not be."""
+
+
+def groups_of(cluster: Cluster) -> Sequence[Group]:
+    """All groups of a cluster."""
+    return (*cluster.instance_groups, *cluster.restricted_groups)
+
+
+def mounting(file_system: str, deployment: Deployment) -> list[InstanceGroup]:
+    """The groups whose nodes mount a file system."""
+    return [
+        group
+        for group in deployment.cluster.instance_groups
+        if any(mount.file_system == file_system for mount in group.mounts)
+    ]

@@ -1,0 +1,80 @@
+"""What of an environment is there already, as rules see it."""
+
+from dataclasses import dataclass
+
+from holdfast.validation.model.item import Item
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Choice(Item):
+    """Something that is said in one of two ways, such as a file system: a new one, or one that is there."""
+
+    what: str
+    """Such as ``a file system``."""
+    other: str
+    """The setting of the second way: ``existing``, ``s3_uri``."""
+    there: bool
+    """Whether the second way is written."""
+    made: tuple[str, ...]
+    """What is written of the first way."""
+    lacking: tuple[str, ...]
+    """What the first way wants and is not written."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Reference(Item):
+    """An ARN or a DNS name that an environment names."""
+
+    what: str
+    """Such as ``the execution role``."""
+    name: str
+    region: str | None
+    """None: it has none, as a role."""
+    account: str | None
+    """None: it says none, as a DNS name; or any account will do, as of a repository."""
+    why: str
+    """Why it cannot be of another region or account."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Scripts(Item):
+    """Lifecycle scripts in a bucket that is there already."""
+
+    bucket: str
+    role: str | None
+    """The role of nodes, where it is one that is there already and nothing can be added to."""
+    mode: str | None
+    """What their hook is made for: ``custom`` or ``extension``; None: they are Holdfast's own, for either."""
+    wanted: str | None = None
+    """The mode that the group's own setting asks for; None: it says none."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ZoneId(Item):
+    """An availability zone by its id."""
+
+    id: str
+    beside: str | None = None
+    """The id of the other zone, which has to be another one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Existing(Item):
+    """All of it."""
+
+    choices: tuple[Choice, ...] = ()
+    references: tuple[Reference, ...] = ()
+    scripts: tuple[Scripts, ...] = ()
+    zone_ids: tuple[ZoneId, ...] = ()
+    needs_vpc: tuple[str, ...] = ()
+    """What has to be made in the VPC of an existing network."""
+    knows_vpc: bool = True
+    """Whether that VPC is said."""
+    roles: tuple[str, ...] = ()
+    """ARNs of execution roles."""
+    eks_cluster: str | None = None
+    """Its name."""
+    buckets: tuple[str, ...] = ()
+    """Names of buckets."""
+    addons: tuple[str, ...] = ()
+    """Add-ons that are made on the EKS cluster."""

@@ -1,0 +1,107 @@
+"""
+What every part of a description has in common: it knows its place in its source, and what of it is not known.
+
+A value that cannot be known before deployment is ``UNRESOLVED``: a token of a template, a resource of somebody else,
+a setting that is broken. Reading one raises, so that no rule can take it for a value; the runner makes "not checked"
+of that.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, get_args, get_type_hints
+
+from holdfast.validation.cloudformation import UNRESOLVED
+
+
+class UnresolvedError(Exception):
+    """A rule asked for what is not known."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is not known")
+        self.path = path
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Item:
+    """A part of a deployment. Items are the same only when they are one object."""
+
+    path: str
+    """Where it is in its source: ``cluster.instance_groups.1``, ``Resources.Cluster.Properties.InstanceGroups.1``."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Full paths of attributes, in the source's words. Default: all are told by ``path``."""
+
+    def at(self, attribute: str) -> str:
+        """Where an attribute is in the source."""
+        return self.places.get(attribute, self.path)
+
+    def knows(self, attribute: str) -> bool:
+        """Whether an attribute can be read."""
+        return vars(self)[attribute] is not UNRESOLVED
+
+    def changed(self, **attributes: Any) -> Self:
+        """A copy with other attributes; ``dataclasses.replace`` would read those that are not known."""
+        return type(self)(**{**vars(self), **attributes})
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if value is UNRESOLVED:
+            raise UnresolvedError(self.at(name))
+        return value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path})"
+
+    def walk(self) -> Iterator[Self | "Item | Missing"]:
+        """This item, all in it, and what is missing because it is not known; each once."""
+        yield from _walk(self, set())
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Items of these kinds may be at ``path``; which ones is not known."""
+
+    path: str
+    kinds: frozenset[type[Item]]
+
+
+def _walk(value: object, seen: set[int]) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _walk(part, seen)
+    if not isinstance(value, Item) or id(value) in seen:
+        return
+    seen.add(id(value))
+    yield value
+    held = vars(value)
+    for name, kinds in _kinds_by_field(type(value)).items():
+        if held[name] is UNRESOLVED:
+            yield Missing(value.at(name), kinds)
+        else:
+            yield from _walk(held[name], seen)
+
+
+_KINDS: dict[type[Item], Mapping[str, frozenset[type[Item]]]] = {}
+
+
+def _kinds_by_field(kind: type[Item]) -> Mapping[str, frozenset[type[Item]]]:
+    """The fields that hold items, and which kinds each can hold, those inside included."""
+    if kind not in _KINDS:
+        _KINDS[kind] = _kinds(kind)
+    return _KINDS[kind]
+
+
+def _kinds(kind: type[Item]) -> Mapping[str, frozenset[type[Item]]]:
+    hints = get_type_hints(kind)
+    found = {part.name: frozenset(_item_types(hints[part.name])) for part in fields(kind)}
+    return {
+        name: kinds.union(*(inner for each in kinds for inner in _kinds_by_field(each).values()))
+        for name, kinds in found.items()
+        if kinds
+    }
+
+
+def _item_types(annotation: Any) -> Iterator[type[Item]]:
+    if isinstance(annotation, type) and issubclass(annotation, Item):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _item_types(argument)

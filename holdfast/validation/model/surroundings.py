@@ -1,0 +1,248 @@
+"""What a cluster stands on, in AWS vocabulary: network, roles, lifecycle scripts, file systems."""
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.validation.model.item import Item
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Subnet(Item):
+    """A subnet that nodes, file systems or a control plane are in."""
+
+    id: str
+    """What tells it from others: ``subnet-...`` or a logical id."""
+    availability_zone: str | None
+    """None: the template leaves the choice to AWS."""
+    cidr: str
+    """UNRESOLVED: of an existing subnet, and not told."""
+    public: bool
+    """Whether it routes to an internet gateway."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Traffic(Item):
+    """A rule of a security group."""
+
+    protocol: str
+    """``-1`` for all, ``tcp``, ``udp``, ..."""
+    from_port: int | None = None
+    to_port: int | None = None
+    peer: str
+    """A CIDR block, a prefix list, or the ``id`` of a SecurityGroup."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SecurityGroup(Item):
+    """A security group with its rules, those from resources of their own included."""
+
+    id: str
+    """What tells it from others: ``sg-...`` or a logical id. ``Traffic.peer`` refers to it."""
+    ingress: tuple[Traffic, ...]
+    egress: tuple[Traffic, ...]
+    """What EC2 makes of it: all traffic to 0.0.0.0/0 when a template writes none."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class VpcConfig(Item):
+    """Subnets and security groups of a cluster, a group, or a file system (API: VpcConfig)."""
+
+    subnets: tuple[Subnet, ...]
+    security_groups: tuple[SecurityGroup, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Network(Item):
+    """The VPC that the cluster is in, as far as the same source makes it."""
+
+    cidr: str | None
+    """None: of an existing VPC, and not told."""
+    secondary_cidrs: tuple[str, ...] = ()
+    """Blocks that the VPC has beside its first."""
+    nat: bool
+    """Whether the nodes' subnets route to a NAT gateway."""
+    s3_gateway: bool
+    """Whether a gateway endpoint to S3 is in the nodes' route tables."""
+    interface_endpoints: frozenset[str]
+    """Services with an interface endpoint, as at the end of their service name: ``ecr.api``, ``sts``."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Statement(Item):
+    """A statement of a policy."""
+
+    effect: str
+    """``Allow`` or ``Deny``."""
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Role(Item):
+    """An IAM role that the source makes, with all policies that the source gives it."""
+
+    id: str
+    """What tells it from others: an ARN or a logical id."""
+    trusted_services: frozenset[str]
+    """``sagemaker.amazonaws.com``, ..."""
+    statements: tuple[Statement, ...]
+    managed_policies: frozenset[str]
+    """Names at the end of the ARNs of AWS managed policies."""
+
+    def allows(self, action: str) -> bool:
+        """Whether a statement of the role allows an action, on whatever resource; managed policies do not count."""
+        return any(
+            fnmatch.fnmatchcase(action.lower(), pattern.lower())
+            for statement in self.statements
+            if statement.effect == "Allow"
+            for pattern in statement.actions
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Script(Item):
+    """A file of the lifecycle scripts."""
+
+    name: str
+    """Relative to the source URI."""
+    text: str | None
+    """None: there is no such file."""
+    mistake: str | None = None
+    """What bash does not understand in it, where somebody asked bash."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Lifecycle(Item):
+    """What runs on new nodes of a group (API: LifeCycleConfig)."""
+
+    source_s3_uri: str | None
+    on_create: str | None
+    on_init_complete: str | None = None
+    scripts: tuple[Script, ...]
+    """The files under the URI; UNRESOLVED when the source does not have them."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is there and says nothing."""
+        return self.source_s3_uri is None and self.on_create is None and self.on_init_complete is None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DataRepository(Item):
+    """A link of a folder of a Lustre file system with a prefix of a bucket (a data repository association)."""
+
+    name: str
+    file_system_path: str
+    repository_path: str
+    """``s3://bucket/prefix``, or the prefix alone when all are in one bucket."""
+    waits_for_others: bool
+    """Whether it is made after, or before, each other link of its file system, never at once."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LustreFileSystem(Item):
+    """An FSx for Lustre file system."""
+
+    id: str
+    deployment_type: str
+    storage_type: str = "SSD"
+    capacity_gib: int | None
+    throughput_mbps_per_tib: int | None
+    version: str | None
+    efa: bool = False
+    metadata_mode: str | None = None
+    """None: no metadata configuration. ``AUTOMATIC`` or ``USER_PROVISIONED``."""
+    metadata_iops: int | None = None
+    import_path: str | None = None
+    export_path: str | None = None
+    vpc: VpcConfig
+    kept: bool
+    """Whether it outlives its stack."""
+    data_repositories: tuple[DataRepository, ...] = ()
+    preload: tuple[str, ...] = ()
+    """Folders that are fetched from S3 when the cluster is made."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OpenZfsFileSystem(Item):
+    """An FSx for OpenZFS file system."""
+
+    id: str
+    deployment_type: str
+    capacity_gib: int | None
+    throughput_mbps: int
+    vpc: VpcConfig
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LogGroup(Item):
+    """A CloudWatch log group that the source makes."""
+
+    name: str | None
+    retention_days: int | None
+    """None: logs are kept for ever."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Image(Item):
+    """A container image that jobs or nodes run."""
+
+    repository: str | None
+    digest: str | None
+    tag: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Addon(Item):
+    """An EKS add-on."""
+
+    name: str
+    version: str | None
+    configuration: Mapping[str, object] = field(default_factory=dict)
+    has_role: bool = True
+    """Whether a role is given to it: a pod identity association, or a service account role."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AccessEntry(Item):
+    """Who may do what in a Kubernetes cluster."""
+
+    type: str
+    """``HYPERPOD_LINUX``, ``STANDARD``, ..."""
+    principal: str
+    """An ARN, or the ``id`` of a Role."""
+    policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HelmRelease(Item):
+    """A Helm chart that is installed in a Kubernetes cluster."""
+
+    chart: str
+    before_cluster: bool
+    """Whether the HyperPod cluster waits for it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EksControlPlane(Item):
+    """The EKS cluster that orchestrates a HyperPod cluster, when the same source makes it."""
+
+    version: str | None
+    """None: the newest that EKS has."""
+    authentication_mode: str | None
+    """None: the service's default, CONFIG_MAP."""
+    private_access: bool
+    public_access: bool
+    public_access_cidrs: tuple[str, ...] = ()
+    vpc: VpcConfig
+    addons: tuple[Addon, ...]
+    releases: tuple[HelmRelease, ...]
+    access_entries: tuple[AccessEntry, ...]
+    bootstraps_addons: bool = False
+    """Whether EKS itself installs its network plugin, kube-proxy and CoreDNS, as it does unless told otherwise."""
+    node_roles: frozenset[str] = frozenset()
+    """Ids of the roles of nodes that are not HyperPod's."""
+
+
+MANAGED_POLICY = "AmazonSageMakerClusterInstanceRolePolicy"

@@ -1,0 +1,78 @@
+"""
+The failing example of each finding: a good file, and the least that has to change in it.
+
+``docs/findings/examples/HFnnn.yaml`` names a good file beside it, what is set in it, and files that lie next to it.
+"""
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from holdfast.validation.from_environment import check
+from holdfast.validation.from_template import check_template
+from holdfast.validation.model import Finding
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "findings" / "examples"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One example."""
+
+    base: str
+    """The good file."""
+    changes: Mapping[str, Any]
+    """What is set in it, by dotted path; None takes away."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts of files beside it."""
+    text: str | None = None
+    """The file as a whole, where it is not one that can be read as data."""
+
+    @property
+    def is_template(self) -> bool:
+        return ".template." in self.base
+
+
+def example(code: str) -> Example | None:
+    """The example of a finding; None where only an account, or an item built by a test, can show it."""
+    path = EXAMPLES / f"{code}.yaml"
+    if not path.is_file():
+        return None
+    data = yaml.safe_load(path.read_text())
+    return Example(base=data["base"], changes=data.get("set", {}), files=data.get("files", {}), text=data.get("text"))
+
+
+def findings_of(each: Example, *, folder: Path) -> list[Finding]:
+    """What is found in an example that is written into an empty folder; nobody asks an account."""
+    path = folder / each.base
+    for name, text in each.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    if each.is_template:
+        path.write_text(each.text or json.dumps(changed(json.loads((EXAMPLES / each.base).read_text()), each.changes)))
+        return check_template(path).findings
+    good = yaml.safe_load((EXAMPLES / each.base).read_text())
+    path.write_text(each.text or yaml.safe_dump(changed(good, each.changes), sort_keys=False))
+    return [finding for finding in check(path).findings if not finding.code.startswith("HF9")]
+
+
+def changed(data: Any, changes: Mapping[str, Any]) -> Any:
+    """A copy of plain data with other values at dotted paths."""
+    result = copy.deepcopy(data)
+    for path, value in changes.items():
+        *parts, last = path.split(".")
+        place = result
+        for part in parts:
+            place = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
+        if isinstance(place, list):
+            place[int(last) : int(last) + 1] = [] if value is None else [value]
+        elif value is None:
+            del place[last]
+        else:
+            place[last] = value
+    return result

@@ -1,0 +1,134 @@
+"""The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
+
+import functools
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import yaml
+
+from holdfast.validation.engine import Rule, all_rules
+from holdfast.validation.model import Finding
+from holdfast.validation.pages.examples import EXAMPLES, Example, example, findings_of
+
+PAGES = EXAMPLES.parent
+
+_NOTE = "<!-- Written by `python -m holdfast.validation` from holdfast/validation. Change it there. -->"
+
+_INTRO = f"""\
+# Findings
+
+{_NOTE}
+
+What `holdfast check ENV` can find, in an environment file or in the templates of any CDK app, before anything is
+deployed.
+An **error** is refused by AWS or fails later; a **warning** works and costs something.
+What depends on a value that is not known before deployment, or on an account that nobody asked, is reported as
+**not checked**; it never passes.
+
+Warnings can be accepted in the file, with a reason:
+
+```yaml
+suppress:
+  - {{code: HF721, path: cluster.instance_groups.workers, reason: capacity is bought by the day}}
+```
+
+Errors can be where the table says so.
+Each code has a page with its reason, a failing example that is tested, and the fix.
+An example sets something in one of the good files beside it: [slurm.yaml](examples/slurm.yaml),
+[eks.yaml](examples/eks.yaml), [slurm.template.json](examples/slurm.template.json),
+[eks.template.json](examples/eks.template.json), in which nothing is found.
+"""
+
+_HEAD = "| code | severity | what holds | source | example |\n|---|---|---|---|---|\n"
+
+_CHAPTERS = {
+    "0": "The file",
+    "1": "Names, counts, types",
+    "2": "Network",
+    "3": "EKS",
+    "4": "Slurm",
+    "5": "Lifecycle scripts and roles",
+    "6": "Storage",
+    "7": "Capacity, health, updates",
+    "8": "Images and observability",
+    "9": "The account",
+}
+
+
+@functools.cache
+def pages() -> Mapping[str, str]:
+    """The text of every page, by file name."""
+    ordered = sorted(all_rules().values(), key=lambda each: each.code)
+    return {"README.md": _overview(ordered), **{f"{each.code}.md": _page(each) for each in ordered}}
+
+
+def write(folder: Path = PAGES) -> None:
+    """Write every page, and take away those of codes that are gone."""
+    written = pages()
+    for path in folder.glob("HF*.md"):
+        if path.name not in written:
+            path.unlink()
+    for name, text in written.items():
+        (folder / name).write_text(text)
+
+
+def _overview(ordered: list[Rule]) -> str:
+    asking = sum(each.asks_account for each in ordered)
+    count = len(ordered)
+    parts = [_INTRO, f"\nOf {count} codes {count - asking} are judged offline, and {asking} (9xx) ask the account.\n"]
+    for digit, chapter in _CHAPTERS.items():
+        rows = [each for each in ordered if each.code[2] == digit]
+        parts.append(f"\n## {digit}xx: {chapter}\n\n{_HEAD}")
+        parts += [_row(each) for each in rows]
+    return "".join(parts)
+
+
+def _row(each: Rule) -> str:
+    severity = f"{each.severity}, can be accepted" if each.severity == "error" and each.suppressible else each.severity
+    shown = f"[example](examples/{each.code}.yaml)" if example(each.code) is not None else "tested"
+    source = each.source.replace("|", "\\|")
+    return f"| [{each.code}]({each.code}.md) | {severity} | {each.title} | {source} | {shown} |\n"
+
+
+def _page(each: Rule) -> str:
+    accepted = "can be accepted with a reason" if each.suppressible else "cannot be accepted"
+    text = (
+        f"# {each.code}: {each.title}\n\n{_NOTE}\n\n"
+        f"A finding of severity **{each.severity}**; it {accepted}.\nSource: {each.source}.\n\n{each.explanation}\n"
+    )
+    return text + "".join(_shown(each.code, example(each.code)))
+
+
+def _shown(code: str, each: Example | None) -> Iterator[str]:
+    if each is None:
+        yield "\nNo file can show it by itself; a test does.\n"
+        return
+    yield f"\n## Example\n\n{_what(each)}\n\n```yaml\n{_patch(each)}```\n"
+    for name, text in each.files.items():
+        yield f"\nwith a file `{name}`\n\n```\n{text.replace(chr(13), '<CR>')}```\n"
+    with tempfile.TemporaryDirectory() as folder:
+        found = [finding for finding in findings_of(each, folder=Path(folder)) if finding.code == code]
+        yield f"\n`holdfast check` says\n\n```\n{''.join(_said(finding, Path(folder), each) for finding in found)}```\n"
+
+
+def _what(each: Example) -> str:
+    return "This file" if each.text else f"[{each.base}](examples/{each.base}) with"
+
+
+def _patch(each: Example) -> str:
+    if each.text:
+        return each.text
+    return "".join(
+        yaml.safe_dump({path: value}, width=110, default_flow_style=None if isinstance(value, dict | list) else False)
+        for path, value in each.changes.items()
+    )
+
+
+def _said(finding: Finding, folder: Path, each: Example) -> str:
+    line = f":{finding.line}" if finding.line and each.text else ""
+    path = re.sub(r"^.*#", "", finding.path)
+    message = finding.message.replace(f"{folder}/", "").replace(f"{each.base}#", "")
+    where = f"{each.base}{line}{' ' if path else ''}{path}"
+    return f"{finding.severity} {finding.code} {where}\n    {message}\n    fix: {finding.fix}\n"

@@ -1,0 +1,14 @@
+"""Rules about groups of a cluster: names, capacity, options, images, updates, quotas and goodput (1xx, 7xx, 8xx)."""
+
+from holdfast.validation.rules.cluster import (  # noqa: F401 - each registers its rules
+    capacity,
+    goodput,
+    images,
+    modes,
+    names,
+    quotas,
+    updates,
+)
+from holdfast.validation.rules.cluster.names import is_name
+
+__all__ = ["is_name"]

@@ -1,0 +1,167 @@
+"""8xx: machine images, container images, and how a cluster is watched."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Deployment, EnvironmentFile, Image, InstanceGroup, LogGroup
+
+AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
+RELEASE = re.compile(r"\d+\.\d+\.\d+")
+
+
+@rule("HF801", title="AMIs are named by id", each=InstanceGroup, source="SageMaker API reference, ImageId")
+def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    An id is ami- and 8 to 17 hexadecimal digits. The word default asks for HyperPod's newest AMI.
+    """
+    if group.image_id is not None and not AMI.fullmatch(group.image_id):
+        yield refused(group.at("image_id"), said(group.image_id), allowed="ami-... or default", fix="write default")
+
+
+@rule(
+    "HF802",
+    title="Releases of the AMI are MAJOR.MINOR.PATCH",
+    each=InstanceGroup,
+    source="SageMaker API reference, ImageReleaseVersion",
+)
+def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod numbers the releases of its AMI; words such as latest are no release.
+    """
+    version = group.image_release_version
+    if version is not None and (not RELEASE.fullmatch(version) or len(version) > 64):
+        yield refused(group.at("image_release_version"), said(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0")
+
+
+@rule(
+    "HF803",
+    title="An AMI of one's own has no release of HyperPod's",
+    each=InstanceGroup,
+    source="SageMaker API reference, UpdateClusterSoftware",
+)
+def image_or_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    ImageReleaseVersion chooses among HyperPod's AMIs, ImageId takes another instead.
+    """
+    if group.image_release_version is not None and (group.image_id or "default") != "default":
+        yield refused(
+            group.at("image_release_version"),
+            f"a release beside {group.image_id}",
+            allowed="one of the two",
+            fix="remove one of them",
+        )
+
+
+@rule("HF804", title="Images are there where they are used", each=EnvironmentFile, source="Holdfast")
+def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    The source environment stands for the Python environment of this machine, which only the embedded AWS runs on.
+    """
+    if file.image_source == "environment" and file.cloud == "aws":
+        yield refused(
+            file.at("image_source"),
+            said(file.image_source),
+            allowed="ecr or build, when cloud is aws",
+            fix="write {source: ecr, repository: NAME}, or set cloud: embedded",
+        )
+
+
+@rule("HF805", title="Images from a registry name their repository", each=EnvironmentFile, source="Holdfast")
+def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    With source ecr the repository is required; with other sources there is none, nor a digest.
+    """
+    if file.image_source == "ecr" and "repository" not in file.image_settings:
+        yield refused(
+            file.at("image_repository"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
+        )
+    if file.image_source not in ("ecr", None) and file.image_settings:
+        yield refused(
+            file.at("image_repository"),
+            f"{' and '.join(file.image_settings)} with source {file.image_source}",
+            allowed="them with source ecr",
+            fix="remove them, or write source: ecr",
+        )
+
+
+@rule(
+    "HF806",
+    severity="warning",
+    title="Images are referred to by digest",
+    each=Image,
+    source="ECR user guide, 'Image tag mutability'",
+)
+def image_digest(image: Image, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A tag can be moved, so nodes that are made tomorrow can run another image than those of today. In an environment
+    file a repository without a digest leaves the tag to each job.
+    """
+    if deployment.file is None and image.digest is None:
+        yield Broken(
+            path=image.path,
+            message=f"the tag {said(image.tag or 'latest')} can be moved to another image",
+            fix="refer to the image by its digest",
+        )
+
+
+@rule("HF807", title="Grafana has Prometheus behind it", each=EnvironmentFile, source="Holdfast")
+def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    The workspace shows what the Managed Prometheus workspace has collected.
+    """
+    if file.grafana and not file.prometheus:
+        yield refused(
+            file.at("grafana"), "grafana without prometheus", allowed="both", fix="set observability.prometheus: true"
+        )
+
+
+@rule(
+    "HF808",
+    title="The observability add-on has Prometheus to write to",
+    each=EnvironmentFile,
+    source="SageMaker developer guide, 'Observability add-on': ampWorkspace",
+)
+def observability_addon(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    Its collector writes to a Managed Prometheus workspace.
+    """
+    if file.observability_addon and not file.prometheus:
+        yield refused(
+            file.at("observability_addon"),
+            "the add-on without prometheus",
+            allowed="both",
+            fix="set observability.prometheus: true",
+        )
+
+
+@rule(
+    "HF809",
+    severity="warning",
+    title="Logs end some day",
+    each=LogGroup,
+    source="CloudWatch Logs user guide, 'Change log data retention'",
+)
+def retention(group: LogGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    A log group without retention keeps everything, and costs more every month.
+    """
+    if group.retention_days is None:
+        yield Broken(
+            path=group.at("retention_days"), message="logs are kept for ever", fix="set a retention, such as 365 days"
+        )
+
+
+@rule(
+    "HF810", severity="warning", title="Who is to be told of alarms has alarms", each=EnvironmentFile, source="Holdfast"
+)
+def addresses_and_alarms(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    With `alarms: false` addresses get HyperPod's events only.
+    """
+    if file.alarm_emails and not file.alarms:
+        yield Broken(
+            path=file.at("alarm_emails"),
+            message="nobody is told of alarms, because none are made",
+            fix="set observability.alarms: true",
+        )

@@ -1,0 +1,275 @@
+"""1xx: names, counts and types of a cluster and its groups."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog import instance_types
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, groups_of
+
+NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
+NAME_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
+LONGEST_NAME = 63
+MOST_GROUPS, MOST_NODES, MOST_TYPES, MOST_TAGS = 100, 6758, 20, 50
+
+API = "SageMaker API reference, CreateCluster"
+CONTINUOUS = "SageMaker developer guide, 'Continuous provisioning'"
+
+
+def is_name(value: str) -> bool:
+    """Whether the API takes a value as the name of a cluster, a group or a partition."""
+    return len(value) <= LONGEST_NAME and NAME.fullmatch(value) is not None
+
+
+@rule("HF101", title="The cluster's name is one that the API takes", each=Cluster, source=f"{API}, ClusterName")
+def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
+    """
+    if cluster.name is not None and not is_name(cluster.name):
+        yield refused(cluster.at("name"), said(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
+
+
+@rule("HF102", title="Groups' names are ones that the API takes", each=Group, source=f"{API}, InstanceGroupName")
+def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
+    """
+    CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
+    """
+    if not is_name(group.name):
+        yield refused(group.at("name"), said(group.name), allowed=NAME_WORDS, fix="write a name like workers")
+
+
+@rule("HF103", title="A cluster has 1 to 100 groups", each=Cluster, source=f"{API}, InstanceGroups")
+def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    A cluster needs a group, restricted or not, and may have 100 of each kind.
+    """
+    for attribute, groups in (
+        ("instance_groups", cluster.instance_groups),
+        ("restricted_groups", cluster.restricted_groups),
+    ):
+        if len(groups) > MOST_GROUPS:
+            yield refused(
+                cluster.at(attribute), f"{len(groups)} groups", allowed="at most 100", fix="join groups of one type"
+            )
+    if not groups_of(cluster):
+        yield refused(cluster.at("instance_groups"), "no group", allowed="1 to 100", fix="add an instance group")
+
+
+@rule("HF104", title="Names of groups are unique", each=Cluster, source=f"{API}; synthesis accepts duplicates")
+def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    Two groups of one name are refused by CreateCluster, restricted groups included, after everything that the cluster
+    depends on was made. Neither CloudFormation's own validation nor cfn-lint sees it.
+    """
+    seen: dict[str, Group] = {}
+    for group in groups_of(cluster):
+        if group.name in seen:
+            yield refused(
+                group.at("name"),
+                f"{said(group.name)} again, after {seen[group.name].at('name')}",
+                allowed="a name that no other group has",
+                fix="give this group another name",
+            )
+        seen.setdefault(group.name, group)
+
+
+@rule("HF105", title="A group has 0 to 6758 nodes", each=Group, source=f"{API}, InstanceCount")
+def number_of_nodes(group: Group, _: Deployment) -> Iterator[Broken]:
+    """
+    The limit is on what AWS is asked for: working nodes and spares together.
+    """
+    if not 0 <= group.instance_count <= MOST_NODES:
+        yield refused(
+            group.at("instance_count"),
+            f"{group.instance_count} nodes in all",
+            allowed=f"0 to {MOST_NODES}, spares included",
+            fix="lower the count, or make two groups of it",
+        )
+
+
+@rule(
+    "HF106",
+    title="Instance types are ones of HyperPod",
+    each=Group,
+    source=f"{API}, ClusterInstanceType",
+    suppressible=True,
+)
+def known_instance_type(group: Group, _: Deployment) -> Iterator[Broken]:
+    """
+    Types begin with `ml.`, and HyperPod offers a subset of EC2's. The list is the API model's, in
+    holdfast/catalog/instance_types.json. A type that is newer than it can be suppressed.
+    """
+    for name in group.types:
+        if name not in instance_types():
+            prefixed = f"ml.{name}"
+            yield refused(
+                group.at("instance_type"),
+                said(name),
+                allowed="an instance type that HyperPod offers",
+                fix=f"write {prefixed}" if prefixed in instance_types() else "write a type like ml.p5.48xlarge",
+            )
+
+
+@rule("HF107", title="A group has a type or a list of types", each=InstanceGroup, source=f"{API}, InstanceRequirements")
+def type_or_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    InstanceType and InstanceRequirements exclude each other, and one of them has to be there. CloudFormation accepts
+    a template with both, the API does not.
+    """
+    if (group.instance_type is None) == (not group.instance_types):
+        both = group.instance_type is not None
+        yield refused(
+            group.at("instance_type"),
+            "an instance type and a list of types" if both else "no instance type",
+            allowed="one of the two",
+            fix="keep one of them" if both else "add an instance type",
+        )
+
+
+@rule("HF108", title="Flexible types need continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
+def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A group whose nodes may be of several types is filled node by node, which only continuous provisioning does.
+    """
+    if group.instance_types and not deployment.cluster.continuous:
+        yield refused(
+            group.at("instance_types"),
+            "several types without continuous provisioning",
+            allowed="them in a cluster with node provisioning mode Continuous",
+            fix="set the cluster's node provisioning mode to Continuous, or give one type",
+        )
+
+
+@rule("HF109", title="Flexible types are 1 to 20, each once", each=InstanceGroup, source=f"{API}, InstanceRequirements")
+def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    The list is in order of preference, so a type that stands twice says nothing the second time.
+    """
+    types = group.instance_types
+    if len(types) > MOST_TYPES or len(set(types)) < len(types):
+        given = f"{len(types)} types" if len(types) > MOST_TYPES else "a type twice"
+        yield refused(
+            group.at("instance_types"), given, allowed=f"1 to {MOST_TYPES} different types", fix="shorten the list"
+        )
+
+
+@rule("HF110", title="The minimum is not above the count", each=InstanceGroup, source=CONTINUOUS)
+def minimum_within_count(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    MinInstanceCount is how many of InstanceCount have to be there before the group is in service. A minimum that
+    cannot be reached rolls the group back to nothing after three hours.
+    """
+    minimum = group.min_instance_count
+    if minimum is not None and minimum > group.instance_count:
+        yield refused(
+            group.at("min_instance_count"),
+            str(minimum),
+            allowed=f"at most {group.instance_count}, the nodes of the group",
+            fix="lower the minimum, or raise the count",
+        )
+
+
+@rule("HF111", title="A minimum needs continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
+def minimum_is_continuous(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Without continuous provisioning a group is made whole or not at all, so a minimum has no meaning and is refused.
+    """
+    if group.min_instance_count is not None and not deployment.cluster.continuous:
+        yield refused(
+            group.at("min_instance_count"),
+            "a minimum without continuous provisioning",
+            allowed="one in a cluster with node provisioning mode Continuous",
+            fix="set the cluster's node provisioning mode to Continuous, or remove the minimum",
+        )
+
+
+@rule("HF112", title="Threads per core are 1 or 2", each=Group, source=f"{API}, ThreadsPerCore")
+def threads_per_core(group: Group, _: Deployment) -> Iterator[Broken]:
+    """
+    1 turns hyper-threading off, 2 turns it on.
+    """
+    if group.threads_per_core not in (None, 1, 2):
+        yield refused(group.at("threads_per_core"), str(group.threads_per_core), allowed="1 or 2", fix="write 1")
+
+
+@rule("HF114", title="A cluster has at most 50 tags", each=Cluster, source=f"{API}, Tags")
+def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    Tags that an app puts on all its resources count too.
+    """
+    if len(cluster.tags) > MOST_TAGS:
+        yield refused(
+            cluster.at("tags"), f"{len(cluster.tags)} tags", allowed=f"at most {MOST_TAGS}", fix="remove some"
+        )
+
+
+@rule("HF115", title="Tags do not begin with aws:", each=Cluster, source="Tagging AWS resources, 'Tag naming limits'")
+def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    The prefix is reserved, in any case. Keys have at most 128 characters, values at most 256.
+    """
+    for key, value in cluster.tags.items():
+        if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(value) > 256:
+            yield refused(
+                cluster.at("tags"),
+                f"the tag {said(key)}",
+                allowed="a key of 1 to 128 characters that does not begin with aws:, a value of at most 256",
+                fix="rename it or shorten it",
+            )
+
+
+@rule("HF116", title="Node recovery is Automatic or None", each=Cluster, source=f"{API}, NodeRecovery")
+def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    Any other word is refused, lower case included.
+    """
+    if cluster.node_recovery not in (None, "Automatic", "None"):
+        yield refused(
+            cluster.at("node_recovery"), said(cluster.node_recovery), allowed="Automatic or None", fix="write Automatic"
+        )
+
+
+@rule(
+    "HF117",
+    title="The provisioning mode is Continuous or not there",
+    each=Cluster,
+    source=f"{API}, NodeProvisioningMode",
+)
+def provisioning_mode(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    Continuous is the only value. To provision all or nothing, leave it out.
+    """
+    if cluster.node_provisioning_mode not in (None, "Continuous"):
+        yield refused(
+            cluster.at("node_provisioning_mode"),
+            said(cluster.node_provisioning_mode),
+            allowed="Continuous, or nothing",
+            fix="write Continuous or remove it",
+        )
+
+
+@rule(
+    "HF118",
+    severity="warning",
+    title="Types of one group have the same kind of accelerator",
+    each=InstanceGroup,
+    source="Holdfast",
+)
+def types_are_alike(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    A flexible group fills up with whatever is to be had. If that can be a GPU, a Trainium device or none, no job can
+    rely on what it gets: images and drivers differ.
+    """
+    kinds = {_kind(name) for name in group.instance_types if name in instance_types()}
+    if len(kinds) > 1:
+        yield Broken(
+            path=group.at("instance_types"),
+            message=f"the types of this group have {', '.join(sorted(kinds))}; a job cannot rely on what it gets",
+            fix="make a group for each kind",
+        )
+
+
+def _kind(name: str) -> str:
+    accelerator = instance_types()[name].accelerator
+    return "Trainium" if accelerator.startswith(("Trainium", "Inferentia")) else "GPUs" if accelerator else "no device"

@@ -1,0 +1,245 @@
+"""7xx and 8xx: quotas of teams, caches of images, alarms, budgets and events, as the pages of their services say."""
+
+from collections.abc import Iterator
+
+from holdfast.catalog.facts import page_fact
+from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import App, Deployment, references_in, text_of
+
+GOVERNANCE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
+QUOTA, CLUSTER = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::Cluster"
+
+
+@rule("HF727", title="Quotas of teams are what the cluster has", each=App, source=GOVERNANCE)
+def quotas(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A quota is of a type that the cluster has, is for a team that has no other, and all of them together are not more
+    than the cluster. A limit of borrowing is for those that borrow.
+    """
+    teams: dict[tuple[str, str], str] = {}
+    promised: dict[tuple[str, str], list[tuple[int, Node]]] = {}
+    for quota, node in app.each(QUOTA):
+        cluster = node.get("ClusterArn")
+        team = node.get("ComputeQuotaTarget", "TeamName")
+        if isinstance(team.value, str):
+            key = (cluster.token, team.value)
+            if key in teams:
+                yield refused(
+                    team.path,
+                    f"a quota for {team.value} again, after {teams[key]}",
+                    allowed="one quota for a team",
+                    fix="join the two, or name another team",
+                )
+            teams.setdefault(key, quota.logical_id)
+        sharing = node.get("ComputeQuotaConfig", "ResourceSharingConfig")
+        if sharing.get("BorrowLimit").known and sharing.get("Strategy").text() in ("Lend", "DontLend"):
+            yield refused(
+                f"{sharing.path}.BorrowLimit",
+                f"a limit of borrowing with {sharing.get('Strategy').text()}",
+                allowed="it with LendAndBorrow",
+                fix="remove BorrowLimit, or write Strategy: LendAndBorrow",
+            )
+        for entry in node.get("ComputeQuotaConfig", "ComputeQuotaResources").items() or ():
+            kind, count = entry.get("InstanceType").text(), entry.get("Count").integer()
+            if isinstance(kind, str):
+                promised.setdefault((cluster.token, kind), []).append((count if isinstance(count, int) else 0, entry))
+    yield from _capacity(app, promised)
+
+
+@rule(
+    "HF816",
+    title="Caches are of registries that ECR can cache",
+    each=App,
+    source="ECR user guide, 'Sync an upstream registry with an Amazon ECR private registry'",
+    suppressible=True,
+)
+def caches(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    ECR caches a few registries, and not NVIDIA's nvcr.io. Those that ask who one is need a secret whose name begins
+    with ecr-pullthroughcache/. A prefix has one cache.
+    """
+    known = tuple(page_fact("pull_through_registries"))
+    prefixes: dict[str, str] = {}
+    for cache, node in app.each("AWS::ECR::PullThroughCacheRule"):
+        url = text_of(node.get("UpstreamRegistryUrl").value)
+        if url is not None and not url.removeprefix("https://").split("/")[0].endswith(known) and "${" not in url:
+            yield refused(
+                f"{cache.path}.UpstreamRegistryUrl",
+                said(url),
+                allowed=", ".join(known),
+                fix="push the images into a repository of your own",
+            )
+        if (
+            url is not None
+            and url.endswith(("registry-1.docker.io", "ghcr.io", "azurecr.io", "registry.gitlab.com", "cgr.dev"))
+            and not node.get("CredentialArn").present
+        ):
+            yield refused(
+                f"{cache.path}.CredentialArn",
+                f"no credentials for {url}",
+                allowed="the ARN of a secret ecr-pullthroughcache/...",
+                fix="add CredentialArn",
+            )
+        prefix = text_of(node.get("EcrRepositoryPrefix").value)
+        if prefix is not None and prefix in prefixes:
+            yield refused(
+                f"{cache.path}.EcrRepositoryPrefix",
+                f"{said(prefix)} again, after {prefixes[prefix]}",
+                allowed="a prefix of its own",
+                fix="write another prefix",
+            )
+        elif prefix is not None:
+            prefixes[prefix] = cache.logical_id
+
+
+@rule(
+    "HF817",
+    title="Alarms look at what there is",
+    each=App,
+    source="CloudFormation reference, AWS::CloudWatch::Alarm; FSx for Lustre user guide, 'Metrics and dimensions'",
+)
+def alarms(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A period is 10, 20, 30 or a multiple of 60 seconds, and all periods together are at most a day, or a week from an
+    hour on. Metrics of FSx and HyperPod have the names of their pages; another name is never there.
+    """
+    metrics = page_fact("metrics")
+    for alarm, node in app.each("AWS::CloudWatch::Alarm"):
+        period, periods = node.get("Period").integer(), node.get("EvaluationPeriods").integer()
+        if isinstance(period, int):
+            if period not in (10, 20, 30) and (period < 60 or period % 60):
+                yield refused(
+                    f"{alarm.path}.Period",
+                    f"{period} seconds",
+                    allowed="10, 20, 30, or a multiple of 60",
+                    fix=f"write {max(60, round(period / 60) * 60)}",
+                )
+            elif isinstance(periods, int) and period * periods > (604800 if period >= 3600 else 86400):
+                yield refused(
+                    f"{alarm.path}.EvaluationPeriods",
+                    f"{periods} periods of {period} seconds",
+                    allowed="at most a day together; a week from periods of an hour on",
+                    fix="look at fewer or shorter periods",
+                )
+        space, name = node.get("Namespace").text(), node.get("MetricName").text()
+        known = metrics.get(space) if isinstance(space, str) else None
+        if known and isinstance(name, str) and name not in known:
+            meant = closest(name, known)
+            yield refused(
+                f"{alarm.path}.MetricName",
+                f"{name}, which {space} does not have",
+                allowed=", ".join(known),
+                fix=f"did you mean {meant}?" if meant else "take one of them",
+            )
+
+
+@rule(
+    "HF818",
+    title="Events are asked of who sends them",
+    each=App,
+    source="SageMaker developer guide, 'Events that Amazon SageMaker AI sends to Amazon EventBridge'",
+)
+def events(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A rule of EventBridge matches source and detail-type word for word. SageMaker's source is aws.sagemaker, and
+    HyperPod's events are "SageMaker HyperPod Cluster State Change", "... Cluster Node Health Event" and "... Cluster
+    Event".
+    """
+    known = page_fact("hyperpod_events")
+    for _event, node in app.each("AWS::Events::Rule"):
+        sources, kinds = node.get("EventPattern", "source"), node.get("EventPattern", "detail-type")
+        names = [text for entry in kinds.items() or () if isinstance(text := entry.value, str)]
+        about = any("hyperpod" in name.lower() for name in names)
+        for entry in sources.items() or ():
+            if isinstance(entry.value, str) and about and entry.value != "aws.sagemaker":
+                yield refused(
+                    entry.path,
+                    said(entry.value),
+                    allowed="aws.sagemaker, which sends HyperPod's events",
+                    fix="write aws.sagemaker",
+                )
+            elif (
+                isinstance(entry.value, str)
+                and not entry.value.startswith("aws.")
+                and closest(entry.value, ["aws.sagemaker"])
+            ):
+                yield refused(entry.path, said(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
+        for entry in kinds.items() or ():
+            if (
+                isinstance(entry.value, str)
+                and about
+                and "hyperpod" in entry.value.lower()
+                and entry.value not in known
+            ):
+                yield refused(
+                    entry.path,
+                    said(entry.value),
+                    allowed=", ".join(known),
+                    fix=f"did you mean {closest(entry.value, known) or known[0]}?",
+                )
+
+
+@rule(
+    "HF819",
+    title="Budgets are of a kind that there is",
+    each=App,
+    source="CloudFormation reference, AWS::Budgets::Budget BudgetData",
+)
+def budgets(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    Budgets are of cost, usage, or the coverage and utilization of reservations and savings plans.
+    """
+    kinds = ("COST", "USAGE", "RI_UTILIZATION", "RI_COVERAGE", "SAVINGS_PLANS_UTILIZATION", "SAVINGS_PLANS_COVERAGE")
+    units = ("DAILY", "MONTHLY", "QUARTERLY", "ANNUALLY", "CUSTOM")
+    for budget, node in app.each("AWS::Budgets::Budget"):
+        for name, allowed in (("BudgetType", kinds), ("TimeUnit", units)):
+            value = node.get("Budget", name)
+            if isinstance(value.value, str) and value.value not in allowed:
+                yield refused(
+                    f"{budget.path}.Budget.{name}",
+                    said(value.value),
+                    allowed=", ".join(allowed),
+                    fix=f"write {closest(value.value, allowed) or allowed[0]}",
+                )
+
+
+def _capacity(app: App, promised: dict[tuple[str, str], list[tuple[int, Node]]]) -> Iterator[Broken]:
+    for cluster, properties in app.each(CLUSTER):
+        groups = properties.get("InstanceGroups").items()
+        if groups is None or properties.get("AutoScaling").present:
+            continue
+        have: dict[str, int] = {}
+        for group in groups:
+            kind, count = group.get("InstanceType").text(), group.get("InstanceCount").integer()
+            if not isinstance(kind, str) or not isinstance(count, int):
+                return
+            have[kind] = have.get(kind, 0) + count
+        for (_arn, kind), entries in promised.items():
+            arn = entries[0][1]
+            of_this = cluster in {each.resource for each in references_in(_owner_arn(app, arn))}
+            if not of_this:
+                continue
+            total = sum(count for count, _entry in entries)
+            if kind not in have:
+                yield refused(
+                    f"{entries[0][1].path}.InstanceType",
+                    f"a quota of {kind}, which {cluster.logical_id} does not have",
+                    allowed=f"its types {', '.join(have)}",
+                    fix=f"write {closest(kind, have) or next(iter(have))}",
+                )
+            elif total > have[kind]:
+                yield refused(
+                    f"{entries[-1][1].path}.Count",
+                    f"{total} nodes of {kind} promised, of {have[kind]}",
+                    allowed=f"at most {have[kind]} together",
+                    fix="promise less, or let teams borrow",
+                )
+
+
+def _owner_arn(app: App, entry: Node) -> object:
+    """The ClusterArn of the quota that an entry is of."""
+    for quota, node in app.each(QUOTA):
+        if entry.path.startswith(f"{quota.path}."):
+            return node.get("ClusterArn").value
+    return None

@@ -1,0 +1,214 @@
+"""7xx: how nodes are updated and patched."""
+
+import datetime
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog.facts import schema_of
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
+from holdfast.validation.rules.cluster.capacity import API
+
+STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
+LONGEST_WAIT_S, MOST_ALARMS, LONGEST_ALARM_NAME = 3600, 10, 255
+DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
+MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+
+
+@rule(
+    "HF709",
+    title="DrainFirst is for EKS and has a batch size",
+    each=InstanceGroup,
+    source=f"{API}, ClusterAutoPatchConfig",
+)
+def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Nodes are drained of pods, so many at once as MaximumBatchSize says. Under Slurm patches wait for idle nodes.
+    """
+    patch = group.auto_patch
+    if patch is None:
+        return
+    if patch.strategy not in STRATEGIES:
+        yield refused(
+            patch.at("strategy"), said(patch.strategy), allowed=f"one of {', '.join(STRATEGIES)}", fix="write WhenIdle"
+        )
+    if patch.strategy != "DrainFirst":
+        return
+    if deployment.cluster.eks is None:
+        yield refused(patch.at("strategy"), "DrainFirst under Slurm", allowed="it on EKS", fix="write WhenIdle")
+    if patch.deployment is None or patch.deployment.maximum_batch_size is None:
+        yield refused(
+            patch.at("deployment"), "no batch size", allowed="one with DrainFirst", fix="add a maximum batch size"
+        )
+
+
+@rule("HF710", title="Batch sizes are possible", each=BatchSize, source=f"{API}, CapacitySizeConfig")
+def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
+    """
+    At least 1, and at most 100 of a percentage.
+    """
+    if size.type not in ("INSTANCE_COUNT", "CAPACITY_PERCENTAGE"):
+        yield refused(
+            size.at("type"),
+            said(size.type),
+            allowed="INSTANCE_COUNT or CAPACITY_PERCENTAGE",
+            fix="write INSTANCE_COUNT",
+        )
+    most = 100 if size.type == "CAPACITY_PERCENTAGE" else None
+    if size.value < 1 or (most is not None and size.value > most):
+        yield refused(
+            size.at("value"),
+            str(size.value),
+            allowed="1 to 100 percent" if most is not None else "1 or more",
+            fix="write 25" if most is not None else "write 1",
+        )
+
+
+@rule(
+    "HF711",
+    title="Pauses between batches are 0 to 3600 seconds",
+    each=RollingUpdate,
+    source=f"{API}, DeploymentConfiguration",
+)
+def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
+    """
+    The time in which a rollback alarm can go off before the next batch.
+    """
+    wait = update.wait_interval_s
+    if wait is not None and not 0 <= wait <= LONGEST_WAIT_S:
+        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed="0 to 3600", fix="write 600")
+
+
+@rule("HF712", title="Rollback alarms are 1 to 10, each once", each=RollingUpdate, source=f"{API}, AutoRollbackConfig")
+def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
+    """
+    Names of CloudWatch alarms, of at most 255 characters.
+    """
+    names = update.alarm_names
+    if len(names) > MOST_ALARMS or len(set(names)) < len(names) or any(
+        not 1 <= len(name) <= LONGEST_ALARM_NAME for name in names
+    ):  # fmt: skip
+        yield refused(
+            update.at("alarm_names"),
+            f"{len(names)} alarms" if len(names) > MOST_ALARMS else "an alarm twice, or a name too long",
+            allowed="1 to 10 different alarms with names of at most 255 characters",
+            fix="shorten the list",
+        )
+
+
+@rule("HF713", severity="warning", title="An update leaves nodes at work", each=InstanceGroup, source="Holdfast")
+def batch_leaves_nodes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    A batch of the whole group stops everything that runs there, and no alarm can stop the rollout between batches.
+    """
+    for update in (group.scheduled_update, group.auto_patch):
+        size = update.deployment.maximum_batch_size if update is not None and update.deployment is not None else None
+        if size is None or group.instance_count < 2:
+            continue
+        most = 100 if size.type == "CAPACITY_PERCENTAGE" else group.instance_count
+        if size.value == most or (size.type == "INSTANCE_COUNT" and size.value > most):
+            yield Broken(
+                path=size.at("value"),
+                message=f"a batch takes all {group.instance_count} nodes of {group.name} at once",
+                fix="take smaller batches",
+            )
+
+
+@rule(
+    "HF714",
+    title="Schedules are cron expressions",
+    each=ScheduledUpdate,
+    source=f"{API}, CronScheduleExpression; EventBridge Scheduler user guide, 'Cron-based schedules'",
+)
+def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
+    """
+    cron(minutes hours day-of-month month day-of-week year), in UTC; one of the two days is a question mark.
+    """
+    reason = _cron_mistake(update.schedule_expression) or _refused_by_schema(update.schedule_expression)
+    if reason is not None:
+        yield refused(
+            update.at("schedule_expression"),
+            f"{said(update.schedule_expression)}, {reason}",
+            allowed="cron(minutes hours day month weekday year)",
+            fix="write cron(0 3 ? * SUN *)",
+        )
+
+
+@rule("HF715", title="Patch days are days", each=AutoPatch, source=f"{API}, PatchSchedule")
+def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
+    """
+    YYYY-MM-DD, and in the calendar.
+    """
+    if patch.next_patch_date is None:
+        return
+    try:
+        datetime.date.fromisoformat(patch.next_patch_date[:10])
+    except ValueError:
+        yield refused(
+            patch.at("next_patch_date"), said(patch.next_patch_date), allowed="a day of the calendar", fix="correct it"
+        )
+
+
+@rule("HF716", severity="warning", title="A group is updated in one way", each=InstanceGroup, source="Holdfast")
+def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    A schedule and automatic patches both change the AMI. Which of them a node has been through cannot be told.
+    """
+    if group.scheduled_update is not None and group.auto_patch is not None:
+        yield Broken(
+            path=group.at("auto_patch"),
+            message="the group is updated on a schedule and patched by itself",
+            fix="keep one of them",
+        )
+
+
+def _refused_by_schema(expression: str) -> str | None:
+    """What the service's own pattern refuses: lists, ranges and steps of hours and minutes."""
+    schema = schema_of("AWS::SageMaker::Cluster")
+    assert schema is not None, "the registry has the cluster"
+    pattern = schema.body["definitions"]["ScheduledUpdateConfig"]["properties"]["ScheduleExpression"]["pattern"]
+    return None if re.search(pattern, expression) else "which has a form that SageMaker does not take"
+
+
+def _cron_mistake(expression: str) -> str | None:
+    match = re.fullmatch(r"cron\((.+)\)", expression)
+    if match is None:
+        return "which is no cron(...)"
+    parts = match[1].split()
+    if len(parts) != 6:
+        return f"which has {len(parts)} fields"
+    ranges: tuple[tuple[int, int, list[str]], ...] = (
+        (0, 59, []),
+        (0, 23, []),
+        (1, 31, []),
+        (1, 12, MONTHS),
+        (1, 7, DAYS),
+        (1970, 2199, []),
+    )
+    for part, name, (low, high, words) in zip(
+        parts, ("minutes", "hours", "day", "month", "weekday", "year"), ranges, strict=True
+    ):
+        if not _is_cron_field(part, low, high, words, day=name in ("day", "weekday")):
+            return f"whose {name} {part} is not possible"
+    if (parts[2] == "?") == (parts[4] == "?"):
+        return "in which exactly one of day and weekday has to be ?"
+    return None
+
+
+def _is_cron_field(part: str, low: int, high: int, words: list[str], *, day: bool) -> bool:
+    if part in ("*", "?"):
+        return part == "*" or day
+    for item in part.split(","):
+        body, _, step = item.partition("/")
+        if step and not step.isdigit():
+            return False
+        ends = [] if body == "*" else body.split("-")
+        if len(ends) > 2 or not all(_is_cron_value(end, low, high, words, day=day) for end in ends):
+            return False
+    return True
+
+
+def _is_cron_value(text: str, low: int, high: int, words: list[str], *, day: bool) -> bool:
+    if text.upper() in words or (day and re.fullmatch(r"L|\d{0,2}[LW]|LW|[1-7]#[1-5]", text)):
+        return True
+    return text.isdigit() and low <= int(text) <= high

@@ -1,0 +1,178 @@
+"""3xx: what has to run in a Kubernetes cluster beside jobs: add-ons and charts."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog import eks_addons, health_monitoring_agent_regions, instance_types, limits
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, groups_of
+from holdfast.validation.rules.eks.control_plane import EKS
+
+OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+ROOM_FOR_ADDONS_VCPUS = 8
+AGENT = re.compile(r"hyperpod|health-monitoring", re.IGNORECASE)
+
+
+@rule(
+    "HF303",
+    title="Add-ons are not older than HyperPod needs",
+    each=Addon,
+    source=f"{EKS}; holdfast/catalog/kubernetes.json",
+)
+def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
+    """
+    VPC CNI from 1.18.3 (HyperPod), CloudWatch observability from 3.1.0 (pod identity), task governance from 1.3.0
+    (beside the training operator).
+    """
+    known = eks_addons().get(addon.name)
+    least = known.minimum_version if known is not None else None
+    if least is not None and addon.version is not None and _version(addon.version) < _version(least):
+        yield refused(addon.at("version"), said(addon.version), allowed=f"{least} or newer", fix="take a newer version")
+
+
+@rule(
+    "HF304",
+    title="VPC CNI is installed",
+    each=EksControlPlane,
+    source=f"{EKS}: the only supported CNI",
+    suppressible=True,
+)
+def vpc_cni(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    It has to be there before nodes are. EKS installs it by itself unless BootstrapSelfManagedAddons is false.
+    """
+    if not plane.bootstraps_addons and not any(addon.name == "vpc-cni" for addon in plane.addons):
+        yield refused(
+            plane.at("addons"), "no add-on vpc-cni", allowed="vpc-cni in 1.18.3 or newer", fix="add the add-on vpc-cni"
+        )
+
+
+@rule(
+    "HF305",
+    title="HyperPod's Helm charts are installed before the cluster",
+    each=Eks,
+    source="SageMaker developer guide, 'Installing packages using Helm'; sagemaker-hyperpod-cli 95",
+)
+def charts_before_cluster(eks: Eks, _: Deployment) -> Iterator[Broken]:
+    """
+    Without the health monitoring agent no node is found faulty, and CreateCluster looks for its dependencies at once.
+    CloudFormation makes the two in any order unless the cluster depends on the release.
+    """
+    plane = eks.control_plane
+    if plane is None:
+        return
+    agents = [release for release in plane.releases if AGENT.search(release.chart)]
+    if not agents:
+        yield refused(
+            plane.at("releases"),
+            "no release of HyperPod's charts",
+            allowed="the health monitoring agent at least",
+            fix="install HyperPodHelmChart and let the cluster depend on it",
+        )
+    for release in agents:
+        if not release.before_cluster:
+            yield refused(
+                release.path,
+                f"{release.chart}, which the cluster does not wait for",
+                allowed="a cluster that depends on the release",
+                fix="let the cluster depend on it",
+            )
+
+
+@rule("HF310", severity="warning", title="No driver manages the nodes' local NVMe", each=Eks, source=EKS)
+def local_volumes(eks: Eks, _: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod's AMI makes a volume group of the local disks and mounts it at /opt/dlami/nvme. A storage driver that takes
+    the disks for its own fights with it.
+    """
+    for release in eks.control_plane.releases if eks.control_plane is not None else ():
+        if release.chart in limits("local_volume_charts"):
+            yield Broken(
+                path=release.path,
+                message=f"{release.chart} takes disks that HyperPod's AMI has put into a volume group",
+                fix="leave the chart out, and use the AMI's mount",
+            )
+
+
+@rule(
+    "HF320",
+    title="The training operator has its dependencies",
+    each=EksControlPlane,
+    source="SageMaker developer guide, 'Installing the training operator'",
+)
+def operator_dependencies(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    It needs cert-manager and the pod identity agent. Without them the add-on stays degraded.
+    """
+    names = {addon.name for addon in plane.addons}
+    charts = {release.chart for release in plane.releases}
+    missing = [name for name in ("cert-manager", "eks-pod-identity-agent") if name not in names | charts]
+    if OPERATOR in names and missing:
+        yield refused(
+            plane.at("addons"), f"no {' and no '.join(missing)}", allowed="both beside the operator", fix="add them"
+        )
+
+
+@rule(
+    "HF321",
+    title="Add-ons that call AWS have a role",
+    each=Addon,
+    source="EKS user guide, 'IAM roles for Amazon EKS add-ons'; awsome-distributed-ai 1075",
+)
+def addon_roles(addon: Addon, _: Deployment) -> Iterator[Broken]:
+    """
+    Nodes' roles do not cover them. Version 1.2.1 of the training operator rejects an association inside the add-on:
+    make it a resource of its own, before the add-on.
+    """
+    callers = (OPERATOR, "amazon-cloudwatch-observability", "amazon-sagemaker-hyperpod-observability")
+    if addon.name in callers and not addon.has_role:
+        yield refused(
+            addon.path,
+            f"{addon.name} without a role",
+            allowed="one with a pod identity association",
+            fix="add a pod identity association for its service account",
+        )
+
+
+@rule(
+    "HF322",
+    severity="warning",
+    title="Some group has room for add-ons",
+    each=Eks,
+    source="ai-on-sagemaker-hyperpod 142: add-ons did not fit the 14 pods of ml.g5.xlarge",
+)
+def room_for_addons(_: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Add-ons and operators take a dozen pods. How many a node can have grows with its size.
+    """
+    known, types = instance_types(), [name for group in groups_of(deployment.cluster) for name in group.types]
+    if types and all(name in known and known[name].vcpus < ROOM_FOR_ADDONS_VCPUS for name in types):
+        yield Broken(
+            path=deployment.cluster.at("instance_groups"),
+            message=f"no group has nodes of {ROOM_FOR_ADDONS_VCPUS} vCPUs, and add-ons may not fit",
+            fix="add a group like ml.m5.2xlarge for what runs beside training",
+        )
+
+
+@rule(
+    "HF323",
+    severity="warning",
+    title="The region has an image of the health monitoring agent",
+    each=Eks,
+    source="sagemaker-hyperpod-cli, health-monitoring-agent chart; sagemaker-hyperpod-cli 359",
+)
+def agent_region(_: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    The chart names an image per region. Elsewhere it takes another region's, which a closed network cannot reach.
+    """
+    region = deployment.region
+    if region is not None and region not in health_monitoring_agent_regions():
+        yield Broken(
+            path=deployment.at("region"),
+            message=f"the chart of the health monitoring agent names no image in {region}",
+            fix="give the chart an image that nodes can pull",
+        )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text.partition("-")[0]))

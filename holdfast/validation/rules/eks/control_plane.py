@@ -1,0 +1,159 @@
+"""3xx: what HyperPod needs of the EKS control plane."""
+
+from collections.abc import Iterator
+
+from holdfast.catalog import kubernetes_versions
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of
+
+EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
+
+
+@rule("HF301", title="EKS authenticates through its API", each=EksControlPlane, source=EKS)
+def authentication_mode(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod's nodes join by an access entry, which the modes API and API_AND_CONFIG_MAP know. The default of
+    CloudFormation is CONFIG_MAP.
+    """
+    if plane.authentication_mode not in ("API", "API_AND_CONFIG_MAP"):
+        yield refused(
+            plane.at("authentication_mode"),
+            said(plane.authentication_mode or "CONFIG_MAP"),
+            allowed="API or API_AND_CONFIG_MAP",
+            fix="write API",
+        )
+
+
+@rule(
+    "HF302",
+    title="The Kubernetes version is one that HyperPod accepts",
+    each=EksControlPlane,
+    source=EKS,
+    suppressible=True,
+)
+def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    EKS offers versions before HyperPod accepts them, and the CDK knows those. The list moves often and is in
+    holdfast/catalog/kubernetes.json with its date; a newer version can be suppressed once AWS documents it.
+    """
+    if plane.version not in kubernetes_versions():
+        yield refused(
+            plane.at("version"),
+            said(plane.version) if plane.version else "no version, so the newest of EKS",
+            allowed=f"one of {', '.join(kubernetes_versions())}",
+            fix=f'write "{kubernetes_versions()[-1]}"',
+        )
+
+
+@rule(
+    "HF306",
+    title="Nodes' roles have no access entry of another type than HYPERPOD_LINUX",
+    each=Eks,
+    source="SageMaker API reference, ClusterMetadata (EksRoleAccessEntries); EKS API reference, CreateAccessEntry",
+)
+def access_entry(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod makes the entry of each group's role itself ("created by HyperPod on your behalf"), and takes one of type
+    HYPERPOD_LINUX that is there. A principal has one entry, so with one of another type nodes boot and never join.
+    """
+    if eks.control_plane is None:
+        return
+    roles = {group.role.id for group in groups_of(deployment.cluster) if group.role is not None}
+    for entry in eks.control_plane.access_entries:
+        if entry.principal in roles and entry.type != "HYPERPOD_LINUX":
+            yield refused(
+                entry.at("type"),
+                f"{entry.type} for {entry.principal}, the role of HyperPod's nodes",
+                allowed="HYPERPOD_LINUX, or no entry of your own",
+                fix="write Type: HYPERPOD_LINUX, or remove the entry",
+            )
+
+
+@rule(
+    "HF307",
+    title="Access entries of nodes have no policies",
+    each=AccessEntry,
+    source="EKS API reference, AssociateAccessPolicy",
+)
+def entry_without_policies(entry: AccessEntry, _: Deployment) -> Iterator[Broken]:
+    """
+    Entries of the type HYPERPOD_LINUX get their rights from the type; EKS refuses policies on them.
+    """
+    if entry.type == "HYPERPOD_LINUX" and entry.policies:
+        yield refused(entry.at("policies"), "access policies", allowed="none on HYPERPOD_LINUX", fix="remove them")
+
+
+@rule("HF308", title="HyperPod's nodes have a role of their own", each=Eks, source=EKS)
+def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A role that is also that of EKS nodes has an access entry of another type, and an entry has one type.
+    """
+    if eks.control_plane is None:
+        return
+    for group in groups_of(deployment.cluster):
+        if group.role is not None and group.role.id in eks.control_plane.node_roles:
+            yield refused(
+                group.at("role"), "the role of EKS nodes", allowed="a role of HyperPod's own", fix="make another role"
+            )
+
+
+@rule(
+    "HF317",
+    title="EKS has subnets in two zones",
+    each=EksControlPlane,
+    source="EKS user guide, 'View Amazon EKS networking requirements'",
+)
+def two_zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    The control plane's network interfaces are in two zones or more, even when all nodes are in one. The second zone
+    needs a small subnet only.
+    """
+    subnets = plane.vpc.subnets
+    zones = {zone for subnet in subnets if len(subnets) > 1 and (zone := subnet.availability_zone) is not None}
+    unsaid = sum(subnet.availability_zone is None for subnet in subnets) if len(subnets) > 1 else 0
+    if len(zones) + unsaid < 2:
+        yield refused(
+            plane.vpc.at("subnets"),
+            f"subnets in {', '.join(sorted(zones))}" if zones else f"{len(subnets)} subnet",
+            allowed="subnets in two zones",
+            fix="add a subnet in a second zone",
+        )
+
+
+@rule(
+    "HF318",
+    severity="warning",
+    title="The Kubernetes API is not open to the internet",
+    each=EksControlPlane,
+    source="EKS best practices guide, 'Identity and Access Management'",
+)
+def public_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    The default of CloudFormation is a public endpoint for everybody. Name the blocks that may reach it, or keep it
+    private.
+    """
+    if plane.public_access and (not plane.public_access_cidrs or "0.0.0.0/0" in plane.public_access_cidrs):
+        yield Broken(
+            path=plane.at("public_access_cidrs"),
+            message="everybody on the internet may talk to the Kubernetes API",
+            fix="name the blocks that may, or turn public access off",
+        )
+
+
+@rule(
+    "HF319",
+    severity="warning",
+    title="Nodes reach the Kubernetes API inside the VPC",
+    each=EksControlPlane,
+    source="EKS user guide, 'Cluster API server endpoint'",
+)
+def private_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """
+    Without private access nodes talk to the API through the NAT gateway, and in a closed network not at all.
+    """
+    if not plane.private_access:
+        yield Broken(
+            path=plane.at("private_access"),
+            message="nodes talk to the Kubernetes API over the internet",
+            fix="turn private access on",
+        )

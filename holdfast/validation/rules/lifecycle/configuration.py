@@ -1,0 +1,174 @@
+"""5xx: the lifecycle configuration of groups: which of HyperPod's three modes they have, and whether they may."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle
+
+API = "SageMaker API reference, ClusterLifeCycleConfig"
+GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
+ERRORS = f"{GUIDE}, 'Common validation errors'"
+LONGEST_URI, LONGEST_SCRIPT_NAME = 1024, 128
+S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
+
+
+@rule(
+    "HF501",
+    title="Groups on EKS and with continuous provisioning have a lifecycle configuration",
+    each=InstanceGroup,
+    source=f"{GUIDE}, note below the options; 'Common validation errors'",
+)
+def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Even a group of no nodes. Under Slurm without continuous provisioning a group that has none is made ready by
+    HyperPod from its AMI alone. The service says "LifeCycleConfig is required for instance group...".
+    """
+    needed = _takes_custom_alone(deployment)
+    if needed is not None and group.lifecycle is None:
+        yield refused(
+            group.at("lifecycle"),
+            f"no lifecycle configuration {needed}",
+            allowed="one with OnCreate and SourceS3Uri on every group",
+            fix=_in_words(
+                deployment, file="write custom", template="add LifeCycleConfig with OnCreate and SourceS3Uri"
+            ),
+        )
+
+
+@rule("HF503", title="A lifecycle configuration is complete", each=Lifecycle, source=f"{API}; {GUIDE}")
+def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
+    """
+    A URI and the name of a script go together. URIs have at most 1024 characters, names 128. The service says
+    "LifeCycleConfig for instance group is incomplete...".
+    """
+    uri = lifecycle.source_s3_uri
+    if uri is not None and (len(uri) > LONGEST_URI or not S3_URI.fullmatch(uri)):
+        yield refused(lifecycle.at("source_s3_uri"), said(uri), allowed="s3://bucket/prefix", fix="write it like that")
+    for attribute in ("on_create", "on_init_complete"):
+        name = getattr(lifecycle, attribute)
+        if name is not None and not 1 <= len(name) <= LONGEST_SCRIPT_NAME:
+            yield refused(
+                lifecycle.at(attribute), f"{len(name)} characters", allowed="1 to 128", fix="shorten the name"
+            )
+    scripts = lifecycle.on_create is not None or lifecycle.on_init_complete is not None
+    if (uri is not None) != scripts:
+        yield refused(
+            lifecycle.at("on_create" if uri else "source_s3_uri"),
+            "a URI without a script" if uri else "a script without a URI",
+            allowed="both or neither",
+            fix="name the script in OnCreate or OnInitComplete" if uri else "add the URI",
+        )
+
+
+@rule(
+    "HF519",
+    title="EKS and continuous provisioning take OnCreate alone",
+    each=InstanceGroup,
+    source=f"{GUIDE}: 'continue to require LifeCycleConfig with OnCreate and SourceS3Uri on every instance group'",
+)
+def custom_alone(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Only under Slurm, and only without continuous provisioning, HyperPod makes a node ready by itself and runs scripts
+    afterwards. The service says "LifeCycleConfig is required for instance group...".
+    """
+    needed, lifecycle = _takes_custom_alone(deployment), group.lifecycle
+    if needed is None or lifecycle is None:
+        return
+    if lifecycle.on_init_complete is not None and lifecycle.on_create is None:
+        yield refused(
+            group.at("lifecycle"),
+            f"{_in_words(deployment, file='extension (OnInitComplete)', template='OnInitComplete')} {needed}",
+            allowed=_in_words(deployment, file="custom (OnCreate)", template="OnCreate"),
+            fix=_in_words(deployment, file="write custom", template="name the script that does all in OnCreate"),
+        )
+
+
+@rule("HF520", title="A group has one lifecycle hook", each=Lifecycle, source=ERRORS)
+def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
+    """
+    With OnCreate HyperPod leaves the whole node to the script, with OnInitComplete it makes the node ready first. The
+    service says "OnCreate and OnInitComplete in LifeCycleConfig are mutually exclusive...".
+    """
+    if lifecycle.on_create is not None and lifecycle.on_init_complete is not None:
+        yield refused(
+            lifecycle.at("on_init_complete"),
+            "OnCreate and OnInitComplete",
+            allowed="one of them",
+            fix="keep OnInitComplete to add to what HyperPod does, OnCreate to do all of it",
+        )
+
+
+@rule(
+    "HF521",
+    title="A lifecycle configuration says something",
+    each=Lifecycle,
+    source=ERRORS,
+)
+def lifecycle_says_something(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
+    """
+    An empty one is not the same as none. The service says "LifeCycleConfig for instance group is provided but contains
+    no configuration...".
+    """
+    if lifecycle.is_empty:
+        yield refused(
+            lifecycle.path,
+            "a LifeCycleConfig with nothing in it",
+            allowed="SourceS3Uri with OnCreate or OnInitComplete, or no LifeCycleConfig",
+            fix="take it away to have HyperPod make nodes ready, or name a script",
+        )
+
+
+@rule(
+    "HF522",
+    severity="warning",
+    title="An image of your own can make nodes ready without OnCreate",
+    each=InstanceGroup,
+    source=ERRORS,
+)
+def compatible_image(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Where no OnCreate is given the AMI makes the node ready. One that is built on an older image of HyperPod does not
+    know how. The service says "LifeCycleConfig is optional but requires a compatible AMI...". Which release was the
+    first is not documented; Slurm's configuration through the API needs one of January 2026 or later.
+    """
+    if deployment.cluster.slurm is None or not (group.image_id or "").startswith("ami-"):
+        return
+    if group.lifecycle is None or group.lifecycle.on_create is None:
+        yield Broken(
+            path=group.at("image_id"),
+            message=f"{group.image_id} has to make its nodes ready by itself, which images built before 2026 cannot",
+            fix="build it on HyperPod's newest image, or have OnCreate do all of it",
+        )
+
+
+@rule("HF523", severity="warning", title="Users and scripts reach every group", each=EnvironmentFile, source="Holdfast")
+def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Accounts are made by lifecycle scripts, and yours run after them. In a group of mode none no script runs: jobs of
+    such an account fail on its nodes.
+    """
+    wanted = ["users"] * bool(file.users) + ["scripts"] * bool(file.scripts)
+    if not wanted:
+        return
+    for group in deployment.cluster.instance_groups:
+        if group.lifecycle is None and _takes_custom_alone(deployment) is None:
+            yield Broken(
+                path=group.at("lifecycle"),
+                message=f"no script runs on the nodes of this group, so that lifecycle.{wanted[0]} does not reach them",
+                fix="write extension, or take them out",
+            )
+
+
+def _takes_custom_alone(deployment: Deployment) -> str | None:
+    """Why every group needs OnCreate, as the end of a sentence; None where it does not."""
+    if deployment.cluster.eks is not None:
+        return "on EKS"
+    if deployment.cluster.slurm is not None and deployment.cluster.continuous:
+        return "with continuous provisioning"
+    return None
+
+
+def _in_words(deployment: Deployment, *, file: str, template: str) -> str:
+    """The words of the source: an environment file has modes, a template the API's hooks."""
+    return template if deployment.file is None else file

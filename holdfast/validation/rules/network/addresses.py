@@ -1,0 +1,154 @@
+"""2xx: blocks of addresses, and whether nodes fit into them."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Cluster, Deployment, Group, Network, Subnet, VpcConfig, groups_of
+from holdfast.validation.rules.network.subnets import PREREQUISITES, all_subnets, all_vpcs
+
+
+@rule(
+    "HF209",
+    title="The nodes' subnet has room for the groups",
+    each=Cluster,
+    source=f"{PREREQUISITES}: 32 addresses per P5 under Slurm, 81 under EKS; holdfast/catalog",
+)
+def room_for_nodes(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Every EFA interface takes an address, and under EKS pods take more. A subnet cannot grow, so the nodes that are
+    there twice while they are replaced are counted too. In a new network of an environment file the nodes' subnet is
+    half of `network.cidr`.
+    """
+    own: dict[VpcConfig, list[Group]] = {}
+    for group in groups_of(cluster):
+        where = cluster.vpc if group.override_vpc is None else group.override_vpc
+        if where is not None:
+            own.setdefault(where, []).append(group)
+    for vpc, members in own.items():
+        yield from _room(vpc, members, cluster, deployment)
+
+
+def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """Whether the subnets of a part of the cluster have room for the groups in them."""
+    groups = [(_largest(group), group.instance_count) for group in members]
+    needed = addresses_needed(
+        [(name, count) for name, count in groups if name is not None],
+        orchestrator="slurm" if cluster.eks is None else "eks",
+    )
+    if vpc is not cluster.vpc and not all(subnet.knows("cidr") for subnet in vpc.subnets):
+        return
+    blocks = [block for subnet in vpc.subnets if (block := block_of(subnet.cidr)) is not None]
+    if not blocks or len(blocks) < len(vpc.subnets):
+        return
+    room = sum(block.num_addresses for block in blocks)
+    if room < needed:
+        prefix = prefix_length_for(needed)
+        halved = deployment.file is not None and deployment.file.new_network
+        fix = f"write a block of /{prefix - halved}" if prefix - halved >= 16 else "take fewer nodes"
+        yield refused(
+            vpc.subnets[0].at("cidr"),
+            f"{', '.join(map(str, blocks))} with {room} addresses for nodes",
+            allowed=f"room for the {needed} addresses that the groups need",
+            fix=fix,
+        )
+
+
+@rule("HF214", title="The VPC's block is /16 to /28", each=Network, source="VPC user guide, 'VPC CIDR blocks'")
+def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
+    """
+    Host bits have to be zero.
+    """
+    block = block_of(network.cidr)
+    if network.cidr is not None and (block is None or not 16 <= block.prefixlen <= 28):
+        yield refused(
+            network.at("cidr"),
+            said(network.cidr),
+            allowed="an IPv4 block from /16 to /28 whose host bits are zero",
+            fix="write a block like 10.1.0.0/16",
+        )
+
+
+@rule("HF215", title="Subnets are inside the VPC", each=Subnet, source="VPC user guide, 'Subnet CIDR blocks'")
+def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
+    """
+    EC2 refuses a subnet outside the VPC's blocks, the secondary ones included. For an existing network one of the two
+    blocks is written wrong.
+    """
+    network = deployment.network
+    vpc = block_of(network.cidr) if network is not None else None
+    block = block_of(subnet.cidr)
+    if network is None or vpc is None or block is None or block.subnet_of(vpc):
+        return
+    others = [other for other in map(block_of, network.secondary_cidrs) if other is not None]
+    if not any(block.subnet_of(other) for other in others):
+        blocks = " or ".join(map(str, (vpc, *others)))
+        yield refused(
+            subnet.at("cidr"), subnet.cidr, allowed=f"a block inside {blocks}", fix="correct one of the blocks"
+        )
+
+
+@rule("HF216", severity="warning", title="The VPC's block is private", each=Network, source="RFC 1918, RFC 6598")
+def private_block(network: Network, _: Deployment) -> Iterator[Broken]:
+    """
+    EC2 takes any block. Inside a public one, nodes cannot reach those who own its addresses on the internet.
+    """
+    block = block_of(network.cidr)
+    if block is not None and not block.is_private and not block.subnet_of(ipaddress.IPv4Network("100.64.0.0/10")):
+        yield Broken(
+            path=network.at("cidr"),
+            message=f"{network.cidr} belongs to somebody on the internet, whom nodes will not reach",
+            fix="take a block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+        )
+
+
+@rule(
+    "HF217",
+    severity="warning",
+    title="The VPC leaves container engines their block",
+    each=Network,
+    source="EKS user guide, 'View Amazon EKS networking requirements': 172.17.0.0/16",
+)
+def docker_block(network: Network, _: Deployment) -> Iterator[Broken]:
+    """
+    Container engines put their bridge on 172.17.0.0/16. Nodes with such addresses are not reached from containers.
+    """
+    block = block_of(network.cidr)
+    if block is not None and block.overlaps(ipaddress.IPv4Network("172.17.0.0/16")):
+        yield Broken(
+            path=network.at("cidr"),
+            message=f"{network.cidr} overlaps 172.17.0.0/16, where container engines put their bridge",
+            fix="take another block",
+        )
+
+
+@rule("HF219", title="Nodes' subnets do not overlap", each=Cluster, source="VPC user guide, 'Subnet CIDR blocks'")
+def subnets_do_not_overlap(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    EC2 refuses the second of two overlapping subnets of a VPC.
+    """
+    seen: list[ipaddress.IPv4Network] = []
+    for subnet in all_subnets(all_vpcs(cluster)):
+        block = block_of(subnet.cidr) if subnet.knows("cidr") else None
+        if block is None:
+            continue
+        for other in seen:
+            if block.overlaps(other):
+                yield refused(
+                    subnet.at("cidr"), str(block), allowed=f"what does not overlap {other}", fix="change one of them"
+                )
+        seen.append(block)
+
+
+def _largest(group: Group) -> str | None:
+    known = [name for name in group.types if name in instance_types()]
+    return max(known, key=lambda name: instance_types()[name].efa_interfaces, default=None)
+
+
+def block_of(text: str | None) -> ipaddress.IPv4Network | None:
+    """The IPv4 block that a text is, if it is one."""
+    try:
+        return ipaddress.IPv4Network(text) if text is not None and "/" in text else None
+    except ValueError:
+        return None

@@ -1,0 +1,245 @@
+"""2xx: subnets, security groups and ways out."""
+
+from collections.abc import Iterable, Iterator
+
+from holdfast.catalog import limits
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import (
+    Cluster,
+    Deployment,
+    EnvironmentFile,
+    Group,
+    Network,
+    SecurityGroup,
+    Subnet,
+    UnresolvedError,
+    VpcConfig,
+    groups_of,
+)
+from holdfast.validation.rules.lifecycle import ERRORS
+
+PREREQUISITES = "SageMaker developer guide, 'Prerequisites for using SageMaker HyperPod'"
+MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
+ANYWHERE = ("0.0.0.0/0", "::/0")
+DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
+"""What the CDK writes where it has not looked up the zones of an account yet, as in every unit test of an app."""
+
+
+def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
+    """Where a group's nodes are."""
+    return cluster.vpc if group.override_vpc is None else group.override_vpc
+
+
+@rule("HF201", title="A cluster has a VPC where it needs one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}")
+def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems
+    that nodes mount: "FSx configurations are only supported for Custom VPC", says the service. It cannot be added
+    later: that replaces the cluster.
+    """
+    if cluster.vpc is not None:
+        return
+    reasons = ["EKS"] * (cluster.eks is not None)
+    reasons += ["groups with a VPC of their own"] * any(group.override_vpc for group in groups_of(cluster))
+    reasons += ["file systems"] * any(group.mounts for group in cluster.instance_groups)
+    if reasons:
+        yield refused(
+            cluster.at("vpc"),
+            f"no VpcConfig, and {' and '.join(reasons)}",
+            allowed="one with private subnets and a security group",
+            fix="add VpcConfig",
+        )
+
+
+@rule(
+    "HF202",
+    title="A VpcConfig has 1 to 16 subnets and 1 to 5 security groups",
+    each=Cluster,
+    source="SageMaker API reference, VpcConfig",
+)
+def size_of_vpc_config(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    For the cluster as for a group of its own.
+    """
+    for vpc in all_vpcs(cluster):
+        for attribute, count, most in (
+            ("subnets", len(vpc.subnets), MOST_SUBNETS),
+            ("security_groups", len(vpc.security_groups), MOST_SECURITY_GROUPS),
+        ):
+            if not 1 <= count <= most:
+                yield refused(
+                    vpc.at(attribute),
+                    f"{count} {attribute.replace('_', ' ')}",
+                    allowed=f"1 to {most}",
+                    fix="add one" if not count else "remove some",
+                )
+
+
+@rule(
+    "HF203",
+    title="Nodes are in private subnets",
+    each=Cluster,
+    source="SageMaker developer guide, EKS prerequisites; awsome-distributed-ai, validate-config.py",
+)
+def private_subnets(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    Network interfaces of nodes get no public address, so in a subnet whose way out is an internet gateway they reach
+    nothing, and lifecycle scripts time out.
+    """
+    for subnet in all_subnets(all_vpcs(cluster)):
+        if subnet.public:
+            yield refused(
+                subnet.at("public"),
+                "a subnet that routes to an internet gateway",
+                allowed="private subnets for nodes",
+                fix="take a subnet behind a NAT gateway, or one without a way out",
+            )
+
+
+@rule("HF206", severity="warning", title="A closed network opens no way out", each=Cluster, source=PREREQUISITES)
+def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Where no route leads to the internet, a rule that allows all traffic to anywhere is of no use now and too much as
+    soon as somebody adds a route.
+    """
+    network = deployment.network
+    if network is None or network.nat:
+        return
+    for group in all_security_groups(all_vpcs(cluster)):
+        for rule_out in group.egress:
+            if rule_out.protocol == "-1" and rule_out.peer in ANYWHERE:
+                yield Broken(
+                    path=rule_out.path,
+                    message=f"all traffic to {rule_out.peer} is allowed in a network without a way out",
+                    fix="limit it to the VPC's block and, for S3, to port 443",
+                )
+
+
+@rule("HF207", title="Nothing is open to the internet", each=SecurityGroup, source="AWS Well-Architected, SEC05-BP02")
+def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    Nodes and file systems talk to each other and to AWS. Whoever logs in comes through Session Manager, so no rule
+    from 0.0.0.0/0 is needed.
+    """
+    for rule_in in group.ingress:
+        if rule_in.peer in ANYWHERE:
+            yield refused(
+                rule_in.path, f"ingress from {rule_in.peer}", allowed="known sources", fix="name a group or a block"
+            )
+
+
+@rule("HF210", title="Zones are in the region", each=Subnet, source="EC2 user guide, 'Regions and zones'")
+def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
+    """
+    The name of a zone is that of its region and a letter.
+    """
+    zone, region = subnet.availability_zone, deployment.region
+    if zone in DUMMY_ZONES:
+        raise UnresolvedError(subnet.at("availability_zone"))
+    if zone is not None and region is not None and zone[:-1] != region:
+        yield refused(
+            subnet.at("availability_zone"),
+            said(zone),
+            allowed=f"a zone of region {region}",
+            fix=f"write {region}{zone[-1:]}, or change the region",
+        )
+
+
+@rule("HF211", title="S3 is reached where there is no way out", each=Network, source=PREREQUISITES)
+def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
+    """
+    Lifecycle scripts come from S3. Without a NAT gateway nodes reach it through a gateway endpoint in the route tables
+    of their subnets, or not at all, and the creation times out.
+    """
+    if not network.nat and not network.s3_gateway:
+        yield refused(
+            network.at("s3_gateway"),
+            "neither a NAT gateway nor a gateway endpoint to S3",
+            allowed="an endpoint in the nodes' route tables",
+            fix="add a gateway endpoint to S3 to their route tables",
+        )
+
+
+@rule("HF212", severity="warning", title="S3 is reached without the NAT gateway", each=Network, source=PREREQUISITES)
+def s3_past_nat(network: Network, _: Deployment) -> Iterator[Broken]:
+    """
+    A gateway endpoint costs nothing. Data and checkpoints that go through a NAT gateway cost per GB, and share its
+    bandwidth.
+    """
+    if network.nat and not network.s3_gateway:
+        yield Broken(
+            path=network.at("s3_gateway"),
+            message="data for S3 goes through the NAT gateway, which is slower and charged per GB",
+            fix="add a gateway endpoint to S3 to the nodes' route tables",
+        )
+
+
+@rule(
+    "HF213",
+    title="A closed network has the endpoints that nodes need",
+    each=Network,
+    source="awsome-distributed-ai, vpc_endpoints; SageMaker developer guide, training operator",
+)
+def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Without a way out, nodes reach AWS through interface endpoints only: Systems Manager and CloudWatch always; under
+    EKS also the registry, STS, EC2 and pod identity, and SageMaker's API for the training operator.
+    """
+    if network.nat:
+        return
+    eks = deployment.cluster.eks
+    if eks is None and not network.interface_endpoints:
+        return  # under Slurm what AWS's image does needs S3 alone; who asks for endpoints wants more
+    wanted = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
+    plane = None if eks is None else eks.control_plane
+    if plane is not None and any(addon.name.endswith("hyperpod-training-operator") for addon in plane.addons):
+        wanted.add("sagemaker.api")
+    missing = sorted(wanted - network.interface_endpoints)
+    if missing:
+        yield refused(
+            network.at("interface_endpoints"),
+            f"no endpoint for {', '.join(missing)}",
+            allowed="a closed network with an interface endpoint for each",
+            fix="add them, or a NAT gateway",
+        )
+
+
+@rule(
+    "HF220",
+    title="An accounting database has two zones",
+    each=EnvironmentFile,
+    source="RDS user guide, 'Working with a DB instance in a VPC': a subnet group covers two zones",
+)
+def accounting_in_two_zones(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    The database that `slurm.accounting: {create: true}` makes wants subnets in two zones, as RDS does for all.
+    """
+    if file.accounting_created and not _has_second_zone(file):
+        yield refused(
+            file.at("control_plane_zone" if file.new_network else "control_plane_subnets"),
+            "no second zone for the database that slurm.accounting asks for",
+            allowed="subnets in two zones",
+            fix="add control_plane_availability_zone"
+            if file.new_network
+            else "add two subnets to control_plane_subnet_ids",
+        )
+
+
+def _has_second_zone(file: EnvironmentFile) -> bool:
+    return file.control_plane_zone is not None if file.new_network else file.control_plane_subnets >= 2
+
+
+def all_vpcs(cluster: Cluster) -> list[VpcConfig]:
+    """Where a cluster and its groups are."""
+    each = [cluster.vpc, *(group.override_vpc for group in groups_of(cluster))]
+    return list(dict.fromkeys(vpc for vpc in each if vpc is not None))
+
+
+def all_subnets(vpcs: Iterable[VpcConfig]) -> list[Subnet]:
+    """Their subnets, each once."""
+    return list(dict.fromkeys(subnet for vpc in vpcs for subnet in vpc.subnets))
+
+
+def all_security_groups(vpcs: Iterable[VpcConfig]) -> list[SecurityGroup]:
+    """Their security groups, each once."""
+    return list(dict.fromkeys(group for vpc in vpcs for group in vpc.security_groups))

@@ -1,0 +1,236 @@
+"""2xx: networks of templates as a whole: what a closed one needs, peering, resolvers, and room for control planes."""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+
+from holdfast.validation.cloudformation import Resource, named
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.iam import grants_in
+from holdfast.validation.model import App, Deployment, EnvironmentFile
+from holdfast.validation.rules.network.paths import ENDPOINT, GATEWAY, ROUTES, SUBNET, VPC, service_of
+
+PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
+NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")
+LEAST_ADDRESSES = 16
+_SERVICES = ("10.100.0.0/16", "172.20.0.0/16")
+
+
+@rule("HF240", title="Endpoint policies let something through", each=App, source=f"{GATEWAY}, 'Endpoint policies'")
+def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A policy on an endpoint is on top of those of roles and buckets. One that denies everything, or allows nothing,
+    closes the endpoint.
+    """
+    for endpoint, node in app.each(ENDPOINT):
+        grants = grants_in(node.get("PolicyDocument"))
+        if not grants or not all(each.effect and each.sure for each in grants):
+            continue
+        service = service_of(node)
+        action = {"s3": "s3:GetObject", "dynamodb": "dynamodb:GetItem"}.get(service or "", "")
+        denies = [
+            each
+            for each in grants
+            if each.effect == "Deny"
+            and not each.conditions
+            and each.resources == ("*",)
+            and (each.actions == ("*",) or (action and each.names(action)))
+        ]
+        if denies or not any(each.effect == "Allow" for each in grants):
+            place = denies[0].path if denies else f"{endpoint.path}.PolicyDocument"
+            yield refused(
+                place,
+                f"a policy of {endpoint.logical_id} under which nothing passes",
+                allowed="one that allows what the nodes do",
+                fix="remove the policy, or allow what is needed",
+            )
+
+
+@rule("HF241", title="A closed network has the endpoints that EKS needs", each=App, source=PRIVATE)
+def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    Nodes in a VPC without a way out reach EC2, the registry (its API, its images and S3 behind it) and STS through
+    endpoints, and the EKS Auth API where pods have roles by Pod Identity.
+    """
+    for vpc, _node in app.each(VPC):
+        endpoints = app.values.linked([ENDPOINT], ["VpcId"], vpc)
+        services = {service_of(app.node(each)) for each in endpoints.found}
+        ways_out = any(
+            app.node(each).get("VpcId").resource(VPC) is vpc
+            for each, _own in app.each("AWS::EC2::VPCGatewayAttachment")
+        ) or any(
+            True
+            for _each in app.each(
+                "AWS::EC2::NatGateway", "AWS::EC2::TransitGatewayAttachment", "AWS::EC2::VPCPeeringConnection"
+            )
+        )
+        interfaces = [each for each in endpoints.found if app.node(each).get("VpcEndpointType").value == "Interface"]
+        if ways_out or not interfaces or None in services or not endpoints.complete or not app.complete:
+            continue
+        if not any(
+            vpc in _vpcs_of(app, own.get("ResourcesVpcConfig", "SubnetIds").items() or ())
+            for _each, own in app.each("AWS::EKS::Cluster")
+        ):
+            continue
+        needed = [*NEEDED, "s3"]
+        agents = [
+            own for _each, own in app.each("AWS::EKS::Addon") if own.get("AddonName").value == "eks-pod-identity-agent"
+        ]
+        needed += ["eks-auth"] * bool(agents or any(True for _each in app.each("AWS::EKS::PodIdentityAssociation")))
+        missing = [each for each in needed if each not in services]
+        if missing:
+            yield refused(
+                f"{vpc.path}.CidrBlock",
+                f"{vpc.logical_id}, closed, without endpoints for {', '.join(missing)}",
+                allowed="one for each in a network without a way out",
+                fix=f"add endpoints for {', '.join(missing)}",
+            )
+
+
+@rule("HF242", severity="warning", title="A NAT gateway has a route to it", each=App, source=ROUTES)
+def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A NAT gateway costs by the hour. One that no default route leads to lets nobody out. Routes to one that a template
+    gives to others, in an output, may be there.
+    """
+    routes = [node for _route, node in app.each("AWS::EC2::Route")]
+    if not app.complete or any(
+        not node.get("NatGatewayId").known and node.get("NatGatewayId").present for node in routes
+    ):
+        return
+    for nat, _node in app.each("AWS::EC2::NatGateway"):
+        leading = [
+            node
+            for node in routes
+            if node.get("NatGatewayId").resource("AWS::EC2::NatGateway") is nat
+            and node.get("DestinationCidrBlock").value in ("0.0.0.0/0", None)
+        ]
+        if not leading and nat.logical_id not in named(dict(nat.template.section("Outputs"))):
+            yield Broken(
+                path=f"{nat.path}.SubnetId",
+                message=f"no default route leads to {nat.logical_id}",
+                fix="add a route 0.0.0.0/0 to it in the private subnets' route table",
+            )
+
+
+@rule("HF243", title="Peering is with another network", each=App, source="VPC peering guide, 'VPC peering limitations'")
+def peering(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A VPC is not peered with itself, and blocks of peers do not overlap: a route to one's own block never leaves.
+    """
+    for connection, node in app.each("AWS::EC2::VPCPeeringConnection"):
+        own, peer = node.get("VpcId").resource(VPC), node.get("PeerVpcId").resource(VPC)
+        if own is not None and own is peer:
+            yield refused(
+                f"{connection.path}.PeerVpcId",
+                f"{own.logical_id} with itself",
+                allowed="another VPC",
+                fix="name the VPC of the peer",
+            )
+    for route, node in app.each("AWS::EC2::Route"):
+        table = node.get("RouteTableId").resource("AWS::EC2::RouteTable")
+        vpc = app.node(table).get("VpcId").resource(VPC) if table is not None else None
+        block, destination = (
+            (_network(app.node(vpc).get("CidrBlock").value) if vpc else None),
+            _network(node.get("DestinationCidrBlock").value),
+        )
+        if (
+            node.get("VpcPeeringConnectionId").present
+            and block is not None
+            and destination is not None
+            and destination.subnet_of(block)
+        ):
+            yield refused(
+                f"{route.path}.DestinationCidrBlock",
+                f"{destination}, of this VPC's own block {block}",
+                allowed="the block of the peer",
+                fix="write the peer's block",
+            )
+
+
+@rule(
+    "HF244",
+    severity="warning",
+    title="Subnets of a control plane have 16 addresses",
+    each=App,
+    source="EKS user guide, 'Amazon EKS networking requirements': at least 6, recommended 16 addresses",
+)
+def control_plane_subnets(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    EKS puts network interfaces into them, and more while it updates the cluster. A /28 leaves eleven addresses.
+    """
+    for cluster, node in app.each("AWS::EKS::Cluster"):
+        for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ():
+            subnet = entry.resource(SUBNET)
+            block = _network(app.node(subnet).get("CidrBlock").value) if subnet is not None else None
+            if subnet is not None and block is not None and block.num_addresses - 5 < LEAST_ADDRESSES:
+                yield Broken(
+                    path=f"{subnet.path}.CidrBlock",
+                    message=f"{block} leaves {block.num_addresses - 5} addresses for {cluster.logical_id}",
+                    fix="take a block of /27 or larger",
+                )
+
+
+@rule(
+    "HF245",
+    title="Amazon's resolver is asked inside the VPC",
+    each=App,
+    source="EKS user guide, 'Cluster API server endpoint': AmazonProvidedDNS in the DHCP options",
+)
+def resolvers(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    The private endpoint of EKS, private DNS of interface endpoints and the names of file systems are known to Amazon's
+    resolver only: AmazonProvidedDNS has to be among the DHCP option set's servers.
+    """
+    used = any(True for _each in app.each("AWS::EKS::Cluster", "AWS::FSx::FileSystem", ENDPOINT))
+    for options, node in app.each("AWS::EC2::DHCPOptions"):
+        servers = node.get("DomainNameServers").items() or []
+        texts = [entry.value for entry in servers]
+        if used and texts and all(isinstance(text, str) for text in texts) and "AmazonProvidedDNS" not in texts:
+            yield refused(
+                f"{options.path}.DomainNameServers",
+                f"{', '.join(map(str, texts))} alone",
+                allowed="AmazonProvidedDNS, or a resolver that asks it",
+                fix="write AmazonProvidedDNS",
+            )
+
+
+@rule(
+    "HF246",
+    severity="warning",
+    title="The VPC is apart from Kubernetes' services",
+    each=EnvironmentFile,
+    source="EKS user guide, 'Create an Amazon EKS cluster': services have 10.100.0.0/16 or 172.20.0.0/16",
+)
+def service_addresses(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    Kubernetes takes the addresses of services from 10.100.0.0/16 or 172.20.0.0/16. A VPC, or a peer of it, with the
+    same addresses is not reached from pods.
+    """
+    network = file.data.get("network")
+    block = _network(network.get("cidr")) if isinstance(network, Mapping) else None
+    if block is None or "eks" not in file.orchestrators:
+        return
+    for services in _SERVICES:
+        if block.overlaps(ipaddress.IPv4Network(services)):
+            yield Broken(
+                path="network.cidr",
+                message=f"{said(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
+                fix="take another block, such as 10.1.0.0/16",
+            )
+
+
+def _vpcs_of(app: App, entries: object) -> set[Resource]:
+    found = set()
+    for entry in entries if isinstance(entries, list | tuple) else ():
+        subnet = entry.resource(SUBNET)
+        vpc = app.node(subnet).get("VpcId").resource(VPC) if subnet is not None else None
+        if vpc is not None:
+            found.add(vpc)
+    return found
+
+
+def _network(value: object) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
+    except ValueError:
+        return None

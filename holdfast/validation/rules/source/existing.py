@@ -1,0 +1,141 @@
+"""08x: what is there already, as far as the file alone can tell."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.validation.engine import Broken, refused, rule
+from holdfast.validation.model import Choice, Deployment, Existing, Reference, Scripts, ZoneId
+
+OURS = "Holdfast"
+ROLE_POLICY = "SageMaker developer guide, 'AWS managed policy: AmazonSageMakerClusterInstanceRolePolicy'"
+GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
+MANAGED_PREFIX = "sagemaker-"
+COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
+
+
+@rule("HF080", title="What is made and what is there already exclude one another", each=Choice, source=OURS)
+def one_of_two_ways(choice: Choice, _: Deployment) -> Iterator[Broken]:
+    """
+    A file system, a control plane, a link, a zone is said in one of two ways: by what a new one shall be, or by naming
+    the one that is there. With both it is open which one is meant, with neither nothing is said.
+    """
+    if choice.there and choice.made:
+        yield refused(
+            choice.at(choice.made[0]),
+            f"{' and '.join(choice.made)} beside {choice.other}",
+            allowed=f"{choice.what} in one of the two ways",
+            fix=f"remove {' and '.join(choice.made)}, or {choice.other}",
+        )
+    if not choice.there and choice.lacking:
+        yield refused(
+            choice.path,
+            f"neither {' and '.join(choice.lacking)} nor {choice.other}",
+            allowed=f"{choice.what} in one of the two ways",
+            fix=f"add {choice.lacking[0]}, or {choice.other}",
+        )
+
+
+@rule("HF081", title="What is made in an existing network knows its VPC", each=Existing, source=OURS)
+def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
+    """
+    Nodes and file systems need a subnet and a security group alone. A function that installs Helm charts, a database
+    and endpoints are made in a VPC, which has to be named then.
+    """
+    if existing.needs_vpc and not existing.knows_vpc:
+        yield refused(
+            existing.at("knows_vpc"),
+            "no vpc_id",
+            allowed=f"the VPC, because of {', '.join(existing.needs_vpc)}",
+            fix="add vpc_id",
+        )
+
+
+@rule(
+    "HF082",
+    title="Existing things are of the environment's account, and file systems of its region",
+    each=Reference,
+    source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
+    "service'; FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
+)
+def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account, and a file system
+    is mounted where the nodes are. HF035 tells of ARNs of another region.
+    """
+    if reference.region is not None and reference.region != deployment.region:
+        yield refused(
+            reference.path,
+            f"{reference.what} {reference.name} of {reference.region}",
+            allowed=f"one of {deployment.region}, because {reference.why}",
+            fix=f"name one of {deployment.region}, or make the environment in {reference.region}",
+        )
+    if reference.account is not None and reference.account != deployment.account:
+        yield refused(
+            reference.path,
+            f"{reference.what} {reference.name} of account {reference.account}",
+            allowed=f"one of account {deployment.account}, because {reference.why}",
+            fix="name one of the account, or correct the account",
+        )
+
+
+@rule("HF083", title="Nodes may read their scripts", each=Scripts, severity="warning", source=f"{ROLE_POLICY}; {GUIDE}")
+def readable_scripts(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
+    """
+    Nothing is added to a role that is there already. The managed policy of HyperPod's roles covers buckets whose names
+    begin with `sagemaker-`; for any other the role has to have s3:GetObject and s3:ListBucket of its own, or every node
+    fails at its first step.
+    """
+    if scripts.role is not None and not scripts.bucket.startswith(MANAGED_PREFIX):
+        yield Broken(
+            path=scripts.path,
+            message=f"nodes have the role {scripts.role}, whose managed policy does not cover the bucket "
+            f"{scripts.bucket}",
+            fix=f"see that the role may read it, or take a bucket that begins with {MANAGED_PREFIX}",
+        )
+
+
+@rule("HF084", title="The mode of a group has the script that it needs", each=Scripts, source=GUIDE)
+def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
+    """
+    `on_create` is for mode custom, where scripts do all of it; `on_init_complete` is for mode extension, where HyperPod
+    makes the node ready first. HyperPod takes one of them.
+    """
+    if None not in (scripts.mode, scripts.wanted) and scripts.wanted not in ("none", scripts.mode):
+        hook = "on_create" if scripts.mode == "custom" else "on_init_complete"
+        yield refused(
+            scripts.at("wanted"),
+            f"mode {scripts.wanted} and scripts with {hook}",
+            allowed=f"mode {scripts.mode} with {hook}",
+            fix=f"remove the mode, or name the script of mode {scripts.wanted}",
+        )
+
+
+@rule(
+    "HF085",
+    title="Zone ids are of the region, and two zones are two",
+    each=ZoneId,
+    source="RAM user guide, 'Availability Zone IDs for your AWS resources'",
+)
+def zone_ids(zone: ZoneId, deployment: Deployment) -> Iterator[Broken]:
+    """
+    The id of a zone begins with a short form of its region: use1-az4 is in us-east-1. What wants two zones wants two.
+    """
+    prefix = _prefix(deployment.region or "")
+    if prefix is not None and not re.match(rf"{prefix}-", zone.id):
+        yield refused(
+            zone.path,
+            zone.id,
+            allowed=f"an id of {deployment.region}, which begins with {prefix}-",
+            fix=f"write {prefix}-az1, or the one where your capacity is",
+        )
+    if zone.id == zone.beside:
+        yield refused(zone.path, f"{zone.id} twice", allowed="another zone than the first", fix="take another zone")
+
+
+def _prefix(region: str) -> str | None:
+    """The short form of a region; None where the name is of no known form."""
+    match = re.fullmatch(r"([a-z]{2})(-gov|-iso[a-z]?)?-((?:north|south|east|west|central)+)-(\d)", region)
+    if match is None or (match[2] or "").startswith("-iso"):
+        return None
+    words = re.findall("|".join(COMPASS), match[3])
+    return f"{match[1]}{'g' if match[2] else ''}{''.join(COMPASS[word] for word in words)}{match[4]}"

@@ -1,0 +1,260 @@
+"""6xx: FSx for Lustre file systems."""
+
+from collections.abc import Iterator
+
+from holdfast.catalog import limits
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
+from holdfast.validation.rules.network import vpc_of
+
+FSX = "FSx API reference"
+THROUGHPUTS = (125, 250, 500, 1000)
+SMALL_METADATA_IOPS, METADATA_STEP, MOST_METADATA_IOPS = (1500, 3000, 6000), 12000, 192000
+
+
+@rule("HF608", title="Lustre's capacity is in FSx's steps", each=LustreFileSystem, source=f"{FSX}, StorageCapacity")
+def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400).
+    """
+    steps = limits("lustre_capacity_gib").get(lustre.deployment_type)
+    if steps is None or lustre.storage_type != "SSD":
+        return
+    capacity = lustre.capacity_gib
+    if capacity is None or (capacity not in steps["small"] and (capacity <= 0 or capacity % steps["multiple"])):
+        small = ", ".join(map(str, steps["small"]))
+        above = -(-(capacity or 1) // steps["multiple"]) * steps["multiple"]
+        yield refused(
+            lustre.at("capacity_gib"),
+            "no capacity" if capacity is None else f"{capacity} GiB",
+            allowed=f"{small}, or a multiple of {steps['multiple']}",
+            fix=f"write {max(above, steps['small'][0])}",
+        )
+
+
+@rule(
+    "HF609",
+    title="Lustre's throughput is one of its deployment type",
+    each=LustreFileSystem,
+    source=f"{FSX}, PerUnitStorageThroughput",
+)
+def lustre_throughput(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    Persistent types need one: 50, 100 or 200 MB/s per TiB for PERSISTENT_1, 125, 250, 500 or 1000 for PERSISTENT_2. The
+    CDK's own construct lets PERSISTENT_2 without one pass. Scratch types have none.
+    """
+    if lustre.storage_type != "SSD":
+        return
+    tiers = limits("lustre_throughput_mbps_per_tib").get(lustre.deployment_type)
+    given = lustre.throughput_mbps_per_tib
+    if (tiers is None and given is not None) or (tiers is not None and given not in tiers):
+        yield refused(
+            lustre.at("throughput_mbps_per_tib"),
+            "no throughput" if given is None else f"{given} MB/s per TiB",
+            allowed=f"one of {', '.join(map(str, tiers))}" if tiers else f"none with {lustre.deployment_type}",
+            fix=f"write {tiers[0]}" if tiers else "remove it",
+        )
+
+
+@rule(
+    "HF610",
+    title="EFA needs PERSISTENT_2 and metadata configuration",
+    each=LustreFileSystem,
+    source=f"{FSX}, EfaEnabled; FSx for Lustre user guide, 'Working with EFA-enabled file systems'",
+)
+def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    EFA cannot be added later. CloudFormation accepts it on any type.
+    """
+    if (
+        lustre.efa
+        and lustre.deployment_type
+        and (lustre.deployment_type != "PERSISTENT_2" or lustre.metadata_mode is None)
+    ):
+        yield refused(
+            lustre.at("efa"),
+            f"EFA on {lustre.deployment_type}"
+            + ("" if lustre.metadata_mode is not None else " without metadata configuration"),
+            allowed="it on PERSISTENT_2 with metadata configuration",
+            fix="set PERSISTENT_2 and MetadataConfiguration",
+        )
+
+
+@rule(
+    "HF611",
+    title="Capacity with EFA is in EFA's steps",
+    each=LustreFileSystem,
+    source="FSx for Lustre user guide, 'Managing storage capacity'",
+)
+def lustre_efa_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    The faster per TiB, the smaller the step: 38400 GiB at 125 MB/s per TiB, 19200 at 250, 9600 at 500, 4800 at 1000.
+    """
+    step = limits("lustre_efa_capacity_step_gib").get(str(lustre.throughput_mbps_per_tib))
+    if lustre.efa and step is not None and lustre.capacity_gib is not None and lustre.capacity_gib % step:
+        yield refused(
+            lustre.at("capacity_gib"),
+            f"{lustre.capacity_gib} GiB with EFA at {lustre.throughput_mbps_per_tib} MB/s per TiB",
+            allowed=f"a multiple of {step}",
+            fix=f"write {-(-lustre.capacity_gib // step) * step}, or take more throughput per TiB",
+        )
+
+
+@rule("HF612", title="A Lustre file system is in one subnet", each=LustreFileSystem, source=f"{FSX}, SubnetIds")
+def lustre_subnet(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    FSx takes exactly one.
+    """
+    if len(lustre.vpc.subnets) != 1:
+        yield refused(
+            lustre.vpc.at("subnets"), f"{len(lustre.vpc.subnets)} subnets", allowed="one", fix="name the nodes' subnet"
+        )
+
+
+@rule(
+    "HF613",
+    title="EFA-enabled file systems are in the zone of the nodes that mount them",
+    each=LustreFileSystem,
+    source="SageMaker developer guide, 'Prerequisites': EFA does not cross zones",
+)
+def efa_file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Nodes in another zone cannot reach it through EFA.
+    """
+    if lustre.efa:
+        yield from _zones_differ(lustre, deployment)
+
+
+@rule(
+    "HF614",
+    severity="warning",
+    title="File systems are in the zone of the nodes that mount them",
+    each=LustreFileSystem,
+    source="SageMaker developer guide, 'Prerequisites'",
+)
+def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Traffic between zones is slower and charged per GB.
+    """
+    if not lustre.efa:
+        yield from _zones_differ(lustre, deployment)
+
+
+@rule(
+    "HF621",
+    title="PERSISTENT_2 has no import or export path",
+    each=LustreFileSystem,
+    source=f"{FSX}, ImportPath; aws-parallelcluster 5693",
+)
+def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    Nor has a file system with links to S3, which take their place. The CDK's own construct lets it pass.
+    """
+    for attribute in ("import_path", "export_path"):
+        if getattr(lustre, attribute) is not None and (
+            lustre.deployment_type == "PERSISTENT_2" or lustre.data_repositories
+        ):
+            yield refused(
+                lustre.at(attribute),
+                said(getattr(lustre, attribute)),
+                allowed="none with PERSISTENT_2, nor beside links",
+                fix="use a data repository association",
+            )
+
+
+@rule(
+    "HF622",
+    title="The Lustre version is one of the deployment type",
+    each=LustreFileSystem,
+    source=f"{FSX}, FileSystemTypeVersion",
+)
+def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    PERSISTENT_2 has 2.12 or 2.15, and 2.15 with metadata configuration. The default is older where that is possible.
+    """
+    versions = limits("lustre_versions").get(lustre.deployment_type, [])
+    if lustre.metadata_mode is not None:
+        versions = ["2.15"]
+    if versions and lustre.version is not None and lustre.version not in versions:
+        yield refused(
+            lustre.at("version"), said(lustre.version), allowed=f"one of {', '.join(versions)}", fix='write "2.15"'
+        )
+
+
+@rule("HF623", title="Metadata IOPS are in FSx's steps", each=LustreFileSystem, source=f"{FSX}, MetadataConfiguration")
+def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """
+    1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only.
+    """
+    iops = lustre.metadata_iops
+    if iops is not None and iops not in SMALL_METADATA_IOPS and (
+        iops % METADATA_STEP or not METADATA_STEP <= iops <= MOST_METADATA_IOPS
+    ):  # fmt: skip
+        yield refused(
+            lustre.at("metadata_iops"),
+            str(iops),
+            allowed="1500, 3000, 6000, or a multiple of 12000 up to 192000",
+            fix="write 12000",
+        )
+    if lustre.metadata_mode is not None and lustre.deployment_type != "PERSISTENT_2":
+        yield refused(
+            lustre.at("metadata_iops"),
+            f"metadata configuration on {lustre.deployment_type}",
+            allowed="it on PERSISTENT_2",
+            fix="take PERSISTENT_2",
+        )
+
+
+@rule(
+    "HF627",
+    severity="warning",
+    title="File systems outlive their stack",
+    each=LustreFileSystem,
+    source="Holdfast: nothing lost on deploy",
+)
+def kept(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A replaced or deleted stack takes the data on the file system with it, exported or not. A rehearsal on the embedded
+    AWS keeps nothing.
+    """
+    if not lustre.kept and (deployment.file is None or deployment.file.cloud == "aws"):
+        yield Broken(
+            path=lustre.at("kept"),
+            message="deleting the stack deletes the file system and what is on it",
+            fix="retain it, or say in a suppression why it may go",
+        )
+
+
+@rule(
+    "HF628",
+    title="The shared file system of restricted groups has a possible size",
+    each=RestrictedLustre,
+    source="SageMaker API reference, FSxLustreConfig",
+)
+def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broken]:
+    """
+    1200 to 100800 GiB, 125 to 1000 MB/s per TiB.
+    """
+    for attribute, value, least, most in (
+        ("capacity_gib", lustre.capacity_gib, 1200, 100800),
+        ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, 125, 1000),
+    ):
+        if not least <= value <= most:
+            yield refused(lustre.at(attribute), str(value), allowed=f"{least} to {most}", fix=f"write {least}")
+        elif attribute == "throughput_mbps_per_tib" and value not in THROUGHPUTS:
+            near = min(THROUGHPUTS, key=lambda each: abs(each - value))
+            yield refused(lustre.at(attribute), str(value), allowed="125, 250, 500 or 1000", fix=f"write {near}")
+
+
+def _zones_differ(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    own = {subnet.availability_zone for subnet in lustre.vpc.subnets} - {None}
+    for group in mounting(lustre.id, deployment):
+        vpc = vpc_of(group, deployment.cluster)
+        zones = {subnet.availability_zone for subnet in vpc.subnets} - {None} if vpc is not None else set()
+        if own and zones - own:
+            yield Broken(
+                path=group.at("override_vpc") if group.override_vpc is not None else lustre.vpc.at("subnets"),
+                message=f"group {group.name} is in {', '.join(sorted(map(str, zones)))}, "
+                f"its file system in {', '.join(sorted(map(str, own)))}",
+                fix="put them into one zone",
+            )

@@ -1,0 +1,168 @@
+"""6xx: volumes and mounts of instance groups."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog import limits
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import Deployment, EnvironmentFile, Group, InstanceGroup, Mount, Volume
+
+EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
+REFERENCES = "SageMaker developer guide, 'SageMaker HyperPod references'"
+KMS = "KMS developer guide, 'Multi-Region keys': a key is of one region, and so is each replica"
+LARGEST_VOLUME_GIB, MOST_STORAGE_CONFIGS = 16384, 4
+DNS_NAME = re.compile(r"(fs|fc)i?-[0-9a-f]{8,}\..{4,253}")
+MOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,8}")
+MOUNT_PATH = re.compile(r"/[a-zA-Z0-9._/-]+")
+
+
+@rule("HF601", title="Volumes have 1 to 16384 GiB", each=Volume, source=EBS)
+def size_of_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
+    """
+    An extra volume needs a size. It is mounted at /opt/sagemaker.
+    """
+    if volume.root:
+        return
+    if volume.size_gib is None or not 1 <= volume.size_gib <= LARGEST_VOLUME_GIB:
+        given = "no size" if volume.size_gib is None else f"{volume.size_gib} GiB"
+        yield refused(volume.at("size_gib"), given, allowed=f"1 to {LARGEST_VOLUME_GIB} GiB", fix="write 500")
+
+
+@rule("HF602", title="A root volume has a key and no size", each=Volume, source=EBS)
+def root_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
+    """
+    The only thing to be said about the root volume is the customer managed key that encrypts it.
+    """
+    if volume.root and (volume.size_gib is not None or not volume.kms_key):
+        yield refused(
+            volume.path,
+            "a root volume with a size" if volume.size_gib is not None else "a root volume without a key",
+            allowed="a key and no size",
+            fix="remove the size" if volume.size_gib is not None else "add the key",
+        )
+
+
+@rule("HF630", title="Keys of volumes are of the region", each=Volume, source=KMS)
+def region_of_volume_key(volume: Volume, deployment: Deployment) -> Iterator[Broken]:
+    """
+    A key encrypts in its own region only. With a key of another one no node gets its volume.
+    """
+    yield from _elsewhere(volume.at("kms_key"), volume.kms_key, deployment)
+
+
+@rule("HF631", title="The environment's key is of its region", each=EnvironmentFile, source=KMS)
+def region_of_key(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
+    """
+    File systems, buckets and logs are in the region of the environment, and so is the key that encrypts them.
+    """
+    yield from _elsewhere(file.at("kms_key"), file.kms_key, deployment)
+
+
+@rule(
+    "HF603",
+    title="A group has at most 4 storage configurations, one of each kind",
+    each=Group,
+    source=f"SageMaker API reference, InstanceStorageConfigs; {REFERENCES}",
+)
+def storage_configs(group: Group, _: Deployment) -> Iterator[Broken]:
+    """
+    A root volume, an extra volume, a Lustre file system and an OpenZFS file system.
+    """
+    mounts = group.mounts if isinstance(group, InstanceGroup) else ()
+    kinds = ["root volume" if volume.root else "extra volume" for volume in group.volumes]
+    kinds += [mount.kind for mount in mounts]
+    twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+    if twice or len(kinds) > MOST_STORAGE_CONFIGS:
+        yield refused(
+            group.at("volumes"),
+            f"more than one of {', '.join(twice)}",
+            allowed="one root volume, one extra volume, one Lustre and one OpenZFS file system",
+            fix="keep one of each",
+        )
+
+
+@rule(
+    "HF604",
+    title="Mount paths are absolute and the API takes them",
+    each=Mount,
+    source="SageMaker API reference, ClusterFsxMountPath",
+)
+def mount_path(mount: Mount, _: Deployment) -> Iterator[Broken]:
+    """
+    Letters, digits, dots, hyphens, underscores and slashes after the first slash.
+    """
+    path = mount.mount_path
+    if path is not None and (not MOUNT_PATH.fullmatch(path) or ".." in path.split("/")):
+        yield refused(mount.at("mount_path"), said(path), allowed="an absolute path", fix="write /fsx")
+
+
+@rule(
+    "HF605",
+    title="Mount paths of a group differ",
+    each=InstanceGroup,
+    source="SageMaker API reference: duplicates are refused",
+)
+def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    One inside another hides what was mounted there first, in an order that nobody promises.
+    """
+    seen: list[Mount] = []
+    for mount in group.mounts:
+        for other in seen:
+            if mount.mount_path and other.mount_path and overlap(mount.mount_path, other.mount_path):
+                yield refused(
+                    mount.at("mount_path"),
+                    said(mount.mount_path),
+                    allowed=f"a path outside {other.mount_path}, where another file system is",
+                    fix="give one of them another path",
+                )
+        seen.append(mount)
+
+
+@rule("HF606", title="Nothing is mounted over the system", each=Mount, source="Filesystem Hierarchy Standard 3.0")
+def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
+    """
+    A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached.
+    """
+    path = (mount.mount_path or "").rstrip("/")
+    if mount.mount_path is not None and path in ("", *limits("system_paths")):
+        yield refused(mount.at("mount_path"), said(mount.mount_path), allowed="a path of its own", fix="write /fsx")
+
+
+@rule(
+    "HF607",
+    title="Mounts name a file system of FSx",
+    each=Mount,
+    source="SageMaker API reference, ClusterFsxLustreConfig",
+)
+def mount_names(mount: Mount, _: Deployment) -> Iterator[Broken]:
+    """
+    DnsName is fs-... and its domain, MountName the 1 to 8 characters that FSx has given it.
+    """
+    if mount.dns_name is not None and not DNS_NAME.fullmatch(mount.dns_name):
+        yield refused(
+            mount.at("dns_name"), said(mount.dns_name), allowed="fs-....fsx.REGION.amazonaws.com", fix="take FSx's name"
+        )
+    if mount.mount_name is not None and not MOUNT_NAME.fullmatch(mount.mount_name):
+        yield refused(
+            mount.at("mount_name"), said(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
+        )
+
+
+def _elsewhere(path: str, key: str | None, deployment: Deployment) -> Iterator[Broken]:
+    parts = (key or "").split(":")
+    region = deployment.region
+    if parts[0] == "arn" and len(parts) > 4 and region is not None and parts[3] != region:
+        yield refused(path, f"a key of region {parts[3]}", allowed=f"one of {region}", fix="name a key of the region")
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one of two paths is, or lies in, the other."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
+def has_plain_parts(path: str) -> bool:
+    """Whether none is empty, ``.`` or ``..``; a slash at the end makes no part."""
+    inner = path.removeprefix("/").removesuffix("/")
+    return not inner or not {"", ".", ".."} & set(inner.split("/"))

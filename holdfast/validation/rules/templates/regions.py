@@ -1,0 +1,430 @@
+"""0xx: regions and partitions: which there are, and what is in them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.catalog.facts import (
+    dns_suffix,
+    has_type,
+    hyperpod_regions,
+    hyperpod_types,
+    last_zone,
+    page_fact,
+    partition_of,
+    regions,
+    regions_of,
+)
+from holdfast.validation.cloudformation import Node, Template, Text, closest
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import (
+    App,
+    Deployment,
+    EnvironmentFile,
+    LustreFileSystem,
+    UnresolvedError,
+    body_path,
+    text_of,
+)
+
+REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts.md says of when"
+CLUSTER = "AWS::SageMaker::Cluster"
+_ARN = re.compile(r"^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):(\d{12}|aws|)?:?.*")
+_ENDPOINT = re.compile(r"^(?:cn\.)?com\.amazonaws\.([a-z]{2}(?:-[a-z]+)+-\d)\.[a-z0-9.-]+$")
+_REGIONAL = {
+    "kms",
+    "secretsmanager",
+    "ec2",
+    "eks",
+    "fsx",
+    "ecr",
+    "logs",
+    "sns",
+    "sqs",
+    "ssm",
+    "rds",
+    "sagemaker",
+    "aps",
+    "dynamodb",
+    "lambda",
+    "elasticfilesystem",
+    "acm",
+    "backup",
+    "grafana",
+}
+_FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A setting of an environment file that makes a resource of a type."""
+
+    path: tuple[str, ...]
+    unless: tuple[str, Any] | None = None
+    """A key in it, and the value with which it makes none. Default: it always does."""
+
+    def by(self, data: Any) -> bool:
+        """Whether the data of a file ask for it."""
+        for part in self.path:
+            data = data.get(part) if isinstance(data, Mapping) else None
+        left_out = self.unless is not None and isinstance(data, Mapping) and data.get(self.unless[0]) == self.unless[1]
+        return data not in (None, False, [], ()) and not left_out
+
+
+_WANTED: Mapping[str, _Wanted] = {
+    "AWS::Grafana::Workspace": _Wanted(("observability", "grafana")),
+    "AWS::APS::Workspace": _Wanted(("observability", "prometheus")),
+    "AWS::SageMaker::MlflowApp": _Wanted(("observability", "mlflow")),
+    "AWS::SageMaker::ClusterSchedulerConfig": _Wanted(("eks", "task_governance"), unless=("policy", False)),
+    "AWS::SageMaker::ComputeQuota": _Wanted(("eks", "task_governance", "teams")),
+    "AWS::EKS::Cluster": _Wanted(("eks",)),
+    "AWS::FSx::FileSystem": _Wanted(("storage", "lustre")),
+    "AWS::FSx::DataRepositoryAssociation": _Wanted(("storage", "lustre", "datasets")),
+    "AWS::RDS::DBInstance": _Wanted(("slurm", "accounting", "create")),
+}
+"""What settings of an environment file make, where not every region has it."""
+
+
+@rule("HF030", title="Regions exist", each=(EnvironmentFile, App), source=REGIONS)
+def region_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    The name of a region is a direction and a number after a place; one letter off is another region or none.
+    """
+    if isinstance(item, EnvironmentFile):
+        if deployment.region is not None and partition_of(deployment.region) is None:
+            yield _no_region(deployment.at("region"), deployment.region)
+        return
+    for template in item.values.graph.templates:
+        for path, region in (*item.zones(template), *_endpoint_regions(item, template)):
+            if partition_of(region) is None:
+                yield _no_region(path, region)
+
+
+@rule("HF031", title="HyperPod is in the region", each=(EnvironmentFile, App), source=REGIONS, suppressible=True)
+def hyperpod_in_region(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    CloudFormation makes HyperPod clusters in some regions only. A region that is newer than the list can be accepted.
+    """
+    if isinstance(item, EnvironmentFile):
+        if item.cloud == "aws" and deployment.region is not None and _lacks(CLUSTER, deployment.region):
+            yield _not_there(deployment.at("region"), "HyperPod", deployment.region, CLUSTER)
+        return
+    for resource in item.values.graph.of_type(CLUSTER):
+        region = item.region(resource.template)
+        if region is not None and _lacks(CLUSTER, region):
+            yield _not_there(f"{body_path(resource)}.Type", "HyperPod", region, CLUSTER)
+
+
+@rule("HF032", title="The region has the instance types", each=Deployment, source=REGIONS, suppressible=True)
+def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod has not every type everywhere. Within a region a zone may still lack it, or have none left: the account
+    tells. A type that has come since the list was made can be accepted.
+    """
+    if deployment.file is not None and deployment.file.cloud != "aws":
+        return
+    region = region_of(deployment)
+    if region is None:
+        return
+    there = hyperpod_types(region)
+    if not there:
+        if region in hyperpod_regions():
+            raise UnresolvedError(deployment.at("region"))  # HyperPod is there, and no list tells with which types
+        return
+    cluster = deployment.cluster
+    for group in (*cluster.instance_groups, *cluster.restricted_groups):
+        for name in group.types:
+            others = [each for each in hyperpod_regions() if name in hyperpod_types(each)]
+            if name not in there and others:
+                family = name.rpartition(".")[0]
+                sizes = [each for each in sorted(there) if each.startswith(f"{family}.")]
+                fix = (
+                    f"take {sizes[-1]}, or one of these regions: {', '.join(others)}"
+                    if sizes
+                    else (f"take another type, or one of these regions: {', '.join(others)}")
+                )
+                yield refused(
+                    group.at("instance_type"), f"{name} in {region}", allowed="types that the region has", fix=fix
+                )
+
+
+@rule("HF033", title="The region has the services used", each=(EnvironmentFile, App), source=REGIONS, suppressible=True)
+def services_in_region(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    CloudFormation refuses a template with a resource type that the region lacks: "Unrecognized resource types". What
+    has come since the list was made can be accepted.
+    """
+    if isinstance(item, EnvironmentFile):
+        if item.cloud == "aws" and deployment.region is not None:
+            yield from _wanted(item, deployment.region)
+        return
+    for resource in item.all():
+        region = item.region(resource.template)
+        if region is not None and resource.type != CLUSTER and _lacks(resource.type, region):
+            yield _not_there(f"{body_path(resource)}.Type", resource.type, region, resource.type)
+
+
+@rule(
+    "HF034",
+    title="ARNs and principals are of the region's partition",
+    each=(EnvironmentFile, App),
+    source="IAM user guide, 'Amazon Resource Names (ARNs)': partitions aws, aws-cn, aws-us-gov",
+)
+def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    China and GovCloud are partitions of their own: their ARNs begin with arn:aws-cn and arn:aws-us-gov, and in China
+    addresses end with amazonaws.com.cn. An ARN whose partition and region do not belong together names nothing.
+    """
+    for path, text, region in _texts(item, deployment):
+        match = _ARN.match(text)
+        if match is None:
+            continue
+        partition, _, there, _ = match.groups()
+        wanted = partition_of(there) if there else partition_of(region) if region else None
+        if wanted is not None and partition != wanted:
+            yield refused(
+                path,
+                f"{said(text[:80])} of partition {partition}",
+                allowed=f"partition {wanted}, that of {there or region}",
+                fix=f"write arn:{wanted}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
+            )
+    if isinstance(item, App):
+        yield from _addresses(item)
+        yield from _chinese_services(item)
+
+
+@rule(
+    "HF035",
+    title="What is named by ARN is of the region",
+    each=(EnvironmentFile, App),
+    source="IAM user guide, 'Amazon Resource Names (ARNs)'; each service's page: a resource is used in its region",
+)
+def region_of_arns(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
+    """
+    Keys, secrets, file systems, clusters and training plans are of one region. Those of another cannot be used, though
+    their ARN has the right form.
+    """
+    for path, text, region in _texts(item, deployment):
+        match = _ARN.match(text)
+        if match is None or region is None or match[2] not in _REGIONAL or "*" in text:
+            continue
+        name = path.rpartition(".")[2]
+        if match[3] and match[3] != region and name not in _SAID_ELSEWHERE and ".Policy" not in path:
+            yield refused(
+                path,
+                f"{match[2]} of region {match[3]}",
+                allowed=f"one of {region}, where it is used",
+                fix=f"name one of {region}",
+            )
+
+
+@rule(
+    "HF036",
+    title="A template names one region",
+    each=App,
+    source="EC2 user guide, 'Regions and zones'; VPC user guide, 'Interface endpoints': service names hold the region",
+)
+def one_region(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    Zones and endpoint services hold the name of their region. Two regions in one template are two that cannot both be
+    the one it is deployed in.
+    """
+    for template in app.values.graph.templates:
+        zones = list(app.zones(template))
+        own = template.region or (zones[0][1] if zones else None)
+        for path, region in (*zones, *_endpoint_regions(app, template), *app.named_regions(template)):
+            own = own or region
+            known = template.region is not None and path in {zone for zone, _ in zones}
+            if region != own and partition_of(region) is not None and not known:
+                yield refused(
+                    path, f"a name of region {region}", allowed=f"one of {own}", fix=f"write {own}, or !Ref AWS::Region"
+                )
+
+
+@rule(
+    "HF037",
+    title="Zones are ones that the region has",
+    each=(EnvironmentFile, App),
+    source="EC2 user guide, 'Regions and zones'; zones as moto carries them",
+    suppressible=True,
+)
+def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
+    """
+    A region has three to six zones, from the letter a on. Which letters an account sees differs, but none comes after
+    the last. A zone that has come since the list was made can be accepted.
+    """
+    places: list[tuple[str, str]] = []
+    if isinstance(item, EnvironmentFile):
+        network = item.data.get("network")
+        for name in ("availability_zone", "control_plane_availability_zone"):
+            zone = network.get(name) if isinstance(network, Mapping) else None
+            if isinstance(zone, str) and item.cloud == "aws":
+                places.append((f"network.{name}", zone))
+    else:
+        for template in item.values.graph.templates:
+            for path, region in item.zones(template):
+                resource = next(each for each in item.all() if path.startswith(f"{each.path}."))
+                places.append((path, f"{region}{str(item.node(resource).get('AvailabilityZone').value)[-1]}"))
+    for path, zone in places:
+        last = last_zone(zone[:-1])
+        if last is not None and zone[-1] > last:
+            yield refused(path, zone, allowed=f"{zone[:-1]}a to {zone[:-1]}{last}", fix=f"write {zone[:-1]}{last}")
+
+
+@rule(
+    "HF038",
+    title="The region has the file system's deployment type",
+    each=(LustreFileSystem,),
+    source="FSx for Lustre user guide, 'Deployment type availability'",
+    suppressible=True,
+)
+def deployment_type_in_region(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
+    """
+    PERSISTENT_2 is in about half of all regions; in some of them without EFA and with at most 250 MB/s per TiB. A
+    region that has got it since can be accepted.
+    """
+    region = region_of(deployment)
+    if region is None or lustre.deployment_type != "PERSISTENT_2" or partition_of(region) != "aws":
+        return
+    if deployment.file is not None and deployment.file.cloud != "aws":
+        return
+    there = page_fact("persistent_2_regions")
+    if region not in there["all"] and region not in there["without_efa"]:
+        yield refused(
+            lustre.at("deployment_type") if "deployment_type" in lustre.places else lustre.path,
+            f"PERSISTENT_2 in {region}, which does not have it",
+            allowed=f"regions that do: {', '.join(there['all'])}",
+            fix="take another region, or a file system of another deployment type",
+        )
+    elif region in there["without_efa"] and (lustre.efa or (lustre.throughput_mbps_per_tib or 0) > 250):
+        yield refused(
+            lustre.at("efa"),
+            f"EFA or more than 250 MB/s per TiB in {region}",
+            allowed="PERSISTENT_2 with 125 or 250 MB/s per TiB and without EFA there",
+            fix="take 250 MB/s per TiB without EFA, or another region",
+        )
+
+
+_SAID_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_kms_key", "root_volume_kms_key"}
+"""Properties that a rule of their own judges."""
+
+
+def region_of(deployment: Deployment) -> str | None:
+    """Where a deployment is, as it is told or as its zones say."""
+    if deployment.region is not None or deployment.app is None:
+        return deployment.region
+    cluster = next(
+        (each for each in deployment.app.values.graph.of_type(CLUSTER) if each.path == deployment.path), None
+    )
+    return None if cluster is None else deployment.app.region(cluster.template)
+
+
+def texts_in(data: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in plain data, with its dotted path."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from texts_in(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from texts_in(value, f"{path}.{index}")
+
+
+def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tuple[str, str, str | None]]:
+    """Texts of a source with their paths, and the region that they are used in."""
+    if isinstance(item, EnvironmentFile):
+        for path, text in texts_in(item.data):
+            yield path, text, deployment.region
+        return
+    for resource in item.all():
+        region = item.region(resource.template)
+        for leaf in item.leaves(resource):
+            known = leaf.value if isinstance(leaf.value, str) else _start(leaf)
+            if known is not None:
+                yield leaf.path, known, region
+
+
+def _start(leaf: Node) -> str | None:
+    """The known beginning of a text whose rest only the deployment tells; long enough to hold a region, or nothing."""
+    if not isinstance(leaf.value, Text):
+        return None
+    start = leaf.value.start
+    return f"{start}*" if start.startswith("arn:") and start.count(":") >= 3 else None
+
+
+def _addresses(app: App) -> Iterator[Broken]:
+    """Service principals and host names that end as another partition's do."""
+    for resource in app.all():
+        region = app.region(resource.template)
+        partition = partition_of(region) if region else None
+        if partition is None:
+            continue
+        suffix = dns_suffix(partition)
+        for leaf in app.leaves(resource):
+            text = text_of(leaf.value)
+            if text is None or ".amazonaws.com" not in text or "${" in text:
+                continue
+            host = re.split(r"[/:]", text.removeprefix("https://"))[0]
+            wrong = (
+                host.endswith(".amazonaws.com.cn")
+                if suffix == "amazonaws.com"
+                else (host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host))
+            )
+            if wrong:
+                yield refused(leaf.path, said(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
+
+
+def _chinese_services(app: App) -> Iterator[Broken]:
+    """Endpoint services with China's beginning elsewhere."""
+    for _endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
+        service = node.get("ServiceName")
+        text = text_of(service.value) or ""
+        match = re.match(r"cn\.com\.amazonaws\.([a-z0-9-]+)\.", text)
+        if match and partition_of(match[1]) not in ("aws-cn", None):
+            yield refused(service.path, said(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
+
+
+def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]:
+    for resource, node in app.each("AWS::EC2::VPCEndpoint"):
+        if resource.template is template and not node.get("ServiceRegion").present:
+            service = node.get("ServiceName")
+            match = _ENDPOINT.match(service.value) if isinstance(service.value, str) else None
+            if match:
+                yield service.path, match[1]
+
+
+def _lacks(kind: str, region: str) -> bool:
+    """Whether a public region surely lacks a type."""
+    return partition_of(region) in ("aws", "aws-cn", "aws-us-gov") and (
+        has_type(kind, region) is False or (has_type(kind, region) is None and kind == CLUSTER)
+    )
+
+
+def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
+    for kind, wanted in _WANTED.items():
+        path = ".".join(wanted.path)
+        if wanted.by(file.data) and _lacks(kind, region):
+            yield _not_there(path, f"{path} ({kind})", region, kind)
+
+
+def _not_there(path: str, what: str, region: str, kind: str) -> Broken:
+    there = [each for each in regions_of(kind) if partition_of(each) == partition_of(region)] or list(regions_of(kind))
+    near = [each for each in there if each.split("-")[0] == region.split("-")[0]] or there
+    return refused(
+        path,
+        f"{what} in {region}",
+        allowed=f"regions that have it: {', '.join(there)}",
+        fix=f"take {', '.join(near[:4])}, or leave it out",
+    )
+
+
+def _no_region(path: str, region: str) -> Broken:
+    meant = closest(region, regions())
+    return refused(
+        path,
+        f"region {region}, which does not exist",
+        allowed="AWS's regions, such as us-west-2",
+        fix=f"did you mean {meant}?" if meant else "write the region's code, as the console's menu shows it",
+    )

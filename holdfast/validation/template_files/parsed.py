@@ -1,0 +1,14 @@
+"""The text of a file, parsed: data, and the line of each part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.validation.cloudformation import Fault, LinedMapping
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A text that was read."""
+
+    body: LinedMapping
+    faults: Sequence[Fault] = field(default_factory=tuple)

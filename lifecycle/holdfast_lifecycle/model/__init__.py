@@ -1,0 +1,45 @@
+"""What a node knows of itself and of its bundle, and what a step is."""
+
+from holdfast_lifecycle.model.bundle import (
+    LUSTRE,
+    AccountingDatabase,
+    LifecycleError,
+    Mount,
+    accounting_database,
+    mounts,
+)
+from holdfast_lifecycle.model.context import HOOKS, ON_CREATE, Context, User, load_context
+from holdfast_lifecycle.model.step import (
+    COMPUTE,
+    CONTROLLER,
+    EVERYWHERE,
+    KUBERNETES,
+    SLURM,
+    Step,
+    StepError,
+    Work,
+    plan,
+)
+
+__all__ = [
+    "COMPUTE",
+    "CONTROLLER",
+    "EVERYWHERE",
+    "HOOKS",
+    "KUBERNETES",
+    "LUSTRE",
+    "ON_CREATE",
+    "SLURM",
+    "AccountingDatabase",
+    "Context",
+    "LifecycleError",
+    "Mount",
+    "Step",
+    "StepError",
+    "User",
+    "Work",
+    "accounting_database",
+    "load_context",
+    "mounts",
+    "plan",
+]

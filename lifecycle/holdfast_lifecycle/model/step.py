@@ -1,0 +1,81 @@
+"""A step, and the order of steps. Pure: running them is the runner's."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast_lifecycle.model.bundle import LifecycleError
+from holdfast_lifecycle.model.context import HOOKS, Context
+
+CONTROLLER = "Controller"
+LOGIN = "Login"
+COMPUTE = "Compute"
+KUBERNETES = "Kubernetes"
+SLURM = (CONTROLLER, LOGIN, COMPUTE)
+EVERYWHERE = (*SLURM, KUBERNETES)
+
+
+class StepError(Exception):
+    """A step cannot be brought to its goal: what was expected, what was seen, what to do."""
+
+    def __init__(self, *, expected: str, seen: str, action: str) -> None:
+        super().__init__(expected, seen, action)
+        self.expected = expected
+        self.seen = seen
+        self.action = action
+
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Work(Protocol):
+        """What a step does; the file of each has these three."""
+
+        def check(self, context: Context, /) -> bool:
+            """Whether the node already is as it must be."""
+
+        def apply(self, context: Context, /) -> None:
+            """Make it so."""
+
+        def verify(self, context: Context, /) -> str:
+            """A remark, possibly empty; StepError when it still is not."""
+
+
+class Step(NamedTuple):
+    """Something that must be true on a node, and how to make it so.
+
+    What ``load`` returns runs in a process of its own, which is killed with its children when ``timeout_s`` is over.
+    """
+
+    name: str
+    load: Callable[[], "Work"]
+    timeout_s: float
+    needs: tuple[str, ...] = ()
+    roles: tuple[str, ...] = EVERYWHERE
+    hooks: tuple[str, ...] = HOOKS
+
+
+def plan(steps: Sequence[Step], *, role: str, hook: str, only: str = "") -> list[Step]:
+    """The steps of a role under a hook, each after those it needs; refuses unknown names and cycles."""
+    named = {step.name: step for step in steps}
+    if len(named) != len(steps):
+        raise LifecycleError("step names must be unique, got " + ", ".join(step.name for step in steps))
+    for step in steps:
+        unknown = sorted(set(step.needs) - named.keys())
+        if unknown:
+            raise LifecycleError(f"step '{step.name}' needs unknown {', '.join(unknown)}; known: {', '.join(named)}")
+    if only and only not in named:
+        raise LifecycleError(f"unknown step '{only}'; known: {', '.join(named)}")
+    ordered: dict[str, Step] = {}
+    for step in steps:
+        _visit(step, named, ordered, ())
+    here = [step for step in ordered.values() if role in step.roles and hook in step.hooks]
+    return [step for step in here if only in ("", step.name)]
+
+
+def _visit(step: Step, named: dict[str, Step], ordered: dict[str, Step], path: tuple[str, ...]) -> None:
+    if step.name in path:
+        raise LifecycleError(f"steps need each other in a circle: {' -> '.join((*path, step.name))}")
+    if step.name not in ordered:
+        for need in step.needs:
+            _visit(named[need], named, ordered, (*path, step.name))
+        ordered[step.name] = step

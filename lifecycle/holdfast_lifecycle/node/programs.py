@@ -1,0 +1,63 @@
+"""Running programs of the node, with a clear failure when one is absent or unhappy."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Optional
+
+from holdfast_lifecycle.model import StepError
+
+_SYSTEM_FOLDERS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_SLURM_FOLDERS = "/opt/slurm/bin:/opt/slurm/sbin"
+
+
+def find_program(name: str) -> str:
+    """Its path: from PATH, the system folders, or where HyperPod keeps Slurm."""
+    found = next(_places(name), None)
+    if found is None:
+        raise StepError(
+            expected=f"the program {name} is installed",
+            seen=f"it is neither in PATH nor in the system folders nor in {_SLURM_FOLDERS}",
+            action="choose a HyperPod AMI, which has it, or install it in the image",
+        )
+    return found
+
+
+def _places(name: str) -> Iterator[str]:
+    for folder in (*os.environ.get("PATH", os.defpath).split(":"), *_SYSTEM_FOLDERS, *_SLURM_FOLDERS.split(":")):
+        path = Path(folder or ".", name)
+        if path.is_file() and os.access(path, os.X_OK):
+            yield str(path)
+
+
+def has_program(name: str) -> bool:
+    """Whether it is installed."""
+    try:
+        find_program(name)
+    except StepError:
+        return False
+    return True
+
+
+def run_program(name: str, *arguments: str, timeout_s: float = 20.0, text: Optional[str] = None) -> str:
+    """
+    Its output; raises StepError when it cannot be run, fails, or takes too long.
+
+    What is secret goes into ``text``, its standard input: everybody sees arguments, and they are told in errors.
+    """
+    command = [find_program(name), *arguments]
+    shown = " ".join([name, *arguments])
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, input=text)
+    except subprocess.TimeoutExpired:
+        raise StepError(
+            expected=f"'{shown}' answers within {timeout_s:g} s", seen="it did not", action=f"run '{shown}' by hand"
+        ) from None
+    if done.returncode != 0:
+        raise StepError(
+            expected=f"'{shown}' succeeds",
+            seen=f"exit code {done.returncode}: {(done.stderr or done.stdout).strip()}",
+            action=f"run '{shown}' by hand",
+        )
+    return done.stdout

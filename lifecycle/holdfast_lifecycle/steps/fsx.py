@@ -1,0 +1,137 @@
+"""The shared file system: mounted where the configuration says, and writable by root and by every user.
+
+HyperPod mounts it before the lifecycle begins, or the step ``mounts`` did; this step waits a little, opens the shared
+folders to users, and proves that a file can be written, synced, read back and removed.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Optional
+
+from holdfast_lifecycle.model import Context, StepError, User
+
+_WAIT_S = 60.0
+_OPEN_TO_ALL = 0o1777
+_REMOTE = ("lustre", "nfs", "nfs4")
+
+
+def mount_type(context: Context) -> str:
+    """What is mounted at the mount path; empty when nothing is."""
+    return _mounted(context)[0]
+
+
+def mount_options(context: Context) -> list[str]:
+    """How it is mounted, for all and for this mount point."""
+    return _mounted(context)[1]
+
+
+def _mounted(context: Context) -> tuple[str, list[str]]:
+    found: tuple[str, list[str]] = ("", [])
+    for line in context.path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if fields[4] == context.fsx_mount_path:
+            kind, _, options = fields[fields.index("-") + 1 :]
+            is_bind = kind not in _REMOTE and fields[3] != "/"
+            name = f"directory stand-in on {kind}" if is_bind else kind
+            found = name, [*fields[5].split(","), *options.split(",")]
+    return found
+
+
+def check(context: Context) -> bool:
+    return not context.fsx_mount_path or bool(mount_type(context) and not _closed_folders(context))
+
+
+def apply(context: Context) -> None:
+    deadline = time.monotonic() + _WAIT_S
+    while not mount_type(context):
+        if time.monotonic() > deadline:
+            raise StepError(
+                expected=f"a file system is mounted at {context.fsx_mount_path}",
+                seen=f"nothing was after {_WAIT_S:g} s",
+                action="check that the file system is AVAILABLE, in the nodes' subnet, and that its security group"
+                " lets the nodes reach ports 988 and 1018-1023",
+            )
+        time.sleep(0.1)
+    for folder in _closed_folders(context):
+        folder.chmod(_OPEN_TO_ALL)
+
+
+def _closed_folders(context: Context) -> list[Path]:
+    """The mount point and the top folders of it that belong to root and are not yet open to users."""
+    top = context.path(context.fsx_mount_path)
+    folders = [top, *(Path(entry.path) for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False))]
+    states = [(folder, folder.stat()) for folder in folders if not folder.name.startswith(".")]
+    return [folder for folder, state in states if state.st_uid == 0 and state.st_mode & 0o7777 != _OPEN_TO_ALL]
+
+
+def verify(context: Context) -> str:
+    if not context.fsx_mount_path:
+        return "this group mounts no shared file system"
+    _probe_all(context)
+    return f"{context.fsx_mount_path} is {mount_type(context)}"
+
+
+def _probe_all(context: Context) -> None:
+    _probe(context, None)
+    for user in context.users:
+        _as_user(context, user)
+
+
+def _probe(context: Context, user: Optional[User]) -> None:
+    who = user.name if user else "root"
+    path = context.path(f"{context.fsx_mount_path}/.holdfast-probe-{context.instance_id}-{who}")
+    content = f"{context.instance_id} {who} {time.time_ns()}\n".encode()
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if user is None:  # once: of users it is their rights that are asked
+                os.fsync(file.fileno())
+        same = path.read_bytes() == content
+        path.unlink()
+    except OSError as error:
+        raise StepError(
+            expected=f"{who} can write, read and remove a file in {context.fsx_mount_path}",
+            seen=str(error),
+            action="check free space, the mount options and the permissions of the file system",
+        ) from error
+    if not same:
+        raise StepError(
+            expected=f"{path} reads back as {who} wrote it",
+            seen="other bytes",
+            action="take the node out of service and check the file system's health",
+        )
+
+
+def _as_user(context: Context, user: User) -> None:
+    """Probe in a child that has become the user; its complaint comes back through a pipe."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        complaint = ""
+        try:
+            os.setgroups([])
+            os.setgid(user.uid)
+            os.setuid(user.uid)
+            _probe(context, user)
+        except StepError as error:
+            complaint = error.seen
+        except OSError as error:
+            complaint = f"cannot become {user.name}: {error}"
+        finally:
+            os.write(writing, complaint.encode())
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as report:
+        complaint = report.read()
+    os.waitpid(pid, 0)
+    if complaint:
+        raise StepError(
+            expected=f"user {user.name} can write, read and remove a file in {context.fsx_mount_path}",
+            seen=complaint,
+            action=f"make {context.fsx_mount_path} writable for users, for example with mode 1777",
+        )
+
+
+# The users must exist as numbers only, so this step does not need theirs.

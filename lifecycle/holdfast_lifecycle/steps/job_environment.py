@@ -1,0 +1,132 @@
+"""What every job finds: who and where it is, where events go, and the packages that write them and keep it running.
+
+Whole files under names of our own, so running it again gives the same files.
+"""
+
+import shlex
+from pathlib import Path
+from typing import Optional
+
+from holdfast_lifecycle.model import SLURM, Context, StepError
+from holdfast_lifecycle.node import SERIES, SharedState
+
+_LIBRARY = "/opt/holdfast/lib"
+_PACKAGES = ("holdfast_common", "holdfast_runtime")
+_PROGRAMS = "/opt/holdfast/env/bin"
+_ENVIRONMENT = "/etc/holdfast/environment"
+_PROFILE = "/etc/profile.d/holdfast.sh"
+_LAUNCHER = "/usr/local/bin/holdfast-run"
+"""In PATH of every shell and of every task of Slurm, also where no profile is read."""
+_LAUNCH = f"""#!/bin/sh
+# Written by holdfast_lifecycle at node creation; changes are lost. The python3 is the job's own: it has torch.
+PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec python3 -m holdfast_runtime.launcher "$@"
+"""
+_MODES = {_LAUNCHER: 0o755}
+_FILE_MODE = 0o644
+_SHARED_FOLDER_MODE = 0o1777
+_SHARED_FILE_MODE = 0o666
+
+
+def _variables(context: Context) -> dict[str, str]:
+    image = {"HOLDFAST_TRAINING_IMAGE": context.training_image} if context.training_image else {}
+    return {
+        "HOLDFAST_CLUSTER": context.cluster_name,
+        "HOLDFAST_INSTANCE_ID": context.instance_id,
+        "HOLDFAST_INSTANCE_GROUP": context.instance_group,
+        "HOLDFAST_EVENTS": context.events_path,
+        **image,
+        **_series(context),
+        **context.job_environment,
+    }
+
+
+def _series(context: Context) -> dict[str, str]:
+    """Where a job finds of which series its number is; the controller writes it with Slurm's state."""
+    if context.role not in SLURM or not context.fsx_mount_path:
+        return {}
+    folder = SharedState.of(context).folder.relative_to(context.root)
+    return {"HOLDFAST_JOB_SERIES": f"/{folder / SERIES}"}
+
+
+def _prepend(variable: str, folder: str) -> str:
+    """Shell that puts a folder first, once, however often it is read."""
+    return (
+        f'case ":${{{variable}:-}}:" in ":{folder}:"*) ;; *) {variable}="{folder}${{{variable}:+:${variable}}}" ;; esac'
+    )
+
+
+def _files(context: Context) -> dict[str, bytes]:
+    """Every file of this step and its whole content."""
+    variables = _variables(context)
+    plain = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+    profile = (
+        "# Written by holdfast_lifecycle at node creation; changes are lost.\n"
+        f"{plain}"
+        f"{_prepend('PYTHONPATH', _LIBRARY)}\n"
+        f"if [ -d {_PROGRAMS} ]; then {_prepend('PATH', _PROGRAMS)}; fi\n"
+        f"export {' '.join(variables)} PYTHONPATH PATH\n"
+    )
+    files = {
+        _ENVIRONMENT: f"{plain}PYTHONPATH={_LIBRARY}\n".encode(),
+        _PROFILE: profile.encode(),
+        _LAUNCHER: _LAUNCH.encode(),
+    }
+    for package in _PACKAGES:
+        for source in sorted((context.bundle / package).rglob("*")):
+            if source.suffix == ".py" or source.name == "py.typed":
+                files[f"{_LIBRARY}/{source.relative_to(context.bundle)}"] = source.read_bytes()
+    return files
+
+
+def _mode(path: Path) -> Optional[int]:
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        return None
+
+
+def _wrong(context: Context) -> list[str]:
+    """What is not yet as it must be."""
+    wrong = []
+    for name, content in _files(context).items():
+        path = context.path(name)
+        if not path.is_file() or path.read_bytes() != content:
+            wrong.append(name)
+        elif name in _MODES and _mode(path) != _MODES[name]:
+            wrong.append(f"mode of {name}")
+    events = context.path(context.events_path)
+    if _mode(events.parent) != _SHARED_FOLDER_MODE:
+        wrong.append(f"mode of {Path(context.events_path).parent}")
+    if _mode(events) != _SHARED_FILE_MODE:
+        wrong.append(f"mode of {context.events_path}")
+    return wrong
+
+
+def check(context: Context) -> bool:
+    return not _wrong(context)
+
+
+def apply(context: Context) -> None:
+    for name, content in _files(context).items():
+        path = context.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{path.name}.tmp")
+        unfinished.write_bytes(content)
+        unfinished.chmod(_MODES.get(name, _FILE_MODE))
+        unfinished.replace(path)
+    events = context.path(context.events_path)
+    events.parent.mkdir(parents=True, exist_ok=True)
+    events.parent.chmod(_SHARED_FOLDER_MODE)
+    events.touch()
+    events.chmod(_SHARED_FILE_MODE)
+
+
+def verify(context: Context) -> str:
+    wrong = _wrong(context)
+    if wrong:
+        raise StepError(
+            expected="the job environment is written",
+            seen=f"not as written: {', '.join(wrong)}",
+            action="look for a program on the node that changes these files, and at the free space of its disk",
+        )
+    return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}, {_LAUNCHER}"

@@ -1,0 +1,77 @@
+"""Contents of chosen folders fetched from S3 before a job reads them, in the background, by the controller alone.
+
+The step ends as soon as the fetching runs: a node is ready without it, because a file that is read first is simply
+fetched then. A directory that stands in for Lustre has its files already. Nodes under Kubernetes do not do this.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from holdfast_lifecycle.model import Context
+from holdfast_lifecycle.node import find_program
+from holdfast_lifecycle.steps.fsx import mount_type
+
+if TYPE_CHECKING:
+    from holdfast_lifecycle.preloading import Order
+
+_STATE = "/var/lib/holdfast/preload"
+_LOG = "/var/log/holdfast/preload.log"
+_START_WAIT_S = 10.0
+
+
+def order(context: Context) -> "Order":
+    """What the program is told."""
+    from holdfast_lifecycle.preloading import Order  # only where something is fetched, for the sake of all others
+
+    return Order(
+        folders=tuple(str(context.path(folder)) for folder in context.preload),
+        state=str(context.path(_STATE)),
+        events=str(context.path(context.events_path)),
+        cluster=context.cluster_name,
+        node=context.instance_id,
+    )
+
+
+def _remark(context: Context) -> str:
+    """Why there is nothing to begin; empty when there is something."""
+    if not context.preload:
+        return "nothing to fetch"
+    kind = mount_type(context)
+    if kind != "lustre":
+        return f"{context.fsx_mount_path} is {kind or 'not mounted'}: nothing to fetch"
+    wanted = order(context)
+    if wanted.mark.exists():
+        return f"fetched: {', '.join(context.preload)}"
+    return f"being fetched: {', '.join(context.preload)}" if wanted.is_running() else ""
+
+
+def check(context: Context) -> bool:
+    return bool(_remark(context))
+
+
+def apply(context: Context) -> None:
+    from dataclasses import asdict  # only where something is fetched, as above
+
+    find_program("lfs")
+    log = context.path(_LOG)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        subprocess.run(
+            [sys.executable, "-S", "-m", "holdfast_lifecycle.preloading", json.dumps(asdict(order(context)))],
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # or what it leaves running would end with the step
+            check=False,
+            timeout=_START_WAIT_S,
+        )
+
+
+def verify(context: Context) -> str:
+    """Not being able to fetch is told, and no reason to give up a node: what is read first is fetched then."""
+    return _remark(context) or f"not fetched: read {_LOG} and {context.events_path}"

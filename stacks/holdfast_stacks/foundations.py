@@ -1,0 +1,299 @@
+"""What a cluster stands on, as an environment asks for it: key, network, file systems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Fn, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    DataBucket,
+    DataRepository,
+    EncryptionKey,
+    EventLogGroup,
+    HyperPodNetwork,
+    IDataBucket,
+    IHyperPodNetwork,
+    InstanceGroup,
+    LustreFileSystem,
+    LustreMount,
+    OpenZfsFileSystem,
+    OpenZfsMount,
+    key_by_name,
+)
+from holdfast_stacks.retention import retention
+from holdfast_stacks.subnets import existing_subnet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foundations:
+    """What the other parts of the stack refer to."""
+
+    key: kms.IKey | None
+    network: IHyperPodNetwork
+    data: IDataBucket
+    lustre: LustreMount | None
+    home: OpenZfsMount | None
+    events: EventLogGroup
+
+
+def foundations(scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup]) -> Foundations:
+    """All of it."""
+    key, policy = encryption_key(scope, environment), removal_policy(environment)
+    place = network(scope, environment, groups=groups, key=key)
+    data = data_bucket(scope, environment, key=key)
+    return Foundations(
+        key=key,
+        network=place,
+        data=data,
+        lustre=lustre(scope, environment, network=place, data=data, key=key),
+        home=home(scope, environment, network=place, key=key),
+        events=EventLogGroup(
+            scope,
+            "Events",
+            cluster_name=environment.cluster_name,
+            retention=retention(environment.observability.log_retention_days),
+            encryption_key=key,
+            removal_policy=policy,
+        ),
+    )
+
+
+def removal_policy(environment: config.Environment) -> RemovalPolicy:
+    """What becomes of data when the stack is deleted; what a first creation made goes when that creation fails."""
+    deleted = environment.storage.on_delete == "Delete"
+    return RemovalPolicy.DESTROY if deleted else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+
+
+def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:
+    """The key of data at rest; None for the services' own."""
+    wanted = environment.encryption.kms_key
+    if wanted == "aws-managed":
+        return None
+    if wanted == "create":
+        return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
+    return key_by_name(scope, "Key", wanted)
+
+
+def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:
+    """The data bucket that is made, or the one that is there."""
+    there = environment.storage.data
+    if there is None:
+        return DataBucket(scope, "Data", encryption_key=key, removal_policy=removal_policy(environment))
+    return DataBucket.from_bucket_name(
+        scope,
+        "Data",
+        bucket_name=there.bucket_name,
+        encryption_key=existing_key(scope, "DataKey", there.kms_key_arn),
+        manage_bucket_policy=there.manage_bucket_policy,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifecyclePlace:
+    """Where the lifecycle scripts are written to."""
+
+    bucket: s3.IBucket
+    prefix: str
+
+
+def lifecycle_bucket(scope: Construct, environment: config.Environment) -> LifecyclePlace | None:
+    """The bucket of the lifecycle scripts, where it is there already."""
+    there = environment.lifecycle.bucket
+    if there is None:
+        return None
+    found = DataBucket.from_bucket_name(
+        scope,
+        "LifecycleBucket",
+        bucket_name=there.bucket_name,
+        encryption_key=existing_key(scope, "LifecycleKey", there.kms_key_arn),
+        manage_bucket_policy=there.manage_bucket_policy,
+    )
+    return LifecyclePlace(bucket=found.bucket, prefix=there.prefix or environment.name)
+
+
+def existing_key(scope: Construct, construct_id: str, arn: str | None) -> kms.IKey | None:
+    """A key that is there already."""
+    return None if arn is None else kms.Key.from_key_arn(scope, construct_id, arn)
+
+
+def network(
+    scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup], key: kms.IKey | None
+) -> IHyperPodNetwork:
+    """The network that is made, or the one that is there."""
+    settings = environment.network
+    if settings.existing is not None:
+        closed = settings.egress == "none"
+        return _existing(scope, settings.availability_zone, settings.existing, closed=closed)
+    assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
+    flow_logs: logs.ILogGroup | None = None
+    if settings.flow_logs:
+        flow_logs = logs.LogGroup(
+            scope,
+            "FlowLogs",
+            retention=retention(environment.observability.log_retention_days),
+            encryption_key=key,
+            removal_policy=removal_policy(environment),
+        )
+    return HyperPodNetwork(
+        scope,
+        "Network",
+        cidr=settings.cidr,
+        availability_zone=settings.availability_zone,
+        second_availability_zone=settings.control_plane_availability_zone,
+        availability_zone_id=settings.availability_zone_id,
+        second_availability_zone_id=settings.control_plane_availability_zone_id,
+        instance_groups=groups,
+        orchestrator=environment.orchestrator,
+        egress=settings.egress,
+        flow_logs=flow_logs,
+        removal_policy=removal_policy(environment),
+    )
+
+
+def _existing(scope: Construct, zone: str | None, there: config.ExistingNetwork, *, closed: bool) -> IHyperPodNetwork:
+    place = Construct(scope, "Existing")
+    table = there.route_table_id
+    subnet = (
+        existing_subnet(place, "Subnet", there.subnet_id)
+        if table is None
+        else ec2.Subnet.from_subnet_attributes(
+            place, "Subnet", subnet_id=there.subnet_id, availability_zone=zone, route_table_id=table
+        )
+    )
+    vpc: ec2.IVpc | None = None
+    if there.vpc_id is not None:
+        vpc = ec2.Vpc.from_vpc_attributes(
+            place,
+            "Vpc",
+            vpc_id=there.vpc_id,
+            availability_zones=[zone or Fn.select(0, Fn.get_azs())],
+            vpc_cidr_block=there.vpc_cidr,
+        )
+    return HyperPodNetwork.from_attributes(
+        scope,
+        "Network",
+        vpc=vpc,
+        subnet=subnet,
+        security_group=_security_group(place, "SecurityGroup", there.security_group_id),
+        additional_subnets=[
+            existing_subnet(place, f"Subnet{index}", name) for index, name in enumerate(there.additional_subnet_ids)
+        ],
+        additional_security_groups=[
+            _security_group(place, f"SecurityGroup{index}", name)
+            for index, name in enumerate(there.additional_security_group_ids)
+        ],
+        control_plane_subnets=[
+            existing_subnet(place, f"ControlPlaneSubnet{index}", name)
+            for index, name in enumerate(there.control_plane_subnet_ids)
+        ],
+        s3_gateway_endpoint=table is not None,
+        closed=closed,
+    )
+
+
+def _security_group(place: Construct, construct_id: str, name: str) -> ec2.ISecurityGroup:
+    return ec2.SecurityGroup.from_security_group_id(place, construct_id, name, mutable=False)
+
+
+def lustre(
+    scope: Construct,
+    environment: config.Environment,
+    *,
+    network: IHyperPodNetwork,
+    data: IDataBucket,
+    key: kms.IKey | None,
+) -> LustreMount | None:
+    """The Lustre file system and where it is mounted."""
+    settings = environment.storage.lustre
+    if settings is None:
+        return None
+    links = [_repository(scope, dataset, settings, data) for dataset in settings.datasets]
+    there = settings.existing
+    if there is not None:
+        return LustreMount(
+            file_system=LustreFileSystem.from_attributes(
+                scope,
+                "Lustre",
+                file_system_id=there.file_system_id,
+                dns_name=there.dns_name,
+                mount_name=there.mount_name,
+                efa=settings.efa,
+                data_repositories=links,
+                removal_policy=removal_policy(environment),
+            ),
+            mount_path=settings.mount_path,
+        )
+    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
+    assert settings.throughput_mbps_per_tib is not None, "a rule has found the same of the throughput"
+    file_system = LustreFileSystem(
+        scope,
+        "Lustre",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=settings.capacity_gib,
+        per_unit_storage_throughput=settings.throughput_mbps_per_tib,
+        efa=settings.efa,
+        metadata_iops=settings.metadata_iops,
+        compression=settings.compression,
+        data_repositories=links,
+        encryption_key=key,
+        removal_policy=removal_policy(environment),
+    )
+    return LustreMount(file_system=file_system, mount_path=settings.mount_path)
+
+
+def _repository(
+    scope: Construct, dataset: config.Dataset, settings: config.Lustre, data: IDataBucket
+) -> DataRepository:
+    bucket, prefix = data.bucket, dataset.s3_prefix or ""
+    if dataset.s3_uri is not None:
+        name, _, prefix = dataset.s3_uri.removeprefix("s3://").strip("/").partition("/")
+        bucket = s3.Bucket.from_bucket_name(scope, f"Dataset-{dataset.name}", name)
+    return DataRepository(
+        name=dataset.name,
+        bucket=bucket,
+        prefix=prefix,
+        file_system_path=dataset.file_system_path,
+        auto_import=dataset.auto_import,
+        auto_export=dataset.auto_export,
+        import_on_create=True if any(_inside(path, dataset) for path in settings.preload) else None,
+    )
+
+
+def _inside(path: str, dataset: config.Dataset) -> bool:
+    """Whether a path that is preloaded has files of the dataset, whose names then have to be there at once."""
+    one, other = path.rstrip("/") + "/", dataset.file_system_path.rstrip("/") + "/"
+    return one.startswith(other) or other.startswith(one)
+
+
+def home(
+    scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
+) -> OpenZfsMount | None:
+    """The file system of home directories and where it is mounted."""
+    settings = environment.storage.home
+    if settings is None:
+        return None
+    if settings.existing is not None:
+        there = settings.existing
+        found = OpenZfsFileSystem.from_attributes(
+            scope, "Home", file_system_id=there.file_system_id, dns_name=there.dns_name
+        )
+        return OpenZfsMount(file_system=found, mount_path=settings.mount_path)
+    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
+    file_system = OpenZfsFileSystem(
+        scope,
+        "Home",
+        subnet=network.subnet,
+        security_group=network.security_group,
+        storage_capacity_gib=settings.capacity_gib,
+        throughput_capacity=settings.throughput_mbps,
+        encryption_key=key,
+        removal_policy=removal_policy(environment),
+    )
+    return OpenZfsMount(file_system=file_system, mount_path=settings.mount_path)

@@ -1,0 +1,73 @@
+"""The image of training jobs: one that is there, or one that is built; by a reference that stays what it is."""
+
+from pathlib import Path
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
+from aws_cdk.region_info import RegionInfo
+from constructs import Construct
+
+from holdfast.config import Environment
+from holdfast_constructs import ContainerImage
+
+CONTAINERS = Path(__file__).resolve().parents[2] / "containers"
+
+
+class TrainingImage:
+    """What jobs run in, as far as the environment says."""
+
+    uri: str
+    """Without tokens, so that it can be written into the lifecycle bundle; empty when jobs choose for themselves."""
+
+    def __init__(self, scope: Construct, environment: Environment) -> None:
+        self.uri = ""
+        self._repository: ecr.IRepository | None = None
+        wanted = environment.images.repositories if environment.images is not None else ()
+        self._others = [_repository(scope, index, name) for index, name in enumerate(wanted)]
+        settings = environment.images.training if environment.images is not None else None
+        if settings is None or settings.source == "environment":
+            return
+        if settings.source == "build":
+            image = ContainerImage.from_asset(scope, "TrainingImage", directory=CONTAINERS, file="training/Dockerfile")
+            self._repository = image.repository
+            self._name(scope, image)
+        elif settings.repository is not None:
+            self._repository = ecr.Repository.from_repository_name(scope, "TrainingImage", settings.repository)
+            if settings.digest is not None:
+                self._name(scope, ContainerImage.from_repository(self._repository, digest=settings.digest))
+
+    def grant_pull(self, role: iam.IRole) -> None:
+        """Allow nodes to pull the image, and those of the other repositories."""
+        for repository in (self._repository, *self._others):
+            if repository is not None:
+                repository.grant_pull(role)
+
+    def _name(self, scope: Construct, image: ContainerImage) -> None:
+        CfnOutput(scope, "TrainingImageUri", value=image.uri)
+        stack = Stack.of(scope)
+        suffix = RegionInfo.get(stack.region).domain_suffix or "amazonaws.com"
+        resolved = stack.resolve(image.uri)
+        text = resolved["Fn::Sub"] if isinstance(resolved, dict) and "Fn::Sub" in resolved else _joined(resolved)
+        self.uri = text.replace("${AWS::URLSuffix}", suffix)
+
+
+def _repository(scope: Construct, index: int, name: str) -> ecr.IRepository:
+    """One that is there, in this account or, by its ARN, in another one, whose policy has to let this one pull."""
+    construct_id = f"Repository{index}"
+    if not name.startswith("arn:"):
+        return ecr.Repository.from_repository_name(scope, construct_id, name)
+    plain_name = name.partition(":repository/")[2]
+    return ecr.Repository.from_repository_attributes(
+        scope, construct_id, repository_arn=name, repository_name=plain_name
+    )
+
+
+def _joined(value: object) -> str:
+    """The text of a Join whose only token is the DNS suffix of the partition."""
+    if isinstance(value, dict) and value.get("Ref") == "AWS::URLSuffix":
+        return "${AWS::URLSuffix}"
+    if isinstance(value, dict) and "Fn::Join" in value:
+        glue, parts = value["Fn::Join"]
+        return str(glue).join(_joined(part) for part in parts)
+    return str(value)

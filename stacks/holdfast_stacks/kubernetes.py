@@ -1,0 +1,192 @@
+"""Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from aws_cdk import Annotations, CfnOutput
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    ContainerInsights,
+    FsxCsiDriver,
+    GrafanaWorkspace,
+    HyperPodCluster,
+    HyperPodEks,
+    IHyperPodEks,
+    InstanceQuota,
+    LustreVolume,
+    ObservabilityAddon,
+    PriorityClass,
+    PrometheusWorkspace,
+    TaskGovernance,
+    Team,
+    TrainingOperator,
+)
+from holdfast_stacks.foundations import Foundations, removal_policy
+from holdfast_stacks.retention import retention
+
+
+def control_plane(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    folder: Path,
+) -> IHyperPodEks:
+    """The Kubernetes control plane, with what has to be there before nodes."""
+    groups = environment.cluster
+    types = {name for group in groups.instance_groups for name in group.types}
+    types |= {group.instance_type for group in groups.restricted_instance_groups}
+    made = _existing(scope, settings, ground=ground, types=types)
+    if made is None:
+        made = _made(scope, environment, settings, ground=ground, folder=folder, types=types)
+    for index, arn in enumerate(settings.admin_role_arns):
+        role = iam.Role.from_role_arn(scope, f"Admin{index}", arn, mutable=False)
+        made.grant_access(role, policy="AmazonEKSClusterAdminPolicy")
+    if settings.existing is None:
+        _say_who_administers(scope, settings.admin_role_arns)
+    return made
+
+
+def _existing(
+    scope: Construct,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    types: Collection[str],
+) -> IHyperPodEks | None:
+    """The control plane that is there already."""
+    there = settings.existing
+    if there is None:
+        return None
+    network = ground.network
+    found = (
+        HyperPodEks.from_cluster_arn(scope, "Eks", cluster_arn=there.cluster, network=network)
+        if there.cluster.startswith("arn:")
+        else HyperPodEks.from_cluster_name(scope, "Eks", cluster_name=there.cluster, network=network)
+    )
+    if there.install_charts:
+        found.install_charts(sorted(types))
+    return found
+
+
+def _made(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    ground: Foundations,
+    folder: Path,
+    types: Collection[str],
+) -> HyperPodEks:
+    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
+    return HyperPodEks(
+        scope,
+        "Eks",
+        cluster_name=environment.cluster_name,
+        network=ground.network,
+        kubernetes_version=settings.kubernetes_version,
+        instance_types=sorted(types),
+        public_access_cidrs=settings.public_access_cidrs,
+        chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),
+        encryption_key=ground.key,
+        log_retention=retention(environment.observability.log_retention_days),
+        removal_policy=removal_policy(environment),
+    )
+
+
+def _say_who_administers(scope: Construct, roles: Sequence[str]) -> None:
+    """EKS lets in whom an access entry names, and here nobody by having created the cluster."""
+    if roles:
+        CfnOutput(scope, "KubernetesAdmins", value=", ".join(roles))
+        return
+    Annotations.of(scope).add_warning_v2(
+        "holdfast:nobody-administers-kubernetes",
+        "nobody may use kubectl, not even who deploys; add eks.admin_role_arns with a role that people sign in with",
+    )
+
+
+def node_settings(environment: config.Environment) -> dict[str, object]:
+    """What the lifecycle of a node has to know: who has a volume to use, and whether Lustre has EFA."""
+    lustre, groups = environment.storage.lustre, environment.cluster.instance_groups
+    # What stands in for a node has no volume that could be mounted.
+    volumes = [group.name for group in groups if group.volume_gib is not None and environment.cloud == "aws"]
+    return {"volume_instance_groups": volumes, "lustre_efa": lustre is not None and lustre.efa}
+
+
+def _team(team: config.Team) -> Team:
+    return Team(
+        name=team.name,
+        weight=team.weight,
+        quota=[InstanceQuota(instance_type=q.instance_type, instance_count=q.instance_count) for q in team.quota],
+        sharing=team.sharing,
+        borrow_limit_percent=team.borrow_limit_percent,
+        preemption=team.preemption,
+    )
+
+
+def _archives(folder: Path) -> dict[str, Path]:
+    """By repository: the archives in a folder."""
+    suffix = ".tar.gz"
+    return {path.name.removesuffix(suffix).replace("+", "/", 1): path for path in sorted(folder.glob(f"*+*{suffix}"))}
+
+
+def addons(
+    scope: Construct,
+    environment: config.Environment,
+    settings: config.Eks,
+    *,
+    control_plane: IHyperPodEks,
+    cluster: HyperPodCluster,
+    ground: Foundations,
+    prometheus: PrometheusWorkspace | None,
+    grafana: GrafanaWorkspace | None,
+) -> None:
+    """What runs on the nodes: metrics, file systems for pods, operators."""
+    if environment.observability.container_insights:
+        ContainerInsights(
+            scope,
+            "ContainerInsights",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            log_retention=retention(environment.observability.log_retention_days),
+            encryption_key=ground.key,
+        )
+    storage = environment.storage.lustre
+    if storage is not None and storage.capacity_gib is not None and ground.lustre is not None:
+        LustreVolume(
+            scope,
+            "LustreVolume",
+            eks_cluster=control_plane,
+            driver=FsxCsiDriver(scope, "FsxCsiDriver", eks_cluster=control_plane, cluster=cluster),
+            file_system=ground.lustre.file_system,
+            capacity_gib=storage.capacity_gib,
+        )
+    if settings.training_operator:
+        TrainingOperator(scope, "TrainingOperator", eks_cluster=control_plane, cluster=cluster)
+    governance = settings.task_governance
+    if governance is not None:
+        TaskGovernance(
+            scope,
+            "TaskGovernance",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            name=environment.cluster_name,
+            policy=governance.policy,
+            fair_share=governance.fair_share,
+            priority_classes=[PriorityClass(name=c.name, weight=c.weight) for c in governance.priority_classes],
+            teams=[_team(team) for team in governance.teams],
+        )
+    if settings.observability_addon and prometheus is not None:
+        ground.network.add_interface_endpoint("aps-workspaces")
+        ObservabilityAddon(
+            scope,
+            "ObservabilityAddon",
+            eks_cluster=control_plane,
+            cluster=cluster,
+            prometheus=prometheus,
+            grafana=grafana,
+        )

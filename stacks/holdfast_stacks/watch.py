@@ -1,0 +1,127 @@
+"""How a cluster is watched: logs, events, alarms, a dashboard, and the tools to look at metrics and experiments."""
+
+from dataclasses import dataclass
+
+from aws_cdk import CfnOutput
+from constructs import Construct
+
+from holdfast import config
+from holdfast_constructs import (
+    AlarmThresholds,
+    GrafanaWorkspace,
+    HyperPodCluster,
+    HyperPodObservability,
+    MlflowApp,
+    NodeLogGroup,
+    PrometheusWorkspace,
+    TensorBoardLogs,
+    WatchedFileSystem,
+)
+from holdfast_stacks.foundations import Foundations, removal_policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """Workspaces for metrics."""
+
+    prometheus: PrometheusWorkspace | None
+    grafana: GrafanaWorkspace | None
+
+
+def watch(
+    scope: Construct,
+    environment: config.Environment,
+    *,
+    cluster: HyperPodCluster,
+    ground: Foundations,
+) -> Metrics:
+    """Everything of CloudWatch, and the workspaces beside it."""
+    settings, lustre = environment.observability, environment.storage.lustre
+    groups = environment.cluster.instance_groups
+    watched = []
+    if lustre is not None and lustre.capacity_gib is not None and ground.lustre is not None:
+        name = ground.lustre.file_system.file_system_id
+        watched = [WatchedFileSystem(file_system_id=name, storage_capacity_gib=lustre.capacity_gib)]
+    observability = HyperPodObservability(
+        scope,
+        "Observability",
+        cluster_name=environment.cluster_name,
+        # Without ``events``: nothing ships them on AWS yet, and what waits for them would be silent for ever.
+        eks_cluster_name=environment.eks_cluster_name if settings.container_insights else None,
+        node_count=sum(group.total_count for group in groups),
+        spare_count=sum(group.spare_count for group in groups),
+        file_systems=watched,
+        alarms=settings.alarms,
+        thresholds=AlarmThresholds(
+            gpu_idle_minutes=settings.gpu_idle_minutes, lustre_free_percent=settings.lustre_free_percent
+        ),
+        dashboard=settings.dashboard,
+        emails=settings.alarm_emails,
+        encryption_key=ground.key,
+        retention_days=settings.log_retention_days,
+        removal_policy=removal_policy(environment),
+    )
+    NodeLogGroup(
+        scope,
+        "NodeLogs",
+        cluster_name=environment.cluster_name,
+        cluster_arn=cluster.cluster_arn,
+        retention_days=settings.log_retention_days,
+        encryption_key=ground.key,
+    )
+    prometheus, grafana = None, None
+    if settings.prometheus:
+        prometheus = PrometheusWorkspace(
+            scope,
+            "Prometheus",
+            alias=environment.cluster_name,
+            alerts=observability.alerts,
+            rules=_has_exporters(environment),
+            encryption_key=ground.key,
+            retention_days=settings.log_retention_days,
+            removal_policy=removal_policy(environment),
+        )
+        if settings.grafana is not None:
+            grafana = GrafanaWorkspace(
+                scope,
+                "Grafana",
+                name=environment.cluster_name,
+                prometheus=prometheus,
+                authentication=settings.grafana.authentication,
+            )
+    return Metrics(prometheus=prometheus, grafana=grafana)
+
+
+def _has_exporters(environment: config.Environment) -> bool:
+    """Whether something on the nodes writes to the workspace: HyperPod's add-on does, and there is none for Slurm."""
+    return environment.eks is not None and environment.eks.observability_addon
+
+
+class Experiments:
+    """What keeps track of runs; jobs under Slurm find it in their environment, pods are given the outputs' values."""
+
+    def __init__(self, scope: Construct, environment: config.Environment, *, ground: Foundations) -> None:
+        settings, data = environment.observability, ground.data
+        self._mlflow = (
+            MlflowApp(scope, "Mlflow", name=environment.cluster_name, bucket=data.bucket) if settings.mlflow else None
+        )
+        self._tensorboard = TensorBoardLogs(bucket=data.bucket) if settings.tensorboard else None
+        if self._mlflow is not None:
+            for service in ("mlflow", "sagemaker.api"):  # where jobs have no other way to it
+                ground.network.add_interface_endpoint(service)
+            CfnOutput(scope, "MlflowTrackingUri", value=self._mlflow.app_arn)
+        if self._tensorboard is not None:
+            CfnOutput(scope, "TensorBoardLogDir", value=self._tensorboard.log_dir)
+
+    @property
+    def job_environment(self) -> dict[str, str]:
+        """Variables that tell a job where to write."""
+        kept = [found.environment for found in (self._mlflow, self._tensorboard) if found is not None]
+        return {name: value for variables in kept for name, value in variables.items()}
+
+    def grant_write(self, cluster: HyperPodCluster) -> None:
+        """Allow jobs on the cluster to write."""
+        if self._mlflow is not None:
+            self._mlflow.grant_track(cluster.role)
+        if self._tensorboard is not None:
+            self._tensorboard.grant_write(cluster.role)
