@@ -8,7 +8,7 @@ import pytest
 from scratch_node import ADDRESS, CONTROLLER_ADDRESS, ScratchNode
 
 from holdfast_lifecycle import LifecycleError, plan
-from holdfast_lifecycle.model import Mount, mounts
+from holdfast_lifecycle.model import Mount
 from holdfast_lifecycle.steps import STEPS, mounts
 from holdfast_lifecycle.steps.slurm import answers, daemon
 
@@ -140,15 +140,15 @@ def test_a_changed_mount_replaces_our_lines_and_no_others(node: ScratchNode) -> 
 def test_mounts_that_are_none_end_the_lifecycle(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "mounts.json").write_text(content)
     with pytest.raises(LifecycleError, match=rf"{message}.*deploy the lifecycle bundle again"):
-        mounts(tmp_path, instance_group="workers")
+        mounts_of(tmp_path, instance_group="workers")
 
 
 def test_mounts_of_other_groups_are_none_of_this_node(tmp_path: Path) -> None:
     item = {"instance_group": "workers", "type": "openzfs", "dns_name": "fs-2", "mount_path": "/shared"}
     (tmp_path / "mounts.json").write_text(json.dumps([item, item | {"instance_group": "others", "mount_path": "/o"}]))
     expected = Mount(kind="openzfs", dns_name="fs-2", mount_name="", path="/shared")
-    assert mounts(tmp_path, instance_group="workers") == (expected,)
-    assert mounts(tmp_path / "nowhere", instance_group="workers") == ()
+    assert mounts_of(tmp_path, instance_group="workers") == (expected,)
+    assert mounts_of(tmp_path / "nowhere", instance_group="workers") == ()
 
 
 def test_munge_is_started_where_hyperpod_has_put_its_key(node: ScratchNode) -> None:

@@ -16,7 +16,15 @@ from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault, Finished, Put, Raised, Ready
-from holdfast_runtime.inprocess import BrokenError, Member, StoppedError, TrainingState, _vote, digest_of, weighted_sum
+from holdfast_runtime.inprocess import (
+    BrokenError,
+    Member,
+    Outcome,
+    StoppedError,
+    TrainingState,
+    digest_of,
+    weighted_sum,
+)
 from holdfast_runtime.transfer import Flat, read_skeleton
 
 QUICK = (
@@ -552,7 +560,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     member = Program().run._member
     assert member is not None
-    outcome = _vote.Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False)
+    outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
         member.judge(outcome)
     member.diverged(caught.value)

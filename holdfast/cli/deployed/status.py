@@ -1,4 +1,8 @@
-"""The status of what is deployed, gathered from AWS APIs, Slurm and the processes of a local cloud. How it looks is left to the views."""
+"""
+The status of what is deployed, from AWS APIs, Slurm and the processes of a local cloud.
+
+How it looks is left to the views.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import runtime_program
 
-from holdfast_runtime import inprocess
 from holdfast_runtime.store import EpochStore
 
 EPOCH = 3
@@ -37,5 +37,5 @@ class Dying(EpochStore):
 
 
 if __name__ == "__main__":
-    inprocess.EpochStore = Dying  # type: ignore[misc]
+    patch("holdfast_runtime.inprocess.member.EpochStore", Dying).start()
     runtime_program.main()

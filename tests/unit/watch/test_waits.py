@@ -16,7 +16,7 @@ BOUNDED = {
     "launcher/node/launcher.py: self._prepared.wait": "prepare() has start, and ends the job",
     "launcher/node/launcher.py: slot.silent.wait": "inside of wait_for",
     "launcher/links/connections.py: link.ended.wait": "inside of wait_for",
-    "launcher/links/connections.py: reader.readline": "heartbeat: a silent link is aborted; the handshake is inside of wait_for",
+    "launcher/links/connections.py: reader.readline": "heartbeat: a silent link is aborted; a handshake is in wait_for",
     "launcher/node/report.py: reader.readline": "inside of wait_for",
     "launcher/ranks/slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
     "snapshots/keeper.py: self._door.accept": "a thread that serves",

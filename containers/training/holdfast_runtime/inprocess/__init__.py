@@ -8,7 +8,7 @@ next one; ``_reducer`` adds up gradients; ``_group`` opens and closes process gr
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
 from holdfast_runtime.inprocess.group import Group, sockets_of
-from holdfast_runtime.inprocess.member import EpochStore, Member, _vote, has_ended
+from holdfast_runtime.inprocess.member import Member, has_ended
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.state import TrainingState
@@ -22,7 +22,6 @@ __all__ = [
     "BrokenError",
     "CheckpointTier",
     "DivergenceError",
-    "EpochStore",
     "Group",
     "Member",
     "Outcome",
@@ -31,7 +30,6 @@ __all__ = [
     "Step",
     "StoppedError",
     "TrainingState",
-    "_vote",
     "cast",
     "count",
     "digest_of",

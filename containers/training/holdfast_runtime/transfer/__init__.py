@@ -1,6 +1,6 @@
 """State from rank to rank over TCP: in chunks, each with its checksum, all of it against the donor's digest."""
 
-from holdfast_runtime.transfer.receiver import TransferError, _check, hmac, receive
+from holdfast_runtime.transfer.receiver import TransferError, receive
 from holdfast_runtime.transfer.server import Offer, Server
 from holdfast_runtime.transfer.state import Flat, flatten, read_skeleton, tensor_bytes, unflatten
 from holdfast_runtime.transfer.wire import (
@@ -24,12 +24,10 @@ __all__ = [
     "Offer",
     "Server",
     "TransferError",
-    "_check",
     "checksum_of",
     "chunks_of",
     "digest_of",
     "flatten",
-    "hmac",
     "read_skeleton",
     "receive",
     "tensor_bytes",

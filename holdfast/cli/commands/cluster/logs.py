@@ -82,9 +82,9 @@ def _follow(read: Callable[[], OutputFiles], *, as_json: bool, is_over: Callable
         for path, lines in files:
             fresh = lines[printed.get(path, 0) :]
             printed[path] = len(lines)
-            heading = [heading(path)] if fresh and len(files) > 1 and path != last else []
+            title = [heading(path)] if fresh and len(files) > 1 and path != last else []
             last = path if fresh else last
-            for line in (*heading, *fresh):
+            for line in (*title, *fresh):
                 print(json_format.dumps(line) if as_json else line, flush=True)
         if ends:
             return

@@ -3,12 +3,12 @@ What every service of ours is written with: the error that refuses, the clock, p
 what is shared between host and services (mishaps, the HyperPod plane). Knows no client, no moto and no HTTP.
 """
 
-from holdfast.localcloud.aws.common.clock import reset_clock, skip_time
+from holdfast.localcloud.aws.common.clock import now, reset_clock, skip_time
 from holdfast.localcloud.aws.common.errors import NotOurs, ServiceError, refuse
 from holdfast.localcloud.aws.common.hyperpod_plane import Plane
 from holdfast.localcloud.aws.common.mishaps import Mishaps
 from holdfast.localcloud.aws.common.paging import aware, between, page, paged, tag_dict, tag_list
-from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf, now
+from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf
 
 __all__ = [
     "TRANSITION",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.localcloud.aws.common import Plane, ServiceError, aware, refuse
+from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refuse
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.notices import Notices
 
@@ -85,7 +85,7 @@ class Reports:
         if old is not None:
             del cluster.nodes[old.instance_id]
             if node is None:
-                moment = store.now()
+                moment = now()
                 node = copy.copy(old)
                 node.instance_id, node.request, node.message = said["instance_id"], "", ""
                 node.created = node.launched = moment
@@ -157,7 +157,7 @@ class Reports:
         if not self._plane.simulated:
             return
         for node in cluster.nodes.values():
-            if node.status == "Pending" and store.now() - node.created >= PROVISIONING:
+            if node.status == "Pending" and now() - node.created >= PROVISIONING:
                 node.status = "Running"
                 self._tell(
                     cluster,
