@@ -349,12 +349,14 @@ def test_without_a_safeguard_two_views_of_one_generation_are_found(
 ) -> None:
     monkeypatch.setattr(m.Node, safeguard, broken)
 
-    with pytest.raises(AssertionError, match="two views of one epoch"):
+    with pytest.raises(AssertionError, match="two views of one generation"):
         explore(first)
 
 
 @pytest.mark.parametrize(
-    ("begins_anew", "found"), [(False, "ends without need"), (True, "two views of one epoch")], ids=["ends", "votes"]
+    ("begins_anew", "found"),
+    [(False, "ends without need"), (True, "two views of one generation")],
+    ids=["ends", "votes"],
 )
 def test_a_launcher_that_is_called_as_its_predecessor_ends_without_need_or_votes_in_its_place(
     begins_anew: bool, found: str, monkeypatch: pytest.MonkeyPatch
@@ -388,7 +390,7 @@ def test_a_witness_without_a_safeguard_lets_two_views_of_one_generation_happen(
             ),
         )
 
-    with pytest.raises(AssertionError, match="two views of one epoch"):
+    with pytest.raises(AssertionError, match="two views of one generation"):
         explore(first)
 
 

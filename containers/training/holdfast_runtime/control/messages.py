@@ -89,7 +89,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Leave:
-    """Leave all collectives, close the groups, answer ``ready``. A view of this generation or of a later one follows."""
+    """Leave all collectives, close the groups, answer ``ready``. A view of this generation or of a later one comes."""
 
     epoch: int
     reason: str
