@@ -23,9 +23,7 @@ def with_launcher() -> Callable[[Callable[[Launcher], None]], None]:
             try:
                 action(launcher)
             finally:
-                for task in launcher._tasks:
-                    task.cancel()
-                await asyncio.gather(*launcher._tasks, return_exceptions=True)
+                await asyncio.gather(*launcher.tasks.cancel(), return_exceptions=True)
 
         asyncio.run(inside())
 
@@ -37,7 +35,7 @@ With = Callable[[Callable[[Launcher], None]], None]
 
 def test_a_step_that_a_rank_has_finished_is_remembered_after_it_is_gone(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        launcher._rank_says(launcher.slots[0], Progress(step=7, phase="forward"))
+        launcher.ranks.says(launcher.slots[0], Progress(step=7, phase="forward"))
         launcher.slots[0].vacate()
         assert launcher.slots.known_step == 7
 
@@ -46,7 +44,7 @@ def test_a_step_that_a_rank_has_finished_is_remembered_after_it_is_gone(with_lau
 
 def test_the_step_at_which_a_rank_has_left_is_remembered_too(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        launcher._rank_says(launcher.slots[0], Ready(committed_step=9, state="valid"))
+        launcher.ranks.says(launcher.slots[0], Ready(committed_step=9, state="valid"))
         assert launcher.slots.known_step == 9
 
     with_launcher(act)
@@ -58,7 +56,7 @@ def test_a_launcher_that_took_anothers_place_has_none_of_its_ranks(with_launcher
 
     def act(launcher: Launcher) -> None:
         identity = launcher.links.identity + (named == "another")
-        launcher._install(View(epoch=3, nodes=(identity, identity), ranks=ranks))
+        launcher.generations.install(View(epoch=3, nodes=(identity, identity), ranks=ranks))
         assert launcher.slots[0].rank == rank
 
     with_launcher(act)
@@ -70,10 +68,10 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
 
     def act(launcher: Launcher) -> None:
         identity = launcher.links.identity if named else launcher.links.identity + 1
-        launcher.agreement.message(1, Commit(View(epoch=3, nodes=(identity, 0))))
+        launcher.generations.agreement.message(1, Commit(View(epoch=3, nodes=(identity, 0))))
         assert launcher.view.epoch == 3
 
-        assert launcher._begin_anew() is not named
+        assert launcher.peers.begin_anew() is not named
 
         assert launcher.view.epoch == (3 if named else 0)
 
@@ -85,16 +83,16 @@ def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launc
 
     def act(launcher: Launcher) -> None:
         for name in (met.identity, met.identity + 1):
-            launcher.agreement.message(1, Commit(View(epoch=launcher.view.epoch + 1, nodes=(0, name))))
-            launcher._peer_up(met)
-            assert launcher.agreement._node.is_named(1) is (name == met.identity)
+            launcher.generations.agreement.message(1, Commit(View(epoch=launcher.view.epoch + 1, nodes=(0, name))))
+            launcher.peers.up(met)
+            assert launcher.generations.agreement._node.is_named(1) is (name == met.identity)
 
     with_launcher(act)
 
 
 def test_two_launchers_of_one_place_do_not_take_it_from_each_other_for_ever(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        assert [launcher._begin_anew() for _ in range(BEGINNINGS + 1)] == [True] * BEGINNINGS + [False]
+        assert [launcher.peers.begin_anew() for _ in range(BEGINNINGS + 1)] == [True] * BEGINNINGS + [False]
 
     with_launcher(act)
 
@@ -103,10 +101,10 @@ def test_the_first_launchers_vote_under_names_of_their_own_and_those_that_replac
     with_launcher: With,
 ) -> None:
     def act(launcher: Launcher) -> None:
-        first = launcher.agreement._node
+        first = launcher.generations.agreement._node
         assert (first.votes, first.incarnation) == (True, launcher.links.identity)
-        assert launcher._begin_anew()
+        assert launcher.peers.begin_anew()
         launcher.links.incarnation = 1
-        assert not launcher.agreement._node.votes
+        assert not launcher.generations.agreement._node.votes
 
     with_launcher(act)

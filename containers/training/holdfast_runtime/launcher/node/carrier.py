@@ -1,0 +1,100 @@
+"""Carries generations to the processes of this node: out of the one that ends, and into the one that begins."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+
+from holdfast_runtime import control
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.node.places import Places
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlots, rank_views
+from holdfast_runtime.membership import Slot, View
+
+
+class Carrier:
+    """
+    One launcher's.
+
+    Args:
+        view: The committed one.
+        trouble: Asks for another view, with this reason.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        places: Places,
+        keys: KeyPost,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        deadlines: Deadlines,
+        view: Callable[[], View],
+        trouble: Callable[[str], None],
+    ) -> None:
+        self._slots = slots
+        self._places = places
+        self._keys = keys
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._deadlines = deadlines
+        self._view = view
+        self._trouble = trouble
+        self._loop = asyncio.get_running_loop()
+
+    def leave(self, epoch: int, reason: str) -> None:
+        """Have all local ranks leave their collectives; who has not done it in time is killed."""
+        for slot in self._slots:
+            if not self._slots.in_process and slot.process is not None:
+                slot.process.kill(signal.SIGTERM)
+            elif slot.alive and slot.ready is None:
+                slot.send(control.Leave(epoch=epoch, reason=reason))
+        self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, epoch)
+
+    def restart(self, view: View) -> None:
+        """Scripts that say nothing begin again, those that had finished too."""
+        self._ending.forget_all()
+        self._places.fill_anew(view)
+
+    def give(self, view: View, *, mine: bool) -> None:
+        """
+        Tell the local ranks their places.
+
+        Args:
+            mine: Whether the view gives ranks to this launcher.
+        """
+        for place, told in rank_views(view, node=self._slots.node) if mine else ():
+            self._give(told, place)
+        self._keys.share()
+        for slot in self._slots:
+            if slot.rank < 0:
+                self._places.fill_later(slot)
+
+    def _kill_those_that_stay(self, epoch: int, passed: int = 1) -> None:
+        if self._view().epoch >= epoch or self._ending.begun:
+            return
+        hope = self._slots.in_process and self._slots.only_hope(said=lambda slot: slot.ready is not None)
+        if hope and passed < LAST_ONES:
+            self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, epoch, passed + 1)
+            return
+        for slot in self._slots.unresponsive() if self._slots.in_process else self._slots:
+            if slot.process is not None:
+                late = f"rank {slot.rank} has not left within {passed * self._deadlines.leave:g} s and is killed"
+                self._journal.say(late)
+                slot.process.kill()
+
+    def _give(self, view: control.View, place: Slot) -> None:
+        """Tell a rank its place; one that died meanwhile is the reason for the next view."""
+        rank, slot = view.rank, self._slots[place.index]
+        if not slot.alive or self._slots.place_of(slot, launcher=self._links.identity) != place:
+            self._loop.call_soon(self._trouble, f"rank {rank} of node {self._slots.node} died while it was chosen")
+            self._places.fill(slot)
+            return
+        slot.ready, slot.epoch, slot.progress, slot.heard_s = None, view.epoch, None, time.monotonic()
+        slot.send(view)

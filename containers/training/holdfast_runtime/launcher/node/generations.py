@@ -1,0 +1,218 @@
+"""Which generation this launcher is in, why another one is wanted, and what it says of its ranks for that one."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from holdfast_runtime.launcher.generation import Agreement, Effects, Ending, Journal, Witnessing
+from holdfast_runtime.launcher.links import Links, Trouble
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.watch import Judgement
+from holdfast_runtime.membership import Message, Policy, View
+
+VOTE_AFTER_S = 0.3
+"""Time for a launcher that is back to meet all the others."""
+
+
+class Processes(Protocol):
+    """What is done to the local processes."""
+
+    def leave(self, epoch: int, reason: str) -> None:
+        """Have them leave their collectives."""
+
+    def restart(self, view: View) -> None:
+        """Scripts that say nothing begin again."""
+
+    def give(self, view: View, *, mine: bool) -> None:
+        """Tell ranks that live through faults their places; ``mine`` where the view gives this launcher any."""
+
+
+class Generations:
+    """
+    One launcher's.
+
+    Args:
+        begins: Called with each view before anything else is done with it.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        witness: Witnessing,
+        judgement: Judgement,
+        processes: Processes,
+        begins: Callable[[View], None],
+    ) -> None:
+        self._options = options
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._witness = witness
+        self._judgement = judgement
+        self._processes = processes
+        self._begins = begins
+        self._loop = asyncio.get_running_loop()
+        self._agreement: Agreement | None = None
+        self._prepared = False
+        self._troubled_s = 0.0
+        self._why = ""
+        """Why the newest generation was wanted."""
+        self.first = True
+        """No view of live processes was committed yet."""
+
+    @property
+    def view(self) -> View:
+        """The committed view; generation 0 before there is one."""
+        if self._agreement is None:
+            return View(epoch=0, nodes=(0,) * self._options.nodes)
+        return self._agreement.committed
+
+    @property
+    def wanted(self) -> str:
+        """Why another view is wanted; empty when it is not."""
+        return self._agreement.wanted if self._agreement is not None else ""
+
+    @property
+    def agreement(self) -> Agreement:
+        """Made when the others can be told apart: a launcher that replaces another learns that from them."""
+        if self._agreement is None:
+            self._agreement = Agreement(
+                me=self._options.node_rank,
+                size=self._options.nodes,
+                incarnation=self._links.incarnation,
+                identity=self._links.identity,
+                deadlines=self._options.deadlines,
+                effects=Effects(
+                    send=self._send,
+                    leave=self._leave,
+                    install=self.install,
+                    stop=self._ending.give_up,
+                    policy=self._policy,
+                ),
+            )
+            self.witness_found(self._witness.link.identity)
+        return self._agreement
+
+    def belongs_to(self, view: View) -> bool:
+        """Whether a view names this launcher, and not another one in its place."""
+        if not view.epoch:
+            return self._links.incarnation == 0
+        return view.nodes[self._slots.node] == self._links.identity
+
+    def begin(self) -> None:
+        """Processes can be started, and enough launchers are there: ask for the first view, unless there is one."""
+        self._prepared = True
+        if not self.view.epoch:
+            self.agreement.trouble("the job begins")
+            self.left()
+
+    def forget(self) -> None:
+        """Another launcher from now on: nothing was agreed on."""
+        self.close()
+        self._agreement = None
+
+    def close(self) -> None:
+        """No timer fires any more."""
+        if self._agreement is not None:
+            self._agreement.close()
+
+    def witness_found(self, identity: int) -> None:
+        """The witness is in reach, and this is what views call it."""
+        if self._agreement is not None and identity >= 0:
+            self._agreement.witness_found(identity)
+
+    def witness_lost(self) -> None:
+        """It is out of reach."""
+        if self._agreement is not None:
+            self._agreement.witness_lost()
+
+    def interrupt(self, reason: str) -> bool:
+        """Ask for a view that nothing else calls for, where processes live through it."""
+        if self._slots.in_process and not self.first:
+            self.trouble(reason)
+        return self._slots.in_process
+
+    def trouble(self, reason: str) -> None:
+        """Another view is wanted, and everybody should know at once."""
+        if self._ending.begun or self.wanted or (self._slots.in_process and self._slots.some_finished):
+            return
+        self.note_trouble()
+        self._links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
+        self.agreement.trouble(reason)
+
+    def note_trouble(self) -> None:
+        """From now on the time to the next view counts."""
+        if not self.wanted:
+            self._troubled_s = time.monotonic()
+
+    def left(self) -> None:
+        """Say how the local processes are, once none of them is in a collective."""
+        met = self._prepared or self.view.epoch
+        if met and self.wanted and not self._ending.begun and self._slots.all_left(first=self.first):
+            host = self._options.peers.host
+            self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))
+
+    def install(self, view: View) -> None:
+        """A view is committed: tell the local processes."""
+        me = self._slots.node
+        self._begins(view)
+        # A launcher that took another's place has none of its ranks.
+        mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
+        before = [slot.rank for slot in self._slots]
+        for slot in self._slots:
+            slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
+        self._tell(view, before)
+        self._witness.installed()
+        if not self.belongs_to(view):
+            self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
+        if not self._slots.in_process:
+            self._processes.restart(view)
+            return
+        if any(item.port for item in view.ranks):
+            self.first = self.agreement.patient = False
+            self._judgement.installed(view, reason=self._why)
+        self._processes.give(view, mine=bool(mine))
+
+    def _tell(self, view: View, before: list[int]) -> None:
+        """Log what the view changes."""
+        taken = [slot.rank for slot, rank in zip(self._slots, before, strict=True) if rank < 0 <= slot.rank]
+        self._journal.view(
+            view,
+            seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
+            taken=[] if self.first else taken,
+            recovered=view.epoch > 1 and not self.first,
+        )
+
+    def _ask_for_a_vote(self) -> None:
+        """This launcher is back: where all votes are needed it does not wait for its processes to be warm."""
+        if not self.belongs_to(self.view) and not self._witness.may_be_lost:
+            self.trouble(f"node {self._slots.node} is back, and without its vote the next loss could not be survived")
+
+    def _policy(self) -> Policy:
+        return Policy(
+            world_size=self._options.world_size,
+            sharded=self._slots.sharded,
+            lost_steps_allowed=self._options.lost_steps_allowed,
+        )
+
+    def _send(self, to: int, message: Message) -> None:
+        """To a launcher, or to the witness, which has the seat after the last of them."""
+        if to == self._options.nodes:
+            self._witness.link.send(message)
+        else:
+            self._links.send(to, message)
+
+    def _leave(self, epoch: int, reason: str) -> None:
+        self._why = reason
+        if epoch > 1:
+            self._journal.say(f"generation {epoch} is wanted: {reason}")
+        self._processes.leave(epoch, reason)
+        self._loop.call_soon(self.left)

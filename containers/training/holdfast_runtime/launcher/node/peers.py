@@ -1,0 +1,135 @@
+"""The other launchers of the job: waited for at the beginning, heard, and seen to be lost."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from holdfast_common import kinds
+from holdfast_runtime.control import Keys
+from holdfast_runtime.launcher.generation import Ending, Journal, Witnessing
+from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.links import (
+    ChangeAt,
+    ChangedAt,
+    Done,
+    Hello,
+    LinkMessage,
+    Links,
+    RaisedAt,
+    Trouble,
+    Warm,
+)
+from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.watch import Judgement
+
+BEGINNINGS = 10
+"""How often a launcher may begin anew; two that live in one place would else take it from each other for ever."""
+GRACE_S = 10.0
+"""Once enough launchers are there, how long the job waits for the others before it begins."""
+
+
+class Peers:
+    """
+    As one launcher sees them.
+
+    Args:
+        warm: Called when processes of another launcher live through faults.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        generations: Generations,
+        witness: Witnessing,
+        keys: KeyPost,
+        judgement: Judgement,
+        journal: Journal,
+        ending: Ending,
+        warm: Callable[[], None],
+    ) -> None:
+        self._options = options
+        self._slots = slots
+        self._links = links
+        self._generations = generations
+        self._witness = witness
+        self._keys = keys
+        self._judgement = judgement
+        self._journal = journal
+        self._ending = ending
+        self._warm = warm
+        self._loop = asyncio.get_running_loop()
+        self._beginnings = BEGINNINGS
+
+    async def come(self) -> bool:
+        """Wait until the job can begin, or has begun without this launcher; False where too few came in time."""
+        options = self._options
+        began, enough_s = time.monotonic(), 0.0
+        while len(self._links.up) + 1 < options.nodes and not self._generations.view.epoch:
+            await asyncio.sleep(0.01)
+            waited = time.monotonic() - began
+            if waited > options.deadlines.start:
+                missing = sorted(set(range(options.nodes)) - self._links.up - {options.node_rank})
+                why = "; ".join(("", *self._links.strangers))
+                self._ending.give_up(f"nodes {missing} did not come within {options.deadlines.start:g} s{why}")
+                return False
+            enough = len(self._links.up) + 1 >= options.nodes - options.spare_nodes
+            enough_s = enough_s or (waited if enough else 0.0)
+            if enough and waited - enough_s > GRACE_S:
+                break
+        return True
+
+    def begin_anew(self) -> bool:
+        """There was a launcher in this place before. One that no view names has nothing to lose by being another."""
+        named = self._generations.view.epoch and self._generations.belongs_to(self._generations.view)
+        if self._ending.begun or named or not self._beginnings:
+            return False
+        self._beginnings -= 1
+        self._generations.forget()
+        self._loop.call_later(self._options.deadlines.start, self._expect_company)
+        return True
+
+    def up(self, peer: Hello) -> None:
+        """A launcher is in reach."""
+        self._ending.forget(peer.node)
+        self._witness.link.claim_changed()
+        if self._slots.in_process:
+            self._links.send(peer.node, Warm())
+        self._generations.agreement.found(peer.node, peer.identity)
+
+    def down(self, node: int, why: str) -> None:
+        """A launcher is out of reach."""
+        if self._ending.has_finished(node) or self._ending.begun:
+            return
+        view = self._generations.view
+        self._journal.say(f"node {node} is lost: {why}")
+        if view.nodes[node] >= 0 and view.epoch > 0:
+            self._journal.died("node")
+            self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
+            self._generations.note_trouble()
+        self._generations.agreement.lost(node)
+
+    def says(self, node: int, message: LinkMessage) -> None:
+        """A launcher has said something."""
+        if isinstance(message, Trouble):
+            if message.epoch == self._generations.view.epoch and not self._ending.begun:
+                self._generations.note_trouble()
+                self._generations.agreement.trouble(message.reason)
+        elif isinstance(message, RaisedAt):
+            self._judgement.heard(message.error)
+        elif isinstance(message, Warm):
+            self._warm()
+        elif isinstance(message, Keys | ChangeAt | ChangedAt):
+            self._keys.from_launcher(message)
+        elif isinstance(message, Done):
+            self._ending.peer_done(node, message, view=self._generations.view)
+        else:
+            self._generations.agreement.message(node, message)  # type: ignore[arg-type]  # Beat never gets here
+
+    def _expect_company(self) -> None:
+        if not self._links.up and not self._ending.begun:
+            self._ending.give_up(f"no launcher let this one in again within {self._options.deadlines.start:g} s")

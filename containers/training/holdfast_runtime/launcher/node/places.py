@@ -1,0 +1,109 @@
+"""Fills the places of this node: a process for each rank, and for each spare where spares are of use."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+
+from holdfast_runtime.control import FromRank
+from holdfast_runtime.launcher.generation import Ending
+from holdfast_runtime.launcher.links import Links
+from holdfast_runtime.launcher.node.tasks import Tasks
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Processes
+from holdfast_runtime.launcher.settings import Options, master_port, variables
+from holdfast_runtime.membership import View
+
+REFILL_AFTER_S = 0.5
+"""A spare's place is filled again when the recovery that took it is over."""
+
+
+class Places:
+    """
+    One launcher's.
+
+    Args:
+        view: The committed one.
+        says: Told of each message of a process.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        slots: LocalSlots,
+        processes: Processes,
+        links: Links,
+        ending: Ending,
+        tasks: Tasks,
+        view: Callable[[], View],
+        says: Callable[[LocalSlot, FromRank], None],
+    ) -> None:
+        self._options = options
+        self._slots = slots
+        self._processes = processes
+        self._links = links
+        self._ending = ending
+        self._tasks = tasks
+        self._view = view
+        self._says = says
+        self._loop = asyncio.get_running_loop()
+        self._prepared = asyncio.Event()
+        self._port = 0
+        """Where ranks of a script that makes its own groups meet in this generation."""
+
+    def prepared(self) -> None:
+        """Processes can be started, and the others of the job are there."""
+        self._prepared.set()
+
+    def fill(self, slot: LocalSlot) -> None:
+        """Start a process where there is none."""
+        if not (slot.alive or slot.starting or self._ending.begun or slot.finished):
+            slot.starting = True
+            self._tasks.spawn(self._start(slot))
+
+    def fill_later(self, slot: LocalSlot, *, after_s: float = REFILL_AFTER_S) -> None:
+        """Start a process in a moment."""
+        self._loop.call_later(after_s, self.fill, slot)
+
+    def fill_spares(self) -> None:
+        """Start a process in each place without a rank."""
+        for slot in self._slots:
+            if slot.rank < 0:
+                self.fill(slot)
+
+    def fill_anew(self, view: View) -> None:
+        """All ranks here begin again, with another port to meet at."""
+        one = self._options.nodes == 1
+        self._port = _free_port() if one else master_port(self._options.run_id, view.epoch)
+        for slot in self._slots:
+            slot.finished = False
+        for slot in self._slots.in_view:
+            self.fill(slot)
+
+    async def _start(self, slot: LocalSlot) -> None:
+        await self._prepared.wait()
+        view = self._view()
+        first = view.ranks[0].slot.node if view.ranks else self._slots.node
+        environment = variables(
+            self._options,
+            rank=slot.rank,
+            slot=slot.index,
+            generation=view.epoch,
+            restarts=max(0, view.epoch - 1),
+            master=(self._links.address_of(first), self._port),
+        )
+        try:
+            name = f"node{self._options.node_rank}-slot{slot.index}"
+            process = await self._processes.start(environment, name=name)
+        finally:
+            slot.starting = False
+        slot.process = process
+        slot.heard_s = time.monotonic()
+        if self._ending.begun:
+            process.kill()
+        await slot.listen(process, self._says)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])

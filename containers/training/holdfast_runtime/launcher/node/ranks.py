@@ -1,0 +1,165 @@
+"""What the ranks of this node say, and what follows when one of them ends."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from holdfast_common import kinds
+from holdfast_runtime import control
+from holdfast_runtime.control import Change, Fault, FromRank, Hello, Progress, Put, Raised, Ready
+from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.links import Links, Warm
+from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.node.places import REFILL_AFTER_S, Places
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
+from holdfast_runtime.launcher.watch import Judgement, Watch
+
+LAST_WORDS_S = 0.02
+"""For what a process said before its end to be read."""
+
+
+@dataclass
+class Deaths:
+    """Deaths of ranks without a finished step in between, of which ``--max-restarts`` allows some. Pure."""
+
+    most: int
+    count: int = 0
+    step: int = -1
+
+    def note(self, step: int, *, in_process: bool) -> None:
+        """A rank died after so many steps. Nothing is known of the steps of scripts that say nothing."""
+        self.count = self.count + 1 if step <= self.step else 1
+        self.step = step if in_process else 1 << 62
+
+    def too_many(self, *, in_place: int) -> bool:
+        """Whether there were more than are allowed, or more in one place before any view was reached."""
+        return self.count > self.most or in_place > self.most
+
+
+class Ranks:
+    """One launcher's."""
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        places: Places,
+        generations: Generations,
+        keys: KeyPost,
+        watch: Watch,
+        judgement: Judgement,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        max_restarts: int,
+    ) -> None:
+        self._slots = slots
+        self._places = places
+        self._generations = generations
+        self._keys = keys
+        self._watch = watch
+        self._judgement = judgement
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._deaths = Deaths(max_restarts)
+
+    def says(self, slot: LocalSlot, message: FromRank) -> None:
+        """A process has said something."""
+        if isinstance(message, Put | Change):
+            self._keys.from_rank(slot.index, message)
+        elif isinstance(message, Progress):
+            self._slots.learn(message.step)
+            self._watch.moved(message.step)
+        elif isinstance(message, Raised):
+            self._judgement.raised(slot, message)
+        elif isinstance(message, Hello):
+            self.warm()
+        elif isinstance(message, Ready):
+            self._ready(slot, message)
+        elif isinstance(message, Fault):
+            self._fault(slot, message)
+
+    def warm(self) -> None:
+        """
+        Processes live through faults: spares are of use.
+
+        Each launcher tells it on before it says anything of views, so that nobody ends its processes to get one.
+        """
+        if self._slots.in_process:
+            return
+        self._slots.in_process = True
+        self._links.broadcast(Warm())
+        self._places.fill_spares()
+
+    async def ended(self, process: Process, code: int, how: str) -> None:
+        """A process has ended; ``how`` is a sentence about it."""
+        slot = self._slots.of(process)
+        if slot is None:
+            return
+        # A process that has finished says so just before it ends; a child of it may keep the socket open.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(slot.silent.wait(), LAST_WORDS_S)
+        rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
+        in_training, step = slot.epoch > 0 or not self._slots.in_process, self._slots.known_step
+        if rank >= 0 and slot.epoch > 0 and not finished:
+            self._judgement.died(code, epoch=self._generations.view.epoch, step=step)
+        slot.vacate()
+        if self._ending.begun:
+            self._ending.end_if_empty()
+        elif finished and code == 0:
+            slot.finished = True
+            self._ending.finish_if_all_have(self._generations.view)
+            self._generations.left()
+        elif not self._slots.in_process and self._generations.wanted:
+            self._generations.left()
+        else:
+            self._died(slot, rank=rank, how=how, in_training=in_training, step=step)
+
+    def _fault(self, slot: LocalSlot, fault: Fault) -> None:
+        reason = f"rank {slot.rank} of node {self._slots.node}: {fault.reason}"
+        if fault.fatal:
+            self._ending.end(1, reason)
+        elif self._slots.some_finished:
+            # A rank that passed the last barrier has closed its connections before this one had passed it.
+            slot.finished = True
+            slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
+        else:
+            self._generations.trouble(reason)
+
+    def _ready(self, slot: LocalSlot, ready: Ready) -> None:
+        self._slots.learn(ready.committed_step)
+        new, generations = slot.epoch == 0, self._generations
+        if generations.wanted:
+            generations.left()
+            if new and not generations.first:
+                generations.agreement.changed()
+        elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
+            generations.trouble("the processes are there")
+        elif not generations.belongs_to(generations.view):
+            # This launcher took the place of one that was lost, and its processes are warm.
+            self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
+
+    def _died(self, slot: LocalSlot, *, rank: int, how: str, in_training: bool, step: int) -> None:
+        who = f"rank {rank}" if rank >= 0 else "a spare"
+        reason = f"{who} of node {self._slots.node} is lost: {how}"
+        self._journal.say(reason)
+        self._journal.died(how.removeprefix("it "))
+        self._journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
+        if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
+            self._ending.end(1, f"{reason}; others have finished already")
+            return
+        if rank >= 0 and in_training and not self._generations.wanted:  # all that die of one fault count once
+            self._deaths.note(step, in_process=self._slots.in_process)
+        if self._deaths.too_many(in_place=slot.deaths):
+            limit = f"--max-restarts allows {self._deaths.most} without progress in between"
+            self._ending.end(1, f"{reason}; {limit}")
+            return
+        if rank >= 0:
+            self._generations.trouble(reason)
+        if self._slots.in_process:
+            warm = any(other.ready is not None and other.rank < 0 for other in self._slots)
+            spare = self._generations.view.spares or warm
+            self._places.fill_later(slot, after_s=REFILL_AFTER_S if spare else 0.0)
+            self._generations.left()
