@@ -12,7 +12,7 @@ from holdfast_runtime.inprocess.group import Group, sockets_of
 from holdfast_runtime.inprocess.member import Member, has_ended
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
-from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
@@ -29,6 +29,7 @@ __all__ = [
     "Outcome",
     "Reducer",
     "Run",
+    "Stateful",
     "Step",
     "StoppedError",
     "TrainingState",

@@ -18,10 +18,9 @@ from holdfast_runtime.patience.errors import (
     judged,
     noted,
 )
-from holdfast_runtime.patience.pace import MULTIPLE, Pace, moved, paused, silence_s
+from holdfast_runtime.patience.pace import Pace, moved, paused, silence_s
 
 __all__ = [
-    "MULTIPLE",
     "STEPS",
     "Error",
     "Ledger",

@@ -1,0 +1,237 @@
+"""The parts of a launcher, each without the others: generations, carrier, places, deaths, tasks."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast_runtime.control import Ready, View
+from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Places, Tasks
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.settings import parse_options
+from holdfast_runtime.membership import RankStatus, Slot
+from holdfast_runtime.membership import View as Committed
+
+
+class Told:
+    """In place of any other part: keeps what it is called with; answers nothing."""
+
+    def __init__(self, **values: object) -> None:
+        self.calls: list[tuple[object, ...]] = []
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *given, **named: self.calls.append((name, *given, *named.values()))
+
+
+@dataclass
+class Process:
+    """One that notes how it is killed."""
+
+    pid: int = 1
+    signals: list[int] = field(default_factory=list)
+
+    def kill(self, number: int = 9) -> None:
+        self.signals.append(number)
+
+
+def in_a_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    def inside() -> None:
+        asyncio.run(test())
+
+    inside.__name__ = test.__name__
+    return inside
+
+
+def options(*more: str) -> Any:
+    return parse_options(
+        ["--peers", "127.0.0.1:1,127.0.0.1:2", "--node-rank", "0", *more, "never.py"], {"HOLDFAST_TOKEN": "a test's"}
+    )
+
+
+def slots(*, ranks: int = 1, spares: int = 1, in_process: bool = True) -> LocalSlots:
+    made = LocalSlots(node=0, ranks=ranks, spares=spares)
+    made.in_process = in_process
+    return made
+
+
+def committed(*, epoch: int = 3, node: int = 7, incarnation: int = 0, port: int = 5) -> Committed:
+    """A view with one rank on this node, of a launcher that is called 7."""
+    rank = RankStatus(slot=Slot(0, 0, incarnation), rank=0, port=port)
+    return Committed(epoch=epoch, nodes=(node, 1), ranks=(rank,), sources=("memory",), donors=((),))
+
+
+def carrier(local: LocalSlots, **parts: Any) -> Carrier:
+    values: dict[str, Any] = {
+        "places": Told(),
+        "keys": Told(),
+        "links": Told(identity=0),
+        "journal": Told(),
+        "ending": Told(begun=False),
+        "deadlines": SimpleNamespace(leave=0.0),
+        "view": lambda: Committed(epoch=0, nodes=(7, 1)),
+        "trouble": lambda _reason: None,
+    }
+    return Carrier(slots=local, **{**values, **parts})
+
+
+def generations(local: LocalSlots, **parts: Any) -> Generations:
+    values: dict[str, Any] = {
+        "links": Told(identity=7, incarnation=0),
+        "journal": Told(),
+        "ending": Told(begun=False),
+        "witness": Told(link=Told(identity=-1), may_be_lost=1),
+        "judgement": Told(),
+        "processes": Told(),
+        "begins": lambda _view: None,
+    }
+    return Generations(options(), slots=local, **{**values, **parts})
+
+
+@in_a_loop
+async def test_trouble_is_told_to_all_once_and_not_again_while_a_generation_is_wanted() -> None:
+    links = Told(identity=7, incarnation=0)
+    made = generations(slots(), links=links)
+
+    made.trouble("rank 0 is lost")
+    made.trouble("rank 1 is lost")
+
+    assert made.wanted == "rank 0 is lost"
+    assert len([call for call in links.calls if call[0] == "broadcast"]) == 1
+    made.close()
+
+
+@in_a_loop
+async def test_nothing_is_said_of_the_local_ranks_before_processes_can_be_started() -> None:
+    local = slots()
+    made = generations(local)
+    made.agreement.trouble("the job begins")
+
+    made.left()
+    before = made.agreement._node.status
+    made.begin()
+
+    assert before is None
+    assert made.agreement._node.status is not None
+    made.close()
+
+
+@in_a_loop
+async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_restarted() -> None:
+    for in_process, expected in ((True, "give"), (False, "restart")):
+        processes, begun = Told(), []
+        made = generations(slots(in_process=in_process), processes=processes, begins=begun.append)
+
+        made.install(committed())
+
+        assert [call[0] for call in processes.calls] == [expected]
+        assert begun == [committed()]
+        made.close()
+
+
+@in_a_loop
+async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
+    local, sent = slots(), []
+    slot = local[0]
+    slot.process, slot.ready = Process(), Ready(committed_step=0, state="valid")  # type: ignore[assignment]
+    slot.send = sent.append  # type: ignore[method-assign]
+
+    carrier(local).give(committed(), mine=True)
+
+    assert [(type(told), told.epoch, told.rank) for told in sent] == [(View, 3, 0)]
+    assert (slot.ready, slot.epoch) == (None, 3)
+
+
+@in_a_loop
+async def test_a_rank_that_died_while_it_was_chosen_is_the_reason_for_the_next_view() -> None:
+    local, places, reasons = slots(), Told(), []
+
+    carrier(local, places=places, trouble=reasons.append).give(committed(), mine=True)
+    await asyncio.sleep(0)
+
+    assert reasons == ["rank 0 of node 0 died while it was chosen"]
+    assert ("fill", local[0]) in places.calls
+
+
+@in_a_loop
+async def test_who_has_not_left_in_time_is_killed_and_who_has_left_is_not() -> None:
+    local = slots(ranks=2, spares=0)
+    for slot in local:
+        slot.process, slot.epoch, slot.rank = Process(), 2, slot.index  # type: ignore[assignment]
+    local[0].ready = Ready(committed_step=0, state="valid")
+
+    carrier(local).leave(3, "rank 5 is lost")
+    await asyncio.sleep(0.01)
+
+    assert [slot.process.signals for slot in local] == [[], [9]]  # type: ignore[union-attr]
+
+
+@in_a_loop
+async def test_nobody_is_killed_for_a_generation_that_has_come() -> None:
+    local = slots(ranks=1, spares=0)
+    local[0].process, local[0].epoch = Process(), 2  # type: ignore[assignment]
+
+    carrier(local, view=committed).leave(3, "rank 5 is lost")
+    await asyncio.sleep(0.01)
+
+    assert local[0].process.signals == []  # type: ignore[union-attr]
+
+
+@in_a_loop
+async def test_a_place_is_filled_once_and_not_when_the_job_ends() -> None:
+    local, tasks, ending = slots(), Told(), Told(begun=False)
+    places = Places(
+        options(),
+        slots=local,
+        processes=Told(),  # type: ignore[arg-type]
+        links=Told(),  # type: ignore[arg-type]
+        ending=ending,  # type: ignore[arg-type]
+        tasks=tasks,  # type: ignore[arg-type]
+        view=committed,
+        says=lambda _slot, _message: None,
+    )
+    places.fill(local[0])
+    places.fill(local[0])
+    ending.begun = True
+    places.fill(local[1])
+
+    assert [call[0] for call in tasks.calls] == ["spawn"]
+    for _, work in tasks.calls:
+        work.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("steps", "too_many"), [((4, 4, 4), True), ((4, 5, 6), False)], ids=["none", "some"])
+def test_deaths_without_progress_in_between_are_counted(steps: tuple[int, ...], too_many: bool) -> None:
+    deaths = Deaths(2)
+    for step in steps:
+        deaths.note(step, in_process=True)
+
+    assert deaths.too_many(in_place=0) is too_many
+
+
+def test_all_deaths_of_a_script_that_says_nothing_are_counted_and_those_in_one_place_too() -> None:
+    deaths = Deaths(1)
+    deaths.note(0, in_process=False)
+    assert not deaths.too_many(in_place=1)
+    assert deaths.too_many(in_place=2)
+    deaths.note(0, in_process=False)
+    assert deaths.too_many(in_place=0)
+
+
+@in_a_loop
+async def test_work_that_fails_ends_the_job_with_its_reason() -> None:
+    ending, journal = Told(), Told()
+    tasks = Tasks(ending=ending, journal=journal)  # type: ignore[arg-type]
+
+    async def fail() -> None:
+        raise KeyError("a slot")
+
+    tasks.spawn(fail())
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    assert ending.calls == [("give_up", "the launcher failed: KeyError: 'a slot'; see the traceback above")]
+    assert "Traceback" in str(journal.calls[0])
