@@ -122,7 +122,8 @@ async def test_nothing_is_said_of_the_local_ranks_before_processes_can_be_starte
 @in_a_loop
 async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_restarted() -> None:
     for in_process, expected in ((True, "give"), (False, "restart")):
-        processes, begun = Told(), []
+        processes = Told()
+        begun: list[Committed] = []
         made = generations(slots(in_process=in_process), processes=processes, begins=begun.append)
 
         made.install(committed())
@@ -134,7 +135,8 @@ async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_
 
 @in_a_loop
 async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
-    local, sent = slots(), []
+    local = slots()
+    sent: list[Any] = []
     slot = local[0]
     slot.process, slot.ready = Process(), Ready(committed_step=0, state="valid")  # type: ignore[assignment]
     slot.send = sent.append  # type: ignore[method-assign]
@@ -147,7 +149,8 @@ async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
 
 @in_a_loop
 async def test_a_rank_that_died_while_it_was_chosen_is_the_reason_for_the_next_view() -> None:
-    local, places, reasons = slots(), Told(), []
+    local, places = slots(), Told()
+    reasons: list[str] = []
 
     carrier(local, places=places, trouble=reasons.append).give(committed(), mine=True)
     await asyncio.sleep(0)
