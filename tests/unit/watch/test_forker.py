@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_strays
+from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_orphans
 from holdfast_runtime.launcher.zygote import Request
 
 PROGRAM = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid()))"
@@ -109,7 +109,7 @@ def test_a_child_that_nobody_was_told_of_is_ended_and_no_other() -> None:
     before = children()
     known, _ = sleeping(), sleeping()
     try:
-        end_strays(before | {known})
+        end_orphans(before | {known})
 
         assert children() - before == {known}
     finally:

@@ -3,7 +3,7 @@ The processes of this node: started, seen to die, what each last said, what each
 made here.
 """
 
-from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_strays
+from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
 from holdfast_runtime.launcher.ranks.views import rank_views
@@ -18,6 +18,6 @@ __all__ = [
     "Process",
     "Processes",
     "Program",
-    "end_strays",
+    "end_orphans",
     "rank_views",
 ]

@@ -89,7 +89,7 @@ class Forker:
                 problem = f"the process that forks does not answer: {error}"
                 if self._line is line:
                     self._lost(problem)
-                end_strays(self._known() | {self.pid or 0})
+                end_orphans(self._known() | {self.pid or 0})
         raise ForkError(problem or "the launcher ends")
 
     def kill(self) -> None:
@@ -175,9 +175,9 @@ def _ask(line: socket.socket, request: Request, descriptors: list[int]) -> int:
     return int(answer)
 
 
-def end_strays(known: set[int]) -> None:
+def end_orphans(known: set[int]) -> None:
     """
-    End children of this process that nobody knows.
+    End the orphans that this process has adopted, those of its children that it does not know.
 
     A process that was forked just before the one that forks was lost is one: nobody was told of it.
     """
