@@ -12,8 +12,6 @@ from pathlib import Path
 
 from holdfast.localcloud.aws.common import FORMER
 
-BYTES = {"SHORT_BINBYTES", "BINBYTES", "BINBYTES8"}
-
 
 def rewritten(home: Path) -> set[str]:
     """Give the snapshots of a home the names that modules had; those that were put in."""
@@ -41,7 +39,7 @@ def _aged(data: bytes, names: dict[str, str], used: set[str]) -> bytes:
             used.add(names[argument])
             word = names[argument].encode()
             parts.append(b"\x8c" + bytes([len(word)]) + word)
-        elif operation.name in BYTES and any(name.encode() in argument for name in names):
+        elif isinstance(argument, bytes) and any(name.encode() in argument for name in names):
             inner = _aged(argument, names, used)
             parts.append(b"B" + len(inner).to_bytes(4, "little") + inner)
         else:
