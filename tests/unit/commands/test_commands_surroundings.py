@@ -7,7 +7,7 @@ from botocore.exceptions import NoCredentialsError
 from typer.testing import CliRunner
 
 from holdfast import cli
-from holdfast.cli.terminal import PIPE_WIDTH, _width
+from holdfast.cli.terminal import PIPE_WIDTH, stream_width
 from holdfast.localcloud import LocalCloudError, from_environment
 
 
@@ -42,4 +42,4 @@ def test_output_to_a_pipe_is_as_wide_as_columns_says(
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
     with Path("/dev/null").open() as pipe:
-        assert _width(pipe) == width
+        assert stream_width(pipe) == width

@@ -18,10 +18,8 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     """An environment that is up, whose events are ``EVENTS``."""
     name = "local"
     session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
-    monkeypatch.setattr(
-        "holdfast.cli.deployed.sessions.load", lambda: Context(session=session, local=from_environment())
-    )
-    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: EVENTS)
+    monkeypatch.setattr("holdfast.cli.deployed.load", lambda: Context(session=session, local=from_environment()))
+    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: EVENTS)
     return name
 
 
@@ -40,7 +38,7 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
 def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
     deployed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: [])
+    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: [])
 
     with pytest.raises(CommandError, match="holds no event"):
         learned(deployed)
