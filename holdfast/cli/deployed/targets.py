@@ -8,6 +8,7 @@ import typer
 
 from holdfast.cli.deployed.sessions import Context, Session, load
 from holdfast.cli.terminal import CommandError
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 ENVIRONMENT = typer.Option(
@@ -68,11 +69,10 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
-    from holdfast.cli.commands.deployment import up
     from holdfast.config import EnvironmentFileError
     from holdfast.config import load as load_environment
 
-    path = up.environment_file(name)
+    path = environment_file(name)
     try:
         definition = load_environment(path)
     except EnvironmentFileError as error:

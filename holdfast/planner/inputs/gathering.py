@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from holdfast.catalog import instance_types
 from holdfast.catalog.goodput import FailureRates, RecoveryStages, failure_rates, prices, recovery_stages
 from holdfast.cli.terminal import CommandError
+from holdfast.environments import environment_file
 from holdfast.planner.actual import Known, PlanAgainstActual, calibrate, compare, known
 from holdfast.planner.advice import best_interval_s
 from holdfast.planner.model import (
@@ -283,11 +284,10 @@ def _or(value: _T | None, default: _T) -> _T:
 
 
 def _environment(name: str) -> "Environment":
-    from holdfast.cli.commands.deployment import up
     from holdfast.config import EnvironmentFileError, load
 
     try:
-        return load(up.environment_file(name))
+        return load(environment_file(name))
     except EnvironmentFileError as error:
         raise CommandError(str(error)) from None
 

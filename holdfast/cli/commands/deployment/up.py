@@ -6,20 +6,18 @@ deploys. Running it again brings everything back to what the file says, after a 
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.deployed import load, read_status
-from holdfast.cli.deploying import PROJECT, deploy, environment_of, taken_down_on
+from holdfast.cli.deploying import deploy, environment_of, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_job_file
-from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
+from holdfast.cli.terminal import Interrupted, console, print_json
 from holdfast.cli.views import render
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
-
-if TYPE_CHECKING:
-    pass
 
 
 def up(
@@ -53,18 +51,3 @@ def up(
         console.print(render(view))
         submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
         console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")
-
-
-def environment_file(name: str) -> Path:
-    """
-    The file that ``name`` stands for.
-
-    Raises:
-        CommandError: there is none; the message names those there are.
-    """
-    candidates = (Path(name), PROJECT / "environments" / f"{name}.yaml")
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate.resolve()
-    known = ", ".join(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
-    raise CommandError(f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {known}")

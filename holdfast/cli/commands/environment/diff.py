@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.commands.deployment import up
 from holdfast.cli.terminal import CommandError, console, print_json
 from holdfast.cli.views import plain_change, render_changes
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def diff(
     from holdfast.updates import compare, guard
 
     try:
-        wanted = load(up.environment_file(environment))
+        wanted = load(environment_file(environment))
     except EnvironmentFileError as error:
         raise CommandError(str(error)) from None
     deployed = _ask(wanted)
