@@ -24,9 +24,9 @@ with ThreadPoolExecutor(max_workers=1) as node:
     # The validator that the CDK gives every app takes Node as long to make as Python needs to load what follows.
     # Only one at a time may talk to Node: what is loaded here asks it nothing.
     validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
-    from holdfast.config import EnvironmentFileError, load
+    from holdfast.config import EnvironmentFileError
     from holdfast.environments import NoSuchEnvironmentError, environment_file
-    from holdfast.validation.from_environment import check
+    from holdfast.validation.from_environment import load_checked
     from holdfast_stacks import HyperPodStack, check_changes
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
@@ -38,18 +38,18 @@ def main() -> int:
     name = app.node.try_get_context("environment")
     try:
         path = environment_file(name if isinstance(name, str) else "", folder=ENVIRONMENTS)
-        environment = load(path)
+        environment, report = load_checked(path, errors_only=True)
     except NoSuchEnvironmentError as error:
         print(told_of(name, known=error.known), file=sys.stderr)
         return 2
     except EnvironmentFileError as error:
         print(error, file=sys.stderr)
         return 2
-    errors = [str(finding) for finding in check(path, errors_only=True).findings]
+    errors = [str(finding) for finding in report.findings]
     if not errors and app.node.try_get_context("changes") != "unchecked":
-        report = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
-        errors = list(report.errors)
-        for note in report.notes:
+        changes = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
+        errors = list(changes.errors)
+        for note in changes.notes:
             print(note, file=sys.stderr)
     if errors:
         print("\n".join(errors), file=sys.stderr)

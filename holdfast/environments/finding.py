@@ -25,7 +25,7 @@ def environment_file(name: str, *, folder: Path = FOLDER) -> Path:
     Raises:
         NoSuchEnvironmentError: there is no such file.
     """
-    named = (folder / f"{name}.yaml",) if Path(name).name == name else ()
+    named: tuple[Path, ...] = (folder / f"{name}.yaml",) if Path(name).name == name else ()
     for candidate in (*named, Path(name)):
         if candidate.is_file():
             return candidate.resolve()

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from holdfast.cli.definitions import read_definition
 from holdfast.cli.deployed.sessions import Context, Session, load
 from holdfast.cli.terminal import CommandError
 from holdfast.environments import environment_file
@@ -69,14 +70,8 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
-    from holdfast.config import EnvironmentFileError
-    from holdfast.config import load as load_environment
-
     path = environment_file(name)
-    try:
-        definition = load_environment(path)
-    except EnvironmentFileError as error:
-        raise CommandError(str(error)) from None
+    definition = read_definition(path)
     if definition.cloud == "embedded":
         return _embedded(definition, path=path, region=region, profile=profile)
     if region is not None and region != definition.region:

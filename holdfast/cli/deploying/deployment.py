@@ -27,21 +27,6 @@ GIVEN_UP_AFTER_S = 5.0
 """A failed instance that HyperPod tries again is gone sooner."""
 
 
-def environment_of(path: Path) -> "Environment":
-    from holdfast.config import EnvironmentFileError
-    from holdfast.config import load as load_environment
-    from holdfast.validation.from_environment import check
-
-    try:
-        definition = load_environment(path)
-    except EnvironmentFileError as error:
-        raise CommandError(str(error)) from None
-    errors = [str(finding) for finding in check(path, errors_only=True).findings]
-    if errors:
-        raise CommandError("\n".join(errors))
-    return definition
-
-
 def refuse_replacements(definition: "Environment", context: Context) -> None:
     """Nothing that holds data or nodes is replaced unless the file allows it (guarantee G9)."""
     from holdfast.importing import deployed_environment

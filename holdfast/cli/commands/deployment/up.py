@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import load, read_status
-from holdfast.cli.deploying import deploy, environment_of, taken_down_on
+from holdfast.cli.deploying import deploy, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import Interrupted, console, print_json
@@ -33,7 +34,7 @@ def up(
     path = environment_file(environment)
     for file in rehearse or ():
         check_job_file(file)
-    definition = environment_of(path)
+    definition = judged_definition(path)
     local = from_environment()
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
     with taken_down_on(BaseException, local, begun_here=begun_here):
