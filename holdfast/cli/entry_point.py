@@ -87,13 +87,13 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
-        message = known_failure(error)
+        message = _known_failure(error)
         if message is None:
             raise
         _fail(message, 2)
 
 
-def known_failure(error: Exception) -> str | None:
+def _known_failure(error: Exception) -> str | None:
     """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 

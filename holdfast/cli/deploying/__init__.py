@@ -2,6 +2,6 @@
 
 from holdfast.cli.deploying.cdk import PROJECT
 from holdfast.cli.deploying.deployment import deploy, taken_down_on
-from holdfast.cli.deploying.preflight import check
+from holdfast.cli.deploying.preflight import check_machine
 
-__all__ = ["PROJECT", "check", "deploy", "taken_down_on"]
+__all__ = ["PROJECT", "check_machine", "deploy", "taken_down_on"]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import Context, Session
-from holdfast.cli.deploying import preflight
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
+from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.terminal import CommandError, Step, step
 from holdfast.localcloud import LocalCloud
 
@@ -65,7 +65,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     variables: dict[str, str] = {}
     if embedded:
         with step("check this machine") as progress:
-            progress.update(preflight.check(home=local.home))
+            progress.update(check_machine(home=local.home))
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.

@@ -16,7 +16,7 @@ from holdfast.cli.deploying import deploy, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import Interrupted, console, print_json
-from holdfast.cli.views import render
+from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
@@ -49,6 +49,6 @@ def up(
         print_json(view)
     elif not rehearse:
         console.print()
-        console.print(render(view))
+        console.print(render_status(view))
         submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
         console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")

@@ -158,9 +158,9 @@ def _print(made: "Plan", inputs: "Inputs", compared: "PlanAgainstActual | None",
     if as_json:
         print_json({"plan": asdict(made), "assumptions": inputs.assumptions, "actual": _actual(compared)})
         return
-    from holdfast.cli.views.plan import render
+    from holdfast.cli.views.plan import render_plan
 
-    console.print(render(made, inputs, compared))
+    console.print(render_plan(made, inputs, compared))
 
 
 def _actual(compared: "PlanAgainstActual | None") -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from holdfast.cli.views.plan.tables import (
     headline,
     ledger_rows,
     percent,
-    render,
+    render_plan,
     render_published,
     signed,
 )
@@ -27,7 +27,7 @@ __all__ = [
     "headline",
     "ledger_rows",
     "percent",
-    "render",
+    "render_plan",
     "render_published",
     "signed",
 ]

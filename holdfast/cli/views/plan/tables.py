@@ -31,7 +31,7 @@ ASSUMED = "assumption"
 IF_IT_SCALES = "if throughput grows with the number of instances"
 
 
-def render(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
+def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
     """The whole plan."""
     parts: list[RenderableType] = [
         Rule(Text(inputs.title, style="bold"), style="dim"),
