@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from holdfast.cli.commands.environment import check
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.findings import print_findings
+from holdfast.environments import NoSuchEnvironmentError
 from holdfast.validation import Finding
 from holdfast.validation.pages import EXAMPLES, changed
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, list(arguments))
-    if isinstance(result.exception, CommandError):
+    if isinstance(result.exception, CommandError | NoSuchEnvironmentError):
         raise result.exception
     return result.exit_code, result.stdout
 
@@ -122,7 +123,7 @@ def test_a_file_that_is_no_yaml_exits_with_two(folder: Path) -> None:
 
 
 def test_an_unknown_environment_is_refused_with_those_there_are(folder: Path) -> None:
-    with pytest.raises(CommandError, match=r"there is no environment 'nothing'; .*local.*minimal"):
+    with pytest.raises(NoSuchEnvironmentError, match=r"there is no environment 'nothing'; .*local.*minimal"):
         run("nothing")
 
 

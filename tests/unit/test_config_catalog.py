@@ -8,10 +8,10 @@ from holdfast.catalog import (
     INSTANCE_TYPES_FILE,
     Orchestrator,
     addresses_needed,
-    botocore_instance_types,
     instance_types,
     prefix_length_for,
 )
+from holdfast.catalog.refresh import botocore_instance_types
 
 
 def test_the_catalog_has_exactly_the_types_of_the_api() -> None:

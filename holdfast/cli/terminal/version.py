@@ -1,16 +1,17 @@
 """The version: of the distribution, or of the checkout that this is."""
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import tomllib
 
 
 def installed_version() -> str:
-    """As pyproject.toml says it."""
+    """As pyproject.toml says it. What reads it is loaded only now: every start of a command would pay for it."""
     checkout = Path(__file__).resolve().parents[3] / "pyproject.toml"
     if checkout.is_file():
+        import tomllib
+
         return str(tomllib.loads(checkout.read_text())["project"]["version"])
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("holdfast")
     except PackageNotFoundError:

@@ -23,7 +23,7 @@ from holdfast.catalog.facts import (
     sources,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
+PAGE = Path(__file__).parents[3] / "docs" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
 ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
@@ -57,7 +57,7 @@ _PAGES = """
 """
 
 
-def main() -> None:
+def write_facts() -> None:
     """Write the data and the page."""
     REGIONS_FILE.write_text(regions_text())
     VERSIONS_FILE.write_text(versions_text())
@@ -224,7 +224,3 @@ def _data_of(package: str) -> Path:
     assert spec is not None, f"{package} is not installed"
     assert spec.submodule_search_locations is not None, f"{package} is a module without data"
     return Path(spec.submodule_search_locations[0])
-
-
-if __name__ == "__main__":
-    main()
