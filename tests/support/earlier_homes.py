@@ -14,13 +14,13 @@ from holdfast.localcloud.aws.common import FORMER
 
 
 def rewritten(home: Path) -> set[str]:
-    """Give the snapshots of a home the names that modules had; those that were put in."""
+    """Give the snapshots of a home an earlier version and the names that modules had; those that were put in."""
     used: set[str] = set()
     names = {today: former for former, today in FORMER.items()}
     for path in (home / "aws" / "state").glob("*.snapshot"):
         header, _, data = path.read_bytes().partition(b"\n")
         aged = _aged(data, names, used)
-        said = json.loads(header) | {"length": len(aged), "crc32": zlib.crc32(aged)}
+        said = json.loads(header) | {"holdfast": "0.0.1", "length": len(aged), "crc32": zlib.crc32(aged)}
         path.write_bytes(json.dumps(said).encode() + b"\n" + aged)
     return used
 
