@@ -1,7 +1,7 @@
 """
 The Lustre stand-in: one directory per file system, and the data repository associations that link it with S3.
 
-Which paths to copy is decided in ``_sync``; this lists, copies and keeps the book. A file is exported only when nobody
+Which paths to copy is decided in ``sync``; this lists, copies and keeps the book. A file is exported only when nobody
 has it open for writing and it has been at rest, so a half-written file never reaches the bucket. This is root of the
 machine at work in folders of the nodes' users: every path is opened beneath the file system, without links.
 """
