@@ -90,7 +90,11 @@ def mounted_somewhere(_: EnvironmentFile, deployment: Deployment) -> Iterator[Br
     mounted = {mount.file_system for group in deployment.cluster.instance_groups for mount in group.mounts}
     under_slurm = deployment.cluster.eks is None
     used_by_pods = () if under_slurm else tuple(lustre.id for lustre in deployment.lustre_file_systems)
-    for each in (*deployment.lustre_file_systems, *deployment.openzfs_file_systems):
+    file_systems: tuple[LustreFileSystem | OpenZfsFileSystem, ...] = (
+        *deployment.lustre_file_systems,
+        *deployment.openzfs_file_systems,
+    )
+    for each in file_systems:
         if each.id not in mounted and each.id not in used_by_pods:
             yield Broken(
                 path=each.path,
