@@ -3,8 +3,9 @@
 from holdfast.catalog.__main__ import botocore_instance_types
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, charts
-from holdfast.catalog.instances import InstanceType, Orchestrator, instance_types
+from holdfast.catalog.instances import INSTANCE_TYPES, InstanceType, Orchestrator, instance_types
 from holdfast.catalog.kubernetes import (
+    KUBERNETES,
     Addon,
     eks_addons,
     eks_image_account,
@@ -12,20 +13,27 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.quotas import DATA, limits
+from holdfast.catalog.quotas import LIMITS, Bounds, LustreThroughput, OpenZfsThroughput, Steps, bounds, limits, steps
 from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
 __all__ = [
-    "DATA",
+    "INSTANCE_TYPES",
+    "KUBERNETES",
     "LARGEST_SUBNET",
+    "LIMITS",
     "PAGE",
     "SMALLEST_SUBNET",
     "Addon",
+    "Bounds",
     "Chart",
     "InstanceType",
+    "LustreThroughput",
+    "OpenZfsThroughput",
     "Orchestrator",
+    "Steps",
     "addresses_needed",
     "botocore_instance_types",
+    "bounds",
     "charts",
     "eks_addons",
     "eks_image_account",
@@ -38,5 +46,6 @@ __all__ = [
     "policies_text",
     "prefix_length_for",
     "regions_text",
+    "steps",
     "versions_text",
 ]

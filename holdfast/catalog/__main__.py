@@ -11,7 +11,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from holdfast.catalog.instances import DATA, Facts
+from holdfast.catalog.instances import INSTANCE_TYPES, Facts
 
 NOT_IN_EC2_COPY: dict[str, Facts] = {
     # hyperpod-cli, training/constants.py of 2026-06. Its 0 EFA interfaces look wrong, and no better source was found.
@@ -34,7 +34,7 @@ def main() -> None:
         f"facts: EC2 DescribeInstanceTypes as moto {version('moto')} carries it; "
         f"{', '.join(NOT_IN_EC2_COPY)}: hyperpod-cli training/constants.py, 2026-06"
     )
-    DATA.write_text(f'{{\n  "source": {json.dumps(source)},\n  "instance_types": {{\n{lines}\n  }}\n}}\n')
+    INSTANCE_TYPES.write_text(f'{{\n  "source": {json.dumps(source)},\n  "instance_types": {{\n{lines}\n  }}\n}}\n')
 
 
 def botocore_instance_types() -> list[str]:

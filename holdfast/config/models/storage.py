@@ -4,12 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from holdfast.catalog import LustreThroughput, OpenZfsThroughput, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingBucket, ExistingHome, ExistingLustre
 from holdfast.config.refusals import Allowed
 
+MOST_DATASETS = bounds("lustre_links").most
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
 
@@ -40,7 +42,7 @@ class Lustre(Model):
     Default: one is made"""
     capacity_gib: fields.CapacityGib | None = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
-    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
+    throughput_mbps_per_tib: LustreThroughput | None = None
     """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput). Default: none, and existing names a
     file system"""
     mount_path: fields.AbsolutePath = "/fsx"
@@ -57,8 +59,8 @@ class Lustre(Model):
     Default: none"""
     datasets: Annotated[
         tuple[Dataset, ...],
-        Field(max_length=8, strict=False),
-        Allowed("a list of at most 8 datasets", [], code="HF617"),
+        Field(max_length=MOST_DATASETS, strict=False),
+        Allowed(f"a list of at most {MOST_DATASETS} datasets", [], code="HF617"),
     ] = ()
     """Folders that are kept equal with S3. Default: none"""
 
@@ -70,7 +72,7 @@ class Home(Model):
     """A file system to use instead of making one; then neither capacity nor throughput is said. Default: one is made"""
     capacity_gib: fields.HomeCapacityGib | None = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
-    throughput_mbps: Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240] = 160
+    throughput_mbps: OpenZfsThroughput = 160
     """Throughput in MB/s. Default: 160"""
     mount_path: fields.AbsolutePath = "/home"
     """Where it is mounted on every node. Default: /home"""

@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.catalog import bounds, limits, steps
 from holdfast.importing.account import file_system_id, mounts
 from holdfast.importing.draft import Imported, Keeping
 
-THROUGHPUT = (125, 250, 500, 1000)
-HOME_THROUGHPUT = (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
-LARGEST_SMALL_GIB = 1200
-CAPACITY_STEP_GIB = 2400
-UNKNOWN_LUSTRE = {"capacity_gib": LARGEST_SMALL_GIB, "throughput_mbps_per_tib": 125}
-UNKNOWN_HOME = {"capacity_gib": 64}
+CAPACITY_GIB = steps("lustre_capacity_gib")["PERSISTENT_2"]
+THROUGHPUT: list[int] = limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"]
+HOME_THROUGHPUT: list[int] = limits("openzfs_throughput_mbps")["SINGLE_AZ_2"]
+UNKNOWN_LUSTRE = {"capacity_gib": CAPACITY_GIB.small[0], "throughput_mbps_per_tib": THROUGHPUT[0]}
+UNKNOWN_HOME = {"capacity_gib": bounds("openzfs_capacity_gib").least}
 
 
 def storage(
@@ -158,7 +158,7 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
         imported.note(path, f"was {kind}; Holdfast makes PERSISTENT_2 on SSD, check size and throughput", decide=True)
     capacity = described["StorageCapacity"]
     section: dict[str, Any] = {
-        "capacity_gib": capacity if capacity <= LARGEST_SMALL_GIB else _next_step(capacity),
+        "capacity_gib": capacity if capacity <= CAPACITY_GIB.small[-1] else CAPACITY_GIB.step_above(capacity),
         "throughput_mbps_per_tib": _at_least(config.get("PerUnitStorageThroughput", 0), THROUGHPUT),
     }
     if section["capacity_gib"] != capacity:
@@ -254,10 +254,6 @@ def _dataset_name(folder: str, taken: set[str]) -> str:
     if last not in taken:
         return last
     return stem if stem not in taken else f"{stem}-{len(taken)}"
-
-
-def _next_step(capacity: int) -> int:
-    return -(-capacity // CAPACITY_STEP_GIB) * CAPACITY_STEP_GIB
 
 
 def _at_least(wanted: int, choices: Sequence[int]) -> int:
