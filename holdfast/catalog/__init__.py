@@ -13,10 +13,14 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
+from holdfast.catalog.properties import ASSOCIATION, CLUSTER, FILE_SYSTEM, Property, property_in
 from holdfast.catalog.quotas import LIMITS, Bounds, LustreThroughput, OpenZfsThroughput, Steps, bounds, limits, steps
 from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
 __all__ = [
+    "ASSOCIATION",
+    "CLUSTER",
+    "FILE_SYSTEM",
     "INSTANCE_TYPES",
     "KUBERNETES",
     "LARGEST_SUBNET",
@@ -30,6 +34,7 @@ __all__ = [
     "LustreThroughput",
     "OpenZfsThroughput",
     "Orchestrator",
+    "Property",
     "Steps",
     "addresses_needed",
     "botocore_instance_types",
@@ -45,6 +50,7 @@ __all__ = [
     "page_text",
     "policies_text",
     "prefix_length_for",
+    "property_in",
     "regions_text",
     "steps",
     "versions_text",
