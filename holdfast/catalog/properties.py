@@ -11,7 +11,7 @@ CLUSTER = "AWS::SageMaker::Cluster"
 @dataclass(frozen=True)
 class Property:
     """
-    A property of a resource. A field is annotated with it: ``Annotated[int, Property(FILE_SYSTEM, "StorageCapacity")]``.
+    A property of a resource, in the annotation of a field: ``Annotated[int, Property(FILE_SYSTEM, "KmsKeyId")]``.
 
     On a setting of the environment file it says what the setting becomes. On what rules judge it says where a template
     has the value.
@@ -26,9 +26,8 @@ class Property:
 
     @property
     def name(self) -> str:
-        """The path without the configuration of a kind of resource that all its properties are in."""
-        first, _, rest = self.path.partition(".")
-        return rest if first.endswith("Configuration") else self.path
+        """What the API calls it."""
+        return self.path.rpartition(".")[2]
 
     @property
     def pointer(self) -> str:

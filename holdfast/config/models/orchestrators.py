@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.catalog import bounds
+from holdfast.catalog import Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -106,7 +106,7 @@ class Eks(Model):
     existing: ExistingEks | None = None
     """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
     made"""
-    kubernetes_version: aws.KubernetesVersion | None = None
+    kubernetes_version: Annotated[aws.KubernetesVersion | None, Property("AWS::EKS::Cluster", "Version")] = None
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.catalog import bounds, limits, steps
+from holdfast.config.models import Home, Lustre
 from holdfast.importing.account import file_system_id, mounts
 from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.sections.settings import read_back
 
 CAPACITY_GIB = steps("lustre_capacity_gib")["PERSISTENT_2"]
 THROUGHPUT: list[int] = limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"]
@@ -157,17 +159,14 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
     if kind != "PERSISTENT_2 on SSD":
         imported.note(path, f"was {kind}; Holdfast makes PERSISTENT_2 on SSD, check size and throughput", decide=True)
     capacity = described["StorageCapacity"]
-    section: dict[str, Any] = {
+    section: dict[str, Any] = read_back(Lustre, described) | {
         "capacity_gib": capacity if capacity <= CAPACITY_GIB.small[-1] else CAPACITY_GIB.step_above(capacity),
         "throughput_mbps_per_tib": _at_least(config.get("PerUnitStorageThroughput", 0), THROUGHPUT),
     }
     if section["capacity_gib"] != capacity:
         imported.note(f"{path}.capacity_gib", f"was {capacity}, which PERSISTENT_2 does not have")
-    if config.get("EfaEnabled"):
-        section["efa"] = True
-    metadata = config.get("MetadataConfiguration") or {}
-    if metadata.get("Mode") == "USER_PROVISIONED":
-        section["metadata_iops"] = metadata["Iops"]
+    if (config.get("MetadataConfiguration") or {}).get("Mode") != "USER_PROVISIONED":
+        section.pop("metadata_iops", None)  # FSx tells the rate that it chose, too
     if config.get("DataCompressionType", "NONE") != "LZ4":
         section["compression"] = "NONE"
     if (config.get("RootSquashConfiguration") or {}).get("RootSquash", "0:0") != "0:0":
@@ -211,10 +210,7 @@ def _home(
         imported.note(path, f"size and throughput of {fs_id} are not known; say them", decide=True)
     else:
         throughput = described["OpenZFSConfiguration"]["ThroughputCapacity"]
-        section = {
-            "capacity_gib": described["StorageCapacity"],
-            "throughput_mbps": _at_least(throughput, HOME_THROUGHPUT),
-        }
+        section = read_back(Home, described) | {"throughput_mbps": _at_least(throughput, HOME_THROUGHPUT)}
         if section["throughput_mbps"] != throughput:
             imported.note(
                 f"{path}.throughput_mbps", f"was {throughput}, which Holdfast's deployment type does not have"
