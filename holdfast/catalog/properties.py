@@ -35,10 +35,10 @@ class Property:
         return self.path.replace(".", "/")
 
     def read(self, described: Any) -> Any:
-        """The value in what an API tells of a resource, or in its properties; None where it says nothing."""
+        """The value in what an API tells of a resource, or in its properties; the default where it says nothing."""
         for part in self.path.split("."):
             described = described.get(part) if isinstance(described, dict) else None
-        return described
+        return self.default if described is None else described
 
 
 def property_in(annotation: Any) -> Property | None:

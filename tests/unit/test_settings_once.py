@@ -14,9 +14,9 @@ from holdfast.validation import DataRepository, Item, LustreFileSystem, OpenZfsF
 
 ROOT = Path(__file__).parents[2]
 PAIRS = [(Lustre, LustreFileSystem), (Home, OpenZfsFileSystem), (Dataset, DataRepository)]
-NAMES = ("PerUnitStorageThroughput", "EfaEnabled", "ThroughputCapacity", "MetadataConfiguration.Iops")
+NAMES = ("EfaEnabled", "ThroughputCapacity", "MetadataConfiguration.Iops", "DataCompressionType")
 SAID_ON_FIELDS = {"holdfast/config/models/storage.py", "holdfast/validation/model/surroundings.py"}
-ROOMS = ("config", "updates", "validation/from_environment", "validation/from_template")
+ROOMS = ("config", "importing", "updates", "validation")
 
 
 @pytest.mark.parametrize(("section", "kind"), PAIRS)
@@ -55,4 +55,5 @@ def test_a_property_is_read_from_what_an_api_tells() -> None:
     assert iops.read({"LustreConfiguration": {"MetadataConfiguration": {"Iops": 6000}}}) == 6000
     assert iops.read({"LustreConfiguration": {}}) is None
     assert iops.read(None) is None
+    assert Property(FILE_SYSTEM, "StorageType", "SSD").read({}) == "SSD"
     assert (iops.name, iops.pointer) == ("Iops", "LustreConfiguration/MetadataConfiguration/Iops")

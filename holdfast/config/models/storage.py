@@ -12,6 +12,7 @@ from holdfast.config.models.existing import ExistingBucket, ExistingHome, Existi
 from holdfast.config.refusals import Allowed
 
 MOST_DATASETS = bounds("lustre_links").most
+Compression = Literal["LZ4", "NONE"]
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
 
@@ -60,7 +61,7 @@ class Lustre(Model):
         fields.MetadataIops | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")
     ] = None
     """Metadata operations per second. Default: as many as come with the capacity"""
-    compression: Annotated[Literal["LZ4", "NONE"], Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType")] = (
+    compression: Annotated[Compression, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType", "NONE")] = (
         "LZ4"
     )
     """How data is compressed. Default: LZ4"""

@@ -1,6 +1,5 @@
 """Attributes of items that are one property of a resource each: read from where the item's own fields say it is."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
@@ -40,8 +39,16 @@ def places_of(kind: type[Item], path: str) -> dict[str, str]:
     return {name: f"{path}.{attribute.property.path}" for name, attribute in _attributes(kind).items()}
 
 
-@functools.cache
+_ATTRIBUTES: dict[type[Item], Mapping[str, _Attribute]] = {}
+
+
 def _attributes(kind: type[Item]) -> Mapping[str, _Attribute]:
+    if kind not in _ATTRIBUTES:
+        _ATTRIBUTES[kind] = _found(kind)
+    return _ATTRIBUTES[kind]
+
+
+def _found(kind: type[Item]) -> Mapping[str, _Attribute]:
     hints = get_type_hints(kind, include_extras=True)
     found = {field.name: property_in(hints[field.name]) for field in fields(kind)}
     return {name: _attribute(hints[name], each) for name, each in found.items() if each is not None}
