@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from holdfast.validation.cloudformation import Template, closest
@@ -84,8 +83,8 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
         url = node.get("TemplateURL").value
         if template is None:
             local = isinstance(url, str) and "://" not in url and not url.startswith("s3:")
-            folder = Path(stack.template.path).parent if stack.template.path else None
-            if local and folder is not None and stack.template.path and not (folder / str(url)).is_file():
+            beside = stack.template.beside
+            if local and beside is not None and not beside(str(url)):
                 yield refused(
                     f"{stack.path}.TemplateURL",
                     said(url),
