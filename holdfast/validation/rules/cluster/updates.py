@@ -17,7 +17,7 @@ MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", 
 
 @rule(
     "HF709",
-    title="DrainFirst is for EKS and has a batch size",
+    title="Draining before a patch is for EKS and has a batch size",
     each=InstanceGroup,
     source=f"{API}, ClusterAutoPatchConfig",
 )
@@ -42,7 +42,12 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF710", title="Batch sizes are possible", each=BatchSize, source=f"{API}, CapacitySizeConfig")
+@rule(
+    "HF710",
+    title="Batch sizes of updates are at least 1 and at most 100 percent",
+    each=BatchSize,
+    source=f"{API}, CapacitySizeConfig",
+)
 def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
     """
     At least 1, and at most 100 of a percentage.
@@ -66,7 +71,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF711",
-    title="Pauses between batches are 0 to 3600 seconds",
+    title="Waits between batches are 0 to 3600 seconds",
     each=RollingUpdate,
     source=f"{API}, DeploymentConfiguration",
 )
@@ -79,7 +84,12 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
         yield refused(update.at("wait_interval_s"), f"{wait} s", allowed="0 to 3600", fix="write 600")
 
 
-@rule("HF712", title="Rollback alarms are 1 to 10, each once", each=RollingUpdate, source=f"{API}, AutoRollbackConfig")
+@rule(
+    "HF712",
+    title="There are 1 to 10 rollback alarms, none twice",
+    each=RollingUpdate,
+    source=f"{API}, AutoRollbackConfig",
+)
 def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     """
     Names of CloudWatch alarms, of at most 255 characters.
@@ -96,7 +106,13 @@ def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF713", severity="warning", title="An update leaves nodes at work", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF713",
+    severity="warning",
+    title="An update does not take all nodes of a group at once",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def batch_leaves_nodes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A batch of the whole group stops everything that runs there, and no alarm can stop the rollout between batches.
@@ -134,7 +150,7 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF715", title="Patch days are days", each=AutoPatch, source=f"{API}, PatchSchedule")
+@rule("HF715", title="Patch days are calendar dates", each=AutoPatch, source=f"{API}, PatchSchedule")
 def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
     """
     YYYY-MM-DD, and in the calendar.
@@ -149,7 +165,13 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF716", severity="warning", title="A group is updated in one way", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF716",
+    severity="warning",
+    title="A group is patched by a schedule or automatically, not both",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A schedule and automatic patches both change the AMI. Which of them a node has been through cannot be told.
