@@ -43,7 +43,7 @@ def legacy_file(script: Script, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF417",
-    title="provisioning_parameters.json names groups that exist",
+    title="The file provisioning_parameters.json names groups that exist",
     each=Script,
     source=f"{REFERENCE}; awsome-distributed-ai validate-config.py",
 )

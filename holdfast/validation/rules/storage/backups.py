@@ -265,7 +265,7 @@ def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF654",
-    title="slurmdbd can reach and use the accounting database",
+    title="The accounting database can be reached and used by slurmdbd",
     each=App,
     source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'",
 )
