@@ -25,7 +25,7 @@ def texts() -> Iterator[Path]:
     yield from (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
     yield from (path for path in (ROOT / "docs").glob("**/*.md") if path.parent.name != "adr")
     for folder in SOURCES:
-        yield from (path for suffix in ("py", "yaml", "md") for path in (ROOT / folder).rglob(f"*.{suffix}"))
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".yaml", ".md"))
 
 
 def test_every_term_is_there_once_and_is_said_in_one_line() -> None:
