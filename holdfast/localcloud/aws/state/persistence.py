@@ -14,12 +14,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import moto
 
-from holdfast import __version__
 from holdfast.localcloud.aws.state.disk_space import Room
 from holdfast.localcloud.aws.state.gate import Gate
 from holdfast.localcloud.aws.state.pickling import Bodies, dump_backends, forget, load_backends
@@ -218,7 +218,7 @@ class _UnusableError(Exception):
 def _versions() -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "holdfast": __version__,
+        "holdfast": version("holdfast-hyperpod"),
         "moto": moto.__version__,
         "python": platform.python_version(),
     }
