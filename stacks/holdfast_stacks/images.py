@@ -26,7 +26,9 @@ class TrainingImage:
         if settings is None or settings.source == "environment":
             return
         if settings.source == "build":
-            image = ContainerImage.from_asset(scope, "TrainingImage", directory=SOURCES / "containers", file="training/Dockerfile")
+            image = ContainerImage.from_asset(
+                scope, "TrainingImage", directory=SOURCES / "containers", file="training/Dockerfile"
+            )
             self._repository = image.repository
             self._name(scope, image)
         elif settings.repository is not None:
