@@ -1,8 +1,8 @@
 """
 A virtual environment with some wheels of this repository and exactly what they ask for.
 
-The wheels are installed by pip. What they ask for is linked from the environment that the tests run in, by the files that
-each distribution lists as its own, so nothing is downloaded; what nobody asked for is not there to be imported.
+The wheels are installed by pip. What they ask for is linked from the environment that the tests run in, by the files
+that each distribution lists as its own: nothing is downloaded, and what nobody asked for is not there to be imported.
 """
 
 import os
