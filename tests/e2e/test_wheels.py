@@ -95,7 +95,7 @@ def test_a_wheel_imports_all_of_its_modules_with_what_it_asks_for(name: str, mad
 def test_the_runtime_trains_in_an_environment_without_the_cdk(made: Made, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
 
-    done = made("holdfast-runtime").run("holdfast-run", "--ranks", "2", "train.py", cwd=tmp_path)
+    done = made("holdfast-runtime").run("holdfast-run", "--nproc-per-node", "2", "train.py", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "step 4" in done.stdout + done.stderr

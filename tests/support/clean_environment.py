@@ -90,9 +90,10 @@ def _link(source: Path, target: Path, *, allowed: frozenset[str]) -> None:
     """Link what is in one folder of packages into another, as far as its files belong to what is allowed."""
     owners: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for each in metadata.distributions(path=[str(source)]):
+        name = canonicalize_name(each.name)
         for file in each.files or ():
             for depth in range(1, len(file.parts) + 1):
-                owners[file.parts[:depth]].add(canonicalize_name(each.name))
+                owners[file.parts[:depth]].add(name)
     _link_below((), source, target, owners, allowed)
 
 
