@@ -30,7 +30,7 @@ class Distribution:
         extras: What more it can do, by name, and what that takes.
         scripts: Commands, and the function behind each.
         data: Folders of the repository that are shipped as files, by their place in the wheel.
-        left_out: Files of its packages that are not shipped.
+        left_out: Files and folders of its packages that are not shipped.
     """
 
     name: str

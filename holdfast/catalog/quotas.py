@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).with_name("limits.json")
+LIMITS_FILE = Path(__file__).with_name("limits.json")
 
 
 def limits(name: str) -> Any:
@@ -15,4 +15,4 @@ def limits(name: str) -> Any:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return dict(json.loads(DATA.read_text()))
+    return dict(json.loads(LIMITS_FILE.read_text()))

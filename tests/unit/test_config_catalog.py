@@ -5,13 +5,13 @@ import json
 import pytest
 
 from holdfast.catalog import (
-    DATA,
+    INSTANCE_TYPES_FILE,
     Orchestrator,
     addresses_needed,
-    botocore_instance_types,
     instance_types,
     prefix_length_for,
 )
+from holdfast.catalog.refresh import botocore_instance_types
 
 
 def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
@@ -19,7 +19,7 @@ def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
 
 
 def test_the_catalog_names_its_source() -> None:
-    assert "botocore" in json.loads(DATA.read_text())["source"]
+    assert "botocore" in json.loads(INSTANCE_TYPES_FILE.read_text())["source"]
 
 
 @pytest.mark.parametrize(
