@@ -16,12 +16,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import moto
 
-from holdfast import __version__
 from holdfast.localcloud.aws.common import unpickled
 from holdfast.localcloud.aws.state.disk_space import Room
 from holdfast.localcloud.aws.state.gate import Gate
@@ -237,7 +237,7 @@ class _UnusableError(Exception):
 def _versions() -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "holdfast": __version__,
+        "holdfast": version("holdfast-hyperpod"),
         "moto": moto.__version__,
         "python": platform.python_version(),
     }
