@@ -16,7 +16,7 @@ BENCHMARKS = sorted(
 
 def test_make_bench_runs_every_benchmark_and_nothing_else() -> None:
     said = subprocess.run(
-        ["make", "--dry-run", "--silent", f"--eval=listed: ; $(info {{$(BENCHMARKS)}})", "listed"],
+        ["make", "--dry-run", "--silent", "--eval=listed: ; $(info {$(BENCHMARKS)})", "listed"],
         cwd=ROOT,
         capture_output=True,
         text=True,
