@@ -12,7 +12,6 @@ from holdfast.validation import all_rules
 
 ROOT = Path(__file__).parents[2]
 RULES = list(all_rules().values())
-ASKING = sum(each.asks_account for each in RULES)
 
 
 def kill_cases() -> int:
@@ -39,11 +38,6 @@ def public_repositories() -> list[dict[str, list[object]]]:
 
 
 COUNTS = {
-    ("README.md", r"is wrong, by (\d+) rules"): lambda: len(RULES),
-    ("docs/on-aws.md", r"no network for (\d+) of its \[\d+ rules\]"): lambda: len(RULES) - ASKING,
-    ("docs/on-aws.md", r"no network for \d+ of its \[(\d+) rules\]"): lambda: len(RULES),
-    ("docs/on-aws.md", r"the other (\d+) ask the account"): lambda: ASKING,
-    ("docs/peers.md", r"semantic checks without an account \| (\d+) rules"): lambda: len(RULES) - ASKING,
     ("docs/peers.md", r"has all (\d+) rows"): peer_rows,
     ("docs/runtime.md", r"(\d+) kinds of fault, phase and victim"): kill_cases,
     ("docs/guarantees.md", r"(\d+) cases of fault"): kill_cases,
