@@ -1,6 +1,7 @@
 """Every count in the documents is the one of the code."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -46,6 +47,20 @@ COUNTS = {
     ),
     ("docs/templates.md", r"AWS's (\d+) repositories for HyperPod that have any"): lambda: len(public_repositories()),
 }
+
+
+def test_the_resources_of_each_environment_are_those_of_its_template() -> None:
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| (\d+) of (\d+) types", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE
+    )
+    snapshots = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
+    found = []
+    for path in sorted(snapshots.iterdir()):
+        resources = json.loads(path.read_text())["Resources"].values()
+        name = path.stem.partition("[")[2].rstrip("]")
+        found.append((name, str(len(resources)), str(len({each["Type"] for each in resources}))))
+
+    assert sorted(rows) == sorted(found), "`python tests/support/judging.py` writes the table"
 
 
 @pytest.mark.parametrize(("page", "pattern"), list(COUNTS))

@@ -92,3 +92,17 @@ def test_private_names_of_files_are_not_in_the_pages() -> None:
     named = {word for page in PAGES for word, _ in mentions(page) if re.search(r"(^|/)_[a-z]\w*\.py$", word)}
 
     assert named == set(), "files have plain names; a room's __init__ says what it gives"
+
+
+def test_every_target_of_make_that_a_page_names_is_one() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text())}
+
+    assert named - targets == set()
+
+
+def test_contributing_says_which_command_writes_a_page() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    written = [path for path in (ROOT / "docs").glob("*.md") if re.search(r"<!-- (Written|drawn) by", path.read_text())]
+
+    assert [path.name for path in written if f"docs/{path.name}`" not in table] == []

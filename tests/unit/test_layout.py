@@ -36,7 +36,7 @@ def test_no_test_folder_is_a_package(repository: Path) -> None:
     assert list((repository / "tests").rglob("__init__.py")) == []
 
 
-@pytest.mark.parametrize("name", ["holdfast.catalog", "holdfast.config", "holdfast_constructs", "stacks"])
+@pytest.mark.parametrize("name", ["holdfast.catalog", "holdfast.config", "holdfast_constructs", "holdfast_stacks"])
 def test_public_names_exist_and_are_sorted(name: str) -> None:
     package = importlib.import_module(name)
     upper = [item for item in package.__all__ if item.isupper()]
