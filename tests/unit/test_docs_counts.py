@@ -9,6 +9,7 @@ import kill_matrix as matrix
 import pytest
 import yaml
 
+from holdfast.localcloud.aws.cloudformation.resources import HANDLERS
 from holdfast.validation import all_rules
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,20 @@ def test_a_count_is_the_one_of_the_code(page: str, pattern: str) -> None:
     said = re.findall(pattern, (ROOT / page).read_text())
 
     assert said == [str(COUNTS[page, pattern]())]
+
+
+def test_the_list_of_resource_types_is_that_of_the_embedded_cloudformation() -> None:
+    _, _, chapter = (ROOT / "docs" / "local-cloud.md").read_text().partition("CloudFormation makes these types")
+    made, _, recorded = chapter.partition("\n\n")[2].partition("\n\n")[0].partition("\n- recorded only:")
+    listed = {
+        f"AWS::{service}::{name}"
+        for service, names in re.findall(r"(?:- |; )(\w+): ([\w, ]+)", made)
+        for name in names.split(", ")
+    }
+    known = {handler.type for handler in HANDLERS}
+
+    assert listed - known == set()
+    assert [name for name in sorted(known - listed) if name.rpartition("::")[2] not in recorded] == []
 
 
 def test_a_rule_asks_the_account_exactly_where_it_reads_what_the_account_tells() -> None:
