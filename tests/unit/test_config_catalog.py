@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.catalog import (
     INSTANCE_TYPES_FILE,
+    LIMITS_FILE,
     Bounds,
     LustreThroughput,
     OpenZfsThroughput,
