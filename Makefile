@@ -84,7 +84,7 @@ schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follo
 	@$(PYTHON) -m holdfast.config
 	@$(PYTHON) -m holdfast.validation
 	@$(PYTHON) -m holdfast.updates
-	@$(PYTHON) scripts/write_events_page.py
+	@$(PYTHON) scripts/write_tables.py
 	@$(PYTHON) scripts/draw_architecture.py
 
 clean: ## remove what setup and the tools made here

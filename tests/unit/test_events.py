@@ -148,8 +148,8 @@ def test_lines_of_concurrent_writers_never_mix(tmp_path: Path) -> None:
         assert own == list(range(200))
 
 
-def page_writer(repository: Path) -> ModuleType:
-    place = repository / "scripts/write_events_page.py"
+def table_writer(repository: Path) -> ModuleType:
+    place = repository / "scripts/write_tables.py"
     spec = importlib.util.spec_from_file_location(place.stem, place)
     assert spec is not None
     assert spec.loader is not None
@@ -160,15 +160,16 @@ def page_writer(repository: Path) -> ModuleType:
 
 def test_every_kind_is_named_as_its_constant_and_says_who_writes_it(repository: Path) -> None:
     constants = {name: value for name, value in vars(kinds).items() if name.isupper()}
-    rows = list(page_writer(repository).kind_rows())
+    rows = list(table_writer(repository).kind_rows())
     assert [row[0] for row in rows] == list(constants.values())
     assert {row[1] for row in rows} == set(SOURCES)
     assert all(name.lower() == value for name, value in constants.items())
 
 
-def test_the_page_about_events_is_the_one_that_the_code_says(repository: Path) -> None:
-    page = (repository / "docs/events.md").read_text()
-    assert page_writer(repository).written(page) == page, "run `make schema`"
+@pytest.mark.parametrize("name", ["events.md", "lifecycle.md"])
+def test_the_tables_of_a_page_are_those_that_the_code_says(repository: Path, name: str) -> None:
+    page = repository / "docs" / name
+    assert table_writer(repository).written(page) == page.read_text(), "run `make schema`"
 
 
 WRITERS = {
@@ -186,7 +187,7 @@ def test_every_kind_is_written_by_its_source(repository: Path) -> None:
     }
     missing = [
         f"{kind} by {source}"
-        for kind, source, _ in page_writer(repository).kind_rows()
+        for kind, source, _ in table_writer(repository).kind_rows()
         if not re.search(rf"\bkinds\.{kind.upper()}\b", texts[source])
     ]
     assert missing == []

@@ -3,14 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
-from holdfast.localcloud.hyperpod import ControlPlane
-from holdfast.localcloud.hyperpod.control import Health, Observed, Remove, decide
+from holdfast.localcloud.hyperpod.control import Health, Observed, Remove, Service, decide
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
 
 
-class Service:
+class Changing:
     """One that is asked to take the second worker away while the control plane asks it for all there is."""
 
     def __init__(self) -> None:
@@ -25,22 +24,19 @@ class Service:
         self.asked = {"i-1": "delete"}
         return [Cluster(arn=ARN, name="dev", status="Updating", groups=(workers,), instances=instances)]
 
-    def tools(self) -> Any:
-        return SimpleNamespace(
-            plane=SimpleNamespace(requests=lambda: dict(self.asked)),
-            aws=SimpleNamespace(clusters=self.clusters, file_systems=list),
-            memory=SimpleNamespace(forget=lambda keep: None),
-        )
+    def asked_through(self) -> Service:
+        plane: Any = SimpleNamespace(requests=lambda: dict(self.asked))
+        aws: Any = SimpleNamespace(clusters=self.clusters, file_systems=list)
+        return Service(aws=aws, plane=plane, on_change=lambda: None)
 
 
 def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> None:
-    plane: Any = ControlPlane.__new__(ControlPlane)
-    plane._tools, plane._forwarder, plane._failed_at = Service().tools(), object(), {}
+    service = Changing().asked_through()
 
-    plane._refresh()
+    service.ask()
 
-    (cluster,) = plane._clusters
+    (cluster,) = service.clusters
     health = dict.fromkeys(("i-0", "i-1"), Health.ALIVE)
-    assert decide(Observed(cluster=cluster, health=health, requests=plane._requests)) == [
+    assert decide(Observed(cluster=cluster, health=health, requests=service.requests)) == [
         Remove(arn=ARN, instance_id="i-1")
     ]

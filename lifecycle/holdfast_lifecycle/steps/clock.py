@@ -1,4 +1,4 @@
-"""Time in step: this node's clock against the one clock that every node sees, the shared file system's."""
+"""The clock agrees with the one clock that every node sees, the shared file system's."""
 
 import time
 

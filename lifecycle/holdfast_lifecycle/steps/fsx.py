@@ -1,4 +1,5 @@
-"""The shared file system: mounted where the configuration says, and writable by root and by every user.
+"""
+The shared file system is mounted where the configuration says, and writable by root and by every user.
 
 HyperPod mounts it before the lifecycle begins, or the step ``mounts`` did; this step waits a little, opens the shared
 folders to users, and proves that a file can be written, synced, read back and removed.

@@ -1,4 +1,5 @@
-"""What every job finds: who and where it is, where events go, and the packages that write them and keep it running.
+"""
+What every job finds is there: who and where it is, where events go, the packages that write them and keep it running.
 
 Whole files under names of our own, so running it again gives the same files.
 """

@@ -1,9 +1,10 @@
 """
-Lustre over EFA for the pods of this node: LNet gets the EFA devices, or an EFA-enabled file system is mounted over TCP.
+Lustre uses the node's EFA devices, where a file system has EFA; otherwise the step says why not.
 
-The commands are those of the FSx for Lustre user guide, "Configuring EFA clients", which offers them in a script to be
-downloaded. Here they are a unit of the node: a closed network has no way to that script, and nothing is run that nobody
-was given. AWS's sample for EKS goes on without EFA where it cannot be set up, and so does this step, with a remark.
+LNet gets the devices, or an EFA-enabled file system is mounted over TCP. The commands are those of the FSx for Lustre
+user guide, "Configuring EFA clients", which offers them in a script to be downloaded. Here they are a unit of the
+node: a closed network has no way to that script, and nothing is run that nobody was given. AWS's sample for EKS goes
+on without EFA where it cannot be set up, and so does this step, with a remark.
 """
 
 import fcntl

@@ -1,8 +1,9 @@
 """
-The file systems of this node's group, mounted: AWS's page leaves that to scripts where OnCreate runs.
+The file systems of ``mounts.json`` are mounted, now and at boot; what is mounted already stays.
 
-What is mounted already is left alone: AWS's own samples have HyperPod mount there too. Options as in the guides of FSx
-for Lustre (``mount-fs-auto-mount-onreboot``) and for OpenZFS.
+AWS's page leaves that to scripts where OnCreate runs. What is mounted already is left alone: AWS's own samples have
+HyperPod mount there too. Options as in the guides of FSx for Lustre (``mount-fs-auto-mount-onreboot``) and for
+OpenZFS.
 """
 
 from pathlib import Path

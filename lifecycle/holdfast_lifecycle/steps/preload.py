@@ -1,7 +1,9 @@
-"""Contents of chosen folders fetched from S3 before a job reads them, in the background, by the controller alone.
+"""
+Chosen folders are being fetched from S3, before a job reads them.
 
-The step ends as soon as the fetching runs: a node is ready without it, because a file that is read first is simply
-fetched then. A directory that stands in for Lustre has its files already. Nodes under Kubernetes do not do this.
+In the background, by the controller alone. The step ends as soon as the fetching runs: a node is ready without it,
+because a file that is read first is simply fetched then. A directory that stands in for Lustre has its files already.
+Nodes under Kubernetes do not do this.
 """
 
 import json

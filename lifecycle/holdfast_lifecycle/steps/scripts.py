@@ -1,4 +1,5 @@
-"""The user's own scripts, after every step of ours and in the order of the environment file.
+"""
+Your own scripts have succeeded, once per content, after every step of ours and in the order of the environment file.
 
 A script that has succeeded does not run again on the same node unless its content changed.
 """

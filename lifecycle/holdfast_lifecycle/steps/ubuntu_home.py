@@ -1,8 +1,8 @@
 """
-The account ``ubuntu`` as AMI-based configuration leaves it: home on the shared file system, and a key pair in it that
-lets it go from node to node.
+The account ``ubuntu`` has its home and a key pair on the shared file system.
 
-All nodes do this at the same time: the first key in place is everybody's.
+As AMI-based configuration leaves it; with the key it goes from node to node. All nodes do this at the same time: the
+first key in place is everybody's.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The accounts that jobs run under: same name and number on every node, home on the local disk."""
+"""The accounts that jobs run under exist: same name and number on every node, home on the local disk."""
 
 import os
 from pathlib import Path

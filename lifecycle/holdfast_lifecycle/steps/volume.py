@@ -1,5 +1,5 @@
 """
-The group's extra volume, used: containerd keeps images and kubelet what pods write on it, not on the root volume.
+Containerd's images and what pods write are on the group's extra volume, now and after a reboot.
 
 HyperPod mounts the volume at /opt/sagemaker and puts nothing there. AWS's sample moves both folders in its lifecycle
 script (awslabs/awsome-distributed-ai 95b939c, on_create_main.sh); here they are bound by mount units, as Amazon's image

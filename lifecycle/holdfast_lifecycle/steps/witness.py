@@ -1,5 +1,5 @@
 """
-The witness of training jobs: one more voter, without ranks, so that a job of two nodes may lose one.
+The witness of training jobs runs: one more voter, without ranks, so that a job of two nodes may lose one.
 
 It runs on the controller, where no job does, at a port that slurm.conf leads every node to. What cannot be had is said
 and fails nothing: jobs train without it as before. systemd starts it again when it ends, and when it does not answer

@@ -18,6 +18,7 @@ from holdfast.localcloud.hyperpod.control.reconcile import (
     SetStatus,
     decide,
 )
+from holdfast.localcloud.hyperpod.control.service import Service
 
 __all__ = [
     "GATHER_S",
@@ -30,6 +31,7 @@ __all__ = [
     "Reboot",
     "Remove",
     "Replace",
+    "Service",
     "SetStatus",
     "controller_node",
     "decide",

@@ -9,51 +9,33 @@ import ipaddress
 import logging
 import threading
 import time
-import urllib.error
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from holdfast.localcloud import auto_resume, containers
 from holdfast.localcloud.home import keys_of
 from holdfast.localcloud.hyperpod.api import Aws, Plane, Report, RoleSessions, Waker
 from holdfast.localcloud.hyperpod.control import reconcile
 from holdfast.localcloud.hyperpod.control.health import Watch
 from holdfast.localcloud.hyperpod.control.reconcile import Action, Health, Observed
+from holdfast.localcloud.hyperpod.control.service import UNREACHABLE, Service
+from holdfast.localcloud.hyperpod.control.work import Work
 from holdfast.localcloud.hyperpod.fsx import Storage
-from holdfast.localcloud.hyperpod.instances import TRAINING_ENVIRONMENT, Members, Procedure
+from holdfast.localcloud.hyperpod.instances import Machines, Members, Memory, Procedure
 from holdfast.localcloud.hyperpod.lifecycle import TIMEOUT_S, Bundles, instance_metadata
 from holdfast.localcloud.hyperpod.logs import EventSink, LogShipper, Tailer
-from holdfast.localcloud.hyperpod.model import (
-    CONTROLLER,
-    FAILED,
-    FAILURE,
-    IN_SERVICE,
-    ROLLING_BACK,
-    RUNNING,
-    Cluster,
-    Instance,
-)
-from holdfast.localcloud.hyperpod.network import PORT as METADATA_PORT
-from holdfast.localcloud.hyperpod.network import Forwarder, Item, Metadata, Reach
-from holdfast.localcloud.hyperpod.shared import EMBEDDED_PORT, Memory, Tools
-from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Accounting
+from holdfast.localcloud.hyperpod.model import CONTROLLER, FAILED, IN_SERVICE, ROLLING_BACK, RUNNING, Cluster
+from holdfast.localcloud.hyperpod.network import Item, Ways
+from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
-from holdfast.localcloud.image import environment_programs
-from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node, NodeError
-from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path
+from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.supervision import Complaints, Pass, Passes, passes_path
 from holdfast_common import kinds
 
 IDLE_S = 1.0
-REFRESH_S = 5.0
 LATE_AFTER_S = 30.0
 HYPERPOD = "hyperpod"
-THREADS = 80
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +44,6 @@ _ANNOUNCED = {
     "Updating": kinds.CLUSTER_UPDATING,
     "Deleting": kinds.CLUSTER_DELETING,
 }
-_UNREACHABLE = (ClientError, BotoCoreError, urllib.error.URLError, OSError, ValueError)
 
 
 class ControlPlane:
@@ -88,66 +69,57 @@ class ControlPlane:
         node_line_delay_s: float = 0.0,
         form_timeout_s: float = FORM_TIMEOUT_S,
     ) -> None:
-        self._home = home
-        self._endpoint = endpoint
+        self._endpoint, self._region, self._zone = endpoint, region, ""
         self._waker = Waker()
         self._stopping = threading.Event()
-        self._pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="work")
-        self._busy_lock = threading.Lock()
-        self._busy: dict[str, str] = {}
-        """Instance id -> ARN of its cluster."""
-        self._failed_at: dict[str, float] = {}
-        """Instance id -> when it was seen to have failed."""
-        self._stale = True
-        self._refreshed = 0.0
-        self._clusters: list[Cluster] = []
-        self._requests: dict[str, str] = {}
-        self._forwarder: Forwarder | None = None
-        self._metadata: Metadata | None = None
-        self._region, self._zone = region, ""
         keys = keys_of(home)
-        aws = Aws(endpoint=endpoint, region=region, keys=keys)
-        self._sessions = RoleSessions(sts=aws.sts)
-        shipper = LogShipper(logs=aws.logs)
-        self._tools = Tools(
+        self._aws = Aws(endpoint=endpoint, region=region, keys=keys)
+        self._plane = Plane(endpoint=endpoint, region=region, keys=keys)
+        self._sessions = RoleSessions(sts=self._aws.sts)
+        wake = self._waker.wake
+        self._service = Service(aws=self._aws, plane=self._plane, on_change=wake, on_loss=self._sessions.forget)
+        self._work = Work(on_done=self._service.spoil, on_free=wake)
+        self._shipper = LogShipper(logs=self._aws.logs)
+        self._events = EventSink(shipper=self._shipper)
+        self._tailer = Tailer(shipper=self._shipper)
+        self._memory = Memory(path=home / "hyperpod" / "memory.json")
+        self._fleet = Fleet(home=home)
+        self._ways = Ways(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
+        self._slurms = Slurms(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
+        self._machines = Machines(
             home=home,
-            fleet=Fleet(home=home),
-            aws=aws,
-            plane=Plane(endpoint=endpoint, region=region, keys=keys),
-            events=EventSink(shipper=shipper),
-            tailer=Tailer(shipper=shipper),
-            shipper=shipper,
-            memory=Memory(path=home / "hyperpod" / "memory.json"),
-            bundles=Bundles(s3=aws.s3, directory=home / "hyperpod" / "bundles"),
-            accounting=Accounting(directory=home / "hyperpod" / "accounting"),
-            lifecycle_timeout_s=lifecycle_timeout_s,
-            node_line_delay_s=node_line_delay_s,
+            fleet=self._fleet,
+            tailer=self._tailer,
             region=region,
-            form_timeout_s=form_timeout_s,
-            containers=containers.prepare(home=home),
-            auto_resume=auto_resume.prepare(home=home),
-            programs=environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT),
+            endpoint=self._ways.endpoint,
+            file_systems=lambda: self._service.file_systems,
         )
-        self._watch = Watch(on_change=self._waker.wake)
-        self._reach = Reach(on_change=self._waker.wake)
-        self._members = Members(tools=self._tools, pool=self._pool, on_done=self._changed)
-        self._storage = Storage(tools=self._tools, clusters=lambda: self._clusters)
-        self._upkeep = Upkeep(kept=self._in_service, events=self._tools.events, pool=self._pool)
+        self._procedure = partial(
+            Procedure,
+            machines=self._machines,
+            slurms=self._slurms,
+            bundles=Bundles(s3=self._aws.s3, directory=home / "hyperpod" / "bundles"),
+            memory=self._memory,
+            events=self._events,
+            plane=self._plane,
+            status_of=self._service.status_of,
+            lifecycle_timeout_s=lifecycle_timeout_s,
+            on_boot=wake,
+        )
+        self._members = Members(slurms=self._slurms, pool=self._work.pool, on_done=self._service.changed)
+        self._watch = Watch(on_change=wake)
+        self._storage = Storage(home=home, aws=self._aws, events=self._events, clusters=lambda: self._service.clusters)
+        self._upkeep = Upkeep(kept=self._in_service, events=self._events, pool=self._work.pool)
         self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
         self._looped_at = time.monotonic()
-        self._service = Worker(name="service", work=self._watch_service, stopping=self._stopping)
         self._passes = Passes(path=passes_path(home, HYPERPOD), told=self._told)
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
-        self._tools.shipper.start()
-        self._tools.tailer.start()
-        self._watch.start()
-        self._service.start()
-        self._storage.start()
-        self._upkeep.start()
-        self._tools.accounting.prepare()
-        self._tools.prepare_image()
+        for part in (self._shipper, self._tailer, self._watch, self._service, self._storage, self._upkeep):
+            part.start()
+        self._slurms.accounting.prepare()
+        self._machines.images.prepare()
         self._passes.start()
         on_ready()
         try:
@@ -168,61 +140,45 @@ class ControlPlane:
 
     def _close(self) -> None:
         self._stopping.set()
-        self._passes.stop()
-        self._upkeep.stop()
-        self._storage.stop()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        deadline = time.monotonic() + 3.0
-        while self._busy and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self._watch.stop()
-        self._reach.stop()
-        if self._forwarder:
-            self._forwarder.stop()
-        if self._metadata:
-            self._metadata.stop()
-        self._tools.tailer.stop()
-        self._tools.shipper.stop()
+        for part in (
+            self._passes,
+            self._service,
+            self._upkeep,
+            self._storage,
+            self._work,
+            self._watch,
+            self._ways,
+            self._tailer,
+            self._shipper,
+        ):
+            part.stop()
 
     # --- observing
 
-    def _watch_service(self) -> None:
-        version = 0
-        while not self._stopping.is_set():
-            try:
-                seen = self._tools.plane.watch(version=version)
-            except _UNREACHABLE:
-                self._sessions.forget()
-                self._stopping.wait(0.3)
-                continue
-            self._service.passed()
-            if seen != version:
-                version = seen
-                self._changed()
-
-    def _changed(self) -> None:
-        self._stale = True
-        self._waker.wake()
-
     def _step(self) -> None:
         # Before the service is asked: what was busy then may have ended since, and the answer not know of it.
-        with self._busy_lock:
-            busy = frozenset(self._busy)
-        if self._stale or time.monotonic() - self._refreshed > REFRESH_S:
-            self._stale = False
-            try:
-                self._refresh()
-            except _UNREACHABLE as error:
-                _log.warning("the embedded AWS at %s does not answer as expected: %s", self._endpoint, error)
-                self._stale = True
-                return
-        nodes = {node.spec.instance_id: node for node in self._tools.fleet.nodes()}
+        busy = self._work.busy()
+        if self._service.is_due() and not self._refresh():
+            return
+        nodes = {node.spec.instance_id: node for node in self._fleet.nodes()}
         self._watch.follow(nodes.values())
-        self._reach.follow(node for node in nodes.values() if node.alive())
-        for cluster in self._clusters:
+        self._ways.follow(node for node in nodes.values() if node.alive())
+        for cluster in self._service.clusters:
             attend = partial(self._attend, cluster, nodes=nodes, busy=busy)
             self._complaints.guard(f"cluster {cluster.name}", attend)
         self._remove_strangers(nodes)
+
+    def _refresh(self) -> bool:
+        """Ask the service, and follow it. False when it does not answer."""
+        try:
+            self._service.ask()
+            self._memory.forget(keep=frozenset(cluster.arn for cluster in self._service.clusters))
+            self._follow_clusters()
+        except UNREACHABLE as error:
+            _log.warning("the embedded AWS at %s does not answer as expected: %s", self._endpoint, error)
+            self._service.spoil()
+            return False
+        return True
 
     def _attend(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> None:
         self._announce(cluster)
@@ -233,108 +189,72 @@ class ControlPlane:
 
     def _told(self) -> list[Pass]:
         """How each thread does."""
-        tools = self._tools
         loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
-        workers = [self._service, self._storage.worker, self._upkeep.worker, self._watch.worker]
-        workers += [tools.tailer.worker, tools.shipper.worker]
-        forwarder, metadata, reach = self._forwarder, self._metadata, self._reach.worker
-        workers += [one.worker for one in (forwarder, metadata) if one is not None]
-        return [loop, *(one.told() for one in (*workers, *([reach] if reach is not None else [])))]
+        parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
+        return [loop, *(one.told() for one in (*(part.worker for part in parts), *self._ways.workers()))]
 
     def _in_service(self) -> list[Kept]:
         """Nodes whose daemons are looked after."""
-        clusters = {one.instance_id: (c, one) for c in self._clusters for one in c.instances if one.status == RUNNING}
-        with self._busy_lock:
-            busy = frozenset(self._busy)
+        clusters = {
+            one.instance_id: (cluster, one)
+            for cluster in self._service.clusters
+            for one in cluster.instances
+            if one.status == RUNNING
+        }
+        busy = self._work.busy()
         return [
             Kept(node=node, cluster=cluster.name, controller=instance in cluster.with_role(CONTROLLER))
-            for node in self._tools.fleet.nodes()
+            for node in self._fleet.nodes()
             if node.spec.instance_id in clusters and node.spec.instance_id not in busy
             for cluster, instance in (clusters[node.spec.instance_id],)
             if cluster.status != "Deleting" and not cluster.kubernetes
         ]
 
-    def _refresh(self) -> None:
-        """
-        Ask the service. What is busy is asked first: work that ends meanwhile makes everything stale again.
+    def _follow_clusters(self) -> None:
+        """A network with the first cluster, and none after the last: the next one may be in another."""
+        clusters = self._service.clusters
+        if clusters and not self._ways.is_open:
+            self._open_network(clusters[0])
+        if not clusters and self._ways.is_open and not self._work.busy() and not self._fleet.nodes():
+            self._ways.close()
+            self._machines.images.forget()
 
-        Requests come last: an update that begins meanwhile would have its status, and none of what it asks for, and so
-        seem to be over.
-        """
-        clusters = self._tools.aws.clusters()
-        requests = self._tools.plane.requests()
-        self._tools.file_systems = self._tools.aws.file_systems()
-        now = time.monotonic()
-        self._requests, self._clusters, self._refreshed = requests, clusters, now
-        failed = [one.instance_id for cluster in clusters for one in cluster.instances if one.status == FAILURE]
-        self._failed_at = {name: self._failed_at.get(name, now) for name in failed}
-        self._tools.statuses = {cluster.arn: cluster.status for cluster in clusters}
-        self._tools.memory.forget(keep=frozenset(cluster.arn for cluster in clusters))
-        if clusters and self._forwarder is None:
-            self._open_fleet(clusters[0])
-        if not clusters and self._forwarder is not None and not self._busy and not self._tools.fleet.nodes():
-            self._close_fleet()
-
-    def _open_fleet(self, cluster: Cluster) -> None:
-        network, self._zone = self._tools.aws.place_of(cluster.subnets) if cluster.subnets else ("", "")
+    def _open_network(self, cluster: Cluster) -> None:
+        network, self._zone = self._aws.place_of(cluster.subnets) if cluster.subnets else ("", "")
         if not network:
             if not cluster.instances:
                 return
             network = str(ipaddress.ip_network(f"{cluster.instances[0].address}/16", strict=False))
-        gateway = str(ipaddress.ip_network(network)[1])
         try:
-            self._tools.fleet.open(network=network, gateway=gateway)
-            self._tools.gateway = gateway
-            listener = self._tools.fleet.listen(address=gateway, port=EMBEDDED_PORT)
+            self._ways.open(network)
         except NodeError as error:
             _log.error("nodes of cluster %s cannot be booted: %s", cluster.name, error)
             raise
-        target = urlsplit(self._endpoint)
-        self._forwarder = Forwarder(listener=listener, host=target.hostname or "127.0.0.1", port=target.port or 80)
-        self._forwarder.start()
-        metadata = self._tools.fleet.listen(address=METADATA_ADDRESS, port=METADATA_PORT)
-        self._metadata = Metadata(listener=metadata, lookup=self._instance_metadata)
-        self._metadata.start()
-        self._reach.start(self._tools.fleet.pinger())
-
-    def _close_fleet(self) -> None:
-        """The last cluster is gone: the next one may be in another network."""
-        if self._forwarder is not None:
-            self._reach.stop()
-            self._forwarder.stop()
-            self._forwarder = None
-        if self._metadata is not None:
-            self._metadata.stop()
-            self._metadata = None
-        self._tools.fleet.close()
-        self._tools.forget_images()
 
     def _instance_metadata(self, address: str) -> dict[str, Item] | None:
         """What the instance with this address is, for its metadata service."""
-        for cluster in self._clusters:
-            for one in cluster.instances:
-                if one.address == address:
-                    found: dict[str, Item] = {**instance_metadata(cluster, one, region=self._region, zone=self._zone)}
-                    role = cluster.group(one.group).role
-                    if role:
-                        name = role.rpartition("/")[2]
-                        found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
-                    return found
-        return None
+        known = self._service.at(address)
+        if known is None:
+            return None
+        cluster, one = known
+        found: dict[str, Item] = {**instance_metadata(cluster, one, region=self._region, zone=self._zone)}
+        if role := cluster.group(one.group).role:
+            name = role.rpartition("/")[2]
+            found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
+        return found
 
     def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
-        with self._busy_lock:
-            busy = busy | self._busy.keys()
-        health, now = {}, time.monotonic()
+        busy |= self._work.busy()
+        health = {}
         for one in cluster.instances:
             node = nodes.get(one.instance_id)
             if node is not None:
                 known = self._watch.health(node)
-                silent = known is Health.ALIVE and self._reach.is_silent(node)
+                silent = known is Health.ALIVE and self._ways.is_silent(node)
                 health[one.instance_id] = Health.SILENT if silent else known
                 if one.instance_id not in busy:
-                    self._tools.follow(node, cluster=cluster, group=one.group)
-        with self._tools.memory.change(cluster.arn) as memory:
+                    self._machines.follow(node, cluster=cluster, group=one.group)
+        with self._memory.change(cluster.arn) as memory:
             if cluster.status == IN_SERVICE:
                 memory.settled = sorted(
                     one.instance_id
@@ -344,23 +264,23 @@ class ControlPlane:
             return Observed(
                 cluster=cluster,
                 health=health,
-                requests=self._requests,
+                requests=self._service.requests,
                 marks=self._members.marks(cluster),
                 busy=busy,
                 settled=frozenset(memory.settled),
                 attempts=dict(memory.attempts),
                 failures=dict(memory.failures),
-                failed_for_s={name: now - at for name, at in self._failed_at.items()},
+                failed_for_s=self._service.failed_for_s(),
                 scripts_failed=frozenset(memory.scripts_failed),
                 rollback_message=memory.rollback_message,
             )
 
     def _announce(self, cluster: Cluster) -> None:
         """An event for each status that a caller of the API brought about."""
-        with self._tools.memory.change(cluster.arn) as memory:
+        with self._memory.change(cluster.arn) as memory:
             before, memory.status = memory.status, cluster.status
         if before != cluster.status and cluster.status in _ANNOUNCED:
-            self._tools.events.emit(_ANNOUNCED[cluster.status], cluster=cluster.name)
+            self._events.emit(_ANNOUNCED[cluster.status], cluster=cluster.name)
 
     # --- executing
 
@@ -370,48 +290,23 @@ class ControlPlane:
             return
         instance = cluster.instance(action.instance_id)
         assert instance is not None
-        procedure = Procedure(tools=self._tools, cluster=cluster, instance=instance, on_boot=self._waker.wake)
+        procedure = self._procedure(cluster=cluster, instance=instance)
+        start = partial(self._work.start, instance.instance_id)
         match action:
             case reconcile.Prepare():
-                self._start(instance, cluster, lambda: procedure.prepare(afresh=action.afresh))
+                start(lambda: procedure.prepare(afresh=action.afresh))
             case reconcile.Replace():
-                self._start(instance, cluster, lambda: procedure.replace(cause=action.cause, lost=action.lost))
+                start(lambda: procedure.replace(cause=action.cause, lost=action.lost))
             case reconcile.Reboot():
-                self._start(
-                    instance, cluster, lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable)
-                )
+                start(lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable))
             case reconcile.Remove():
-                self._start(instance, cluster, procedure.remove)
+                start(procedure.remove)
             case reconcile.MarkFailed():
-                self._start(instance, cluster, lambda: procedure.give_up(message=action.message))
-
-    def _start(self, instance: Instance, cluster: Cluster, work: Callable[[], None]) -> None:
-        """Run ``work`` in a thread. Until the service was asked again afterwards, the instance stays busy."""
-        with self._busy_lock:
-            self._busy[instance.instance_id] = cluster.arn
-
-        def guarded() -> None:
-            try:
-                work()
-            except Exception:  # noqa: BLE001
-                # The entry point of a thread: the records still say what is to be done, and it is decided again.
-                _log.exception("work on %s failed", instance.instance_id)
-                self._stopping.wait(1.0)
-            finally:
-                self._release(instance.instance_id)
-
-        self._pool.submit(guarded)
-
-    def _release(self, instance_id: str) -> None:
-        # Stale first: whoever sees the instance free must also see what the service says of it by now.
-        self._stale = True
-        with self._busy_lock:
-            self._busy.pop(instance_id, None)
-        self._waker.wake()
+                start(lambda: procedure.give_up(message=action.message))
 
     def _set_status(self, cluster: Cluster, action: reconcile.SetStatus) -> None:
         message = action.message
-        with self._tools.memory.change(cluster.arn) as memory:
+        with self._memory.change(cluster.arn) as memory:
             if action.status == ROLLING_BACK:
                 memory.rollback_message = message
             if action.status == IN_SERVICE:
@@ -430,27 +325,24 @@ class ControlPlane:
             failure_message=message or None,
             events=() if action.status == "Deleted" else (event,),
         )
-        self._tools.plane.report(report)
+        self._plane.report(report)
         kind = {
             IN_SERVICE: kinds.CLUSTER_IN_SERVICE,
             FAILED: kinds.CLUSTER_FAILED,
             "Deleted": kinds.CLUSTER_DELETED,
         }.get(action.status, kinds.CLUSTER_UPDATING)
-        self._tools.events.emit(kind, cluster=cluster.name, evidence=message)
-        self._changed()
+        self._events.emit(kind, cluster=cluster.name, evidence=message)
+        self._service.changed()
 
     def _remove_strangers(self, nodes: dict[str, Node]) -> None:
         """Destroy nodes of clusters that are gone, unless the service was not asked since they were seen."""
-        known = {one.instance_id for cluster in self._clusters for one in cluster.instances}
-        with self._busy_lock:
-            strangers = [nodes[name] for name in nodes.keys() - known - self._busy.keys()]
-        if strangers and self._stale:
+        known = {one.instance_id for cluster in self._service.clusters for one in cluster.instances}
+        strangers = [nodes[name] for name in nodes.keys() - known - self._work.busy()]
+        if strangers and self._service.is_stale:
             return
         for node in strangers:
             _log.warning("%s belongs to no cluster any more and is destroyed", node)
-            node.destroy()
-            self._tools.tailer.finish(instance_id=node.spec.instance_id)
-            node.remove()
+            self._machines.end(node)
 
 
 def _leaving(observed: Observed) -> frozenset[str]:

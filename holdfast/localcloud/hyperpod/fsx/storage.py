@@ -8,11 +8,13 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+from holdfast.localcloud.hyperpod.api import Aws
 from holdfast.localcloud.hyperpod.fsx import lustre
 from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked
+from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import Association, Cluster, FileSystem
-from holdfast.localcloud.hyperpod.shared import Tools
 from holdfast.localcloud.supervision import Complaints, Worker
 from holdfast_common import kinds
 
@@ -30,8 +32,8 @@ _log = logging.getLogger(__name__)
 class Storage:
     """One thread."""
 
-    def __init__(self, *, tools: Tools, clusters: Callable[[], list[Cluster]]) -> None:
-        self._tools = tools
+    def __init__(self, *, home: Path, aws: Aws, events: EventSink, clusters: Callable[[], list[Cluster]]) -> None:
+        self._home, self._aws, self._events = home, aws, events
         self._clusters = clusters
         self._linked: dict[str, Linked] = {}
         self._file_systems: list[FileSystem] = []
@@ -66,31 +68,31 @@ class Storage:
         return "; ".join(one for one in summaries if one)
 
     def _look(self) -> None:
-        found = self._tools.aws.file_systems()
+        found = self._aws.file_systems()
         for one in found:
             if one.lifecycle not in ("FAILED", "DELETING"):
-                lustre.ensure_directory(self._tools.home, one)
+                lustre.ensure_directory(self._home, one)
         self._file_systems = found
         existing = frozenset(one.file_system_id for one in found)
-        links = {one.association_id: one for one in self._tools.aws.associations() if one.file_system_id in existing}
+        links = {one.association_id: one for one in self._aws.associations() if one.file_system_id in existing}
         self._linked = {name: self._link(one) for name, one in links.items()}
         self._complaints.settle_others({LOOK, *(_about(name) for name in links)})
         self._remove_gone(existing)
 
     def _remove_gone(self, existing: frozenset[str]) -> None:
         """Data goes only when the file system was missing at two looks, so a service that just restarted loses none."""
-        present = {entry.name for entry in (self._tools.home / "fsx").glob("fs-*")}
+        present = {entry.name for entry in (self._home / "fsx").glob("fs-*")}
         gone = present - existing
-        lustre.remove_others(self._tools.home, keep=frozenset(present - (gone & self._missing)))
+        lustre.remove_others(self._home, keep=frozenset(present - (gone & self._missing)))
         self._missing = gone
 
     def _link(self, association: Association) -> Linked:
         known = self._linked.get(association.association_id)
         if known is not None and known.association == association:
             return known
-        root = lustre.file_system_path(self._tools.home, association.file_system_id)
-        books = self._tools.home / "hyperpod" / "books"
-        return Linked(association=association, root=root, books=books, s3=self._tools.aws.s3)
+        root = lustre.file_system_path(self._home, association.file_system_id)
+        books = self._home / "hyperpod" / "books"
+        return Linked(association=association, root=root, books=books, s3=self._aws.s3)
 
     def _pass(self, linked: Linked) -> None:
         copied = linked.run_once()
@@ -110,7 +112,7 @@ class Storage:
                     "count": 1 if len(singles) == len(paths) else len(paths),
                 }
                 for cluster in self._using(association.file_system_id):
-                    self._tools.events.emit(kind, cluster=cluster, detail=detail)
+                    self._events.emit(kind, cluster=cluster, detail=detail)
 
     def _using(self, file_system_id: str) -> list[str]:
         """Names of the clusters that mount the file system."""

@@ -1,10 +1,12 @@
 """
-What is done to instances: prepared, replaced, rebooted, removed, and the files that name all of a cluster. When is
-for `control`.
+What is done to instances: prepared, replaced, rebooted, removed; the nodes that they run on, the files that name all of
+a cluster, and what must be remembered of them. When is for `control`.
 """
 
 from holdfast.localcloud.hyperpod.instances.ami import shared_home
+from holdfast.localcloud.hyperpod.instances.machines import Machines
 from holdfast.localcloud.hyperpod.instances.members import Members
-from holdfast.localcloud.hyperpod.instances.procedures import TRAINING_ENVIRONMENT, Procedure
+from holdfast.localcloud.hyperpod.instances.memory import Memory
+from holdfast.localcloud.hyperpod.instances.procedures import Procedure
 
-__all__ = ["TRAINING_ENVIRONMENT", "Members", "Procedure", "shared_home"]
+__all__ = ["Machines", "Members", "Memory", "Procedure", "shared_home"]

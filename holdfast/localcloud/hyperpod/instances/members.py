@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from holdfast.localcloud.hyperpod.instances.failures import KNOWN_FAILURES
 from holdfast.localcloud.hyperpod.lifecycle import (
     PROVISIONING_PARAMETERS,
     RESOURCE_CONFIG,
@@ -19,8 +20,7 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     resource_config,
 )
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
-from holdfast.localcloud.hyperpod.shared import KNOWN_FAILURES, Tools
-from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
 
 MARKS_AGE_S = 0.8
@@ -32,8 +32,8 @@ _log = logging.getLogger(__name__)
 class Members:
     """Keeps every cluster's Slurm and its nodes' files in step with its membership."""
 
-    def __init__(self, *, tools: Tools, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
-        self._tools = tools
+    def __init__(self, *, slurms: Slurms, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
+        self._slurms = slurms
         self._pool = pool
         self._on_done = on_done
         self._machine = this_machine()
@@ -51,7 +51,7 @@ class Members:
         node = nodes.get(controllers[0].instance_id) if len(controllers) == 1 else None
         if node is None or not node.alive() or cluster.status == "Deleting":
             return True
-        slurm = self._tools.slurm(cluster)
+        slurm = self._slurms.of(cluster)
         conf = slurm_conf(
             cluster, machine=self._machine, without=leaving | self._coming(cluster, lines=slurm.lines(node))
         )
@@ -74,23 +74,23 @@ class Members:
         return frozenset(
             one.instance_id
             for one in waiting
-            if one.instance_id not in self._tools.arrived and one.host_name not in lines
+            if not self._slurms.has_arrived(one.instance_id) and one.host_name not in lines
         )
 
     def marks(self, cluster: Cluster) -> dict[str, str]:
         """Instance id -> what its Slurm node's state asks for."""
-        if cluster.status not in ("InService", "Updating") or not self._tools.slurm(cluster).conf:
+        if cluster.status not in ("InService", "Updating") or not self._slurms.of(cluster).conf:
             return {}
-        states = self._tools.slurm(cluster).states(max_age_s=MARKS_AGE_S)
+        states = self._slurms.of(cluster).states(max_age_s=MARKS_AGE_S)
         found = {one.instance_id: states[one.host_name].mark for one in cluster.instances if one.host_name in states}
         return {name: mark for name, mark in found.items() if mark}
 
     def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:
         groups = {group.name: group for group in cluster.groups}
         by_ami = groups[cluster.with_role(CONTROLLER)[0].group].has_ami_configuration
-        slurm = self._tools.slurm(cluster)
+        slurm = self._slurms.of(cluster)
         # slurmctld does not start for the first time before slurmdbd answers.
-        before = self._tools.accounting.start if by_ami else None
+        before = self._slurms.accounting.start if by_ami else None
         try:
             slurm.form(controller=controller, conf=conf, gres=gres_conf(cluster), before_start=before)
         except KNOWN_FAILURES as error:

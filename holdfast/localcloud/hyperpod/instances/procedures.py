@@ -8,31 +8,18 @@ next decision goes on.
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from holdfast.localcloud.hyperpod.api import Report
-from holdfast.localcloud.hyperpod.fsx import ensure_directory
+from holdfast.localcloud.hyperpod.api import Plane, Report
 from holdfast.localcloud.hyperpod.instances import ami
-from holdfast.localcloud.hyperpod.lifecycle import (
-    AWS_SETTINGS,
-    LIFE_CYCLE_CONFIG,
-    PROVISIONING_LOG,
-    PROVISIONING_PARAMETERS,
-    RESOURCE_CONFIG,
-    LifecycleError,
-    Script,
-    client_environment,
-    client_settings,
-    hosts,
-    job_environment,
-    life_cycle_config,
-    provisioning_parameters,
-    resource_config,
-    task_prolog,
-)
+from holdfast.localcloud.hyperpod.instances.failures import KNOWN_FAILURES
+from holdfast.localcloud.hyperpod.instances.machines import Machines
+from holdfast.localcloud.hyperpod.instances.memory import Memory, Return
+from holdfast.localcloud.hyperpod.lifecycle import PROVISIONING_LOG, Bundles, LifecycleError, Script
+from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import (
     COMPUTE,
     CONTROLLER,
@@ -48,8 +35,6 @@ from holdfast.localcloud.hyperpod.model import (
     RUNNING,
     UPDATING,
     Cluster,
-    FileSystem,
-    FsxMount,
     Group,
     Instance,
     completed,
@@ -60,30 +45,15 @@ from holdfast.localcloud.hyperpod.model import (
     script_failed,
     script_missing,
 )
-from holdfast.localcloud.hyperpod.shared import EMBEDDED_PORT, KNOWN_FAILURES, Return, Tools, munge_key
 from holdfast.localcloud.hyperpod.slurm import (
-    PLUGSTACK_CONF,
-    TASK_PROLOG,
     SlurmError,
-    boot,
+    Slurms,
     is_enabled,
     revive_compute,
-    start_compute,
     write_configuration,
 )
-from holdfast.localcloud.nodes import (
-    REACHABLE,
-    REACHABLE_NFS,
-    FileSpec,
-    Mount,
-    Node,
-    NodeError,
-    NodeSpec,
-    python_mounts,
-)
+from holdfast.localcloud.nodes import Node
 from holdfast_common import fault_named, kinds
-
-TRAINING_ENVIRONMENT = "/opt/holdfast/env"
 
 _log = logging.getLogger(__name__)
 
@@ -92,11 +62,19 @@ _log = logging.getLogger(__name__)
 class Procedure:
     """One instance of one cluster, and the procedures on it."""
 
-    tools: Tools
     cluster: Cluster
     instance: Instance
-    on_boot: Any = None
-    """Called without arguments when the instance's init process runs."""
+    machines: Machines
+    slurms: Slurms
+    bundles: Bundles
+    memory: Memory
+    events: EventSink
+    plane: Plane
+    status_of: Callable[[str], str]
+    """From the ARN of a cluster to its status, as the service said last."""
+    lifecycle_timeout_s: float
+    on_boot: Callable[[], None]
+    """Called when the instance's init process runs."""
 
     @property
     def role(self) -> str:
@@ -112,9 +90,9 @@ class Procedure:
         """Boot, AMI-based configuration, lifecycle scripts, in service; or Failure with the reason."""
         began = time.monotonic()
         uri = self._group.lifecycle_uri
-        bundle = self.tools.bundles.begin(uri) if uri and self._group.script else None
+        bundle = self.bundles.begin(uri) if uri and self._group.script else None
         try:
-            with self.tools.memory.change(self.cluster.arn) as memory:
+            with self.memory.change(self.cluster.arn) as memory:
                 back = memory.returning.get(self.instance.instance_id)
             node, kept = self._running(afresh=afresh, reboot=back is not None and back.verb == "reboot")
             if self.role and self._group.has_ami_configuration:
@@ -130,7 +108,7 @@ class Procedure:
     def _running(self, *, afresh: bool, reboot: bool) -> tuple[Node, bool]:
         """The running node, and whether it came back with what it had written before."""
         name = self.instance.instance_id
-        node = self.tools.find(name)
+        node = self.machines.find(name)
         kept = reboot and node is not None
         if node is not None and (afresh or not node.alive()):
             node.destroy()
@@ -141,91 +119,11 @@ class Procedure:
         if node is None:
             self._event(kinds.NODE_BOOTING)
             began = time.monotonic()
-            with self.tools.boots:
-                node = self.tools.fleet.boot(self._spec(), keep_root=kept)
-            boot(node)
+            node = self.machines.boot(self.cluster, self.instance, keep_root=kept)
             self._event(kinds.NODE_BOOTED, duration_s=time.monotonic() - began)
-        self.tools.follow(node, cluster=self.cluster, group=self.instance.group, is_new=is_new)
-        if self.on_boot:
-            self.on_boot()
+        self.machines.follow(node, cluster=self.cluster, group=self.instance.group, is_new=is_new)
+        self.on_boot()
         return node, kept
-
-    def _spec(self) -> NodeSpec:
-        cluster, instance = self.cluster, self.instance
-        reach = {"endpoint": f"http://{self.tools.gateway}:{EMBEDDED_PORT}", "region": self.tools.region}
-        prolog = task_prolog(environment={**job_environment(cluster, instance), **client_settings(**reach)})
-        files = {
-            "/etc/hosts": FileSpec(content=hosts(cluster).encode()),
-            RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
-            TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
-        }
-        files[AWS_SETTINGS] = FileSpec(content=client_environment(**reach).encode())
-        if self._group.script:
-            files[LIFE_CYCLE_CONFIG] = FileSpec(content=life_cycle_config(self._group).encode())
-        if self.role:
-            key = munge_key(self.tools.home, cluster)
-            files["/etc/munge/munge.key"] = FileSpec(content=key, mode=0o400, owner="munge:munge")
-            files[PROVISIONING_PARAMETERS] = FileSpec(content=provisioning_parameters(cluster).encode())
-        if plugstack := self._plugstack():
-            files[PLUGSTACK_CONF] = FileSpec(content=plugstack.encode())
-        image = self.tools.image(cluster)
-        return NodeSpec(
-            instance_id=instance.instance_id,
-            hostname=instance.host_name,
-            address=instance.address,
-            image=image.path,
-            mounts=(
-                *python_mounts(at=TRAINING_ENVIRONMENT),
-                *self.tools.programs,
-                *image.mounts,
-                *self.tools.containers.mounts,
-                *self.tools.auto_resume.mounts,
-                *self._reachable(),
-                *self._storage(),
-            ),
-            files=files,
-        )
-
-    def _plugstack(self) -> str:
-        """
-        plugstack.conf; configless Slurm hands the controller's on.
-
-        Auto-resume is HyperPod's own and always there. Containers stand in for Pyxis, which AMI-based configuration
-        sets up.
-        """
-        if not self.role:
-            return ""
-        by_ami = self.tools.containers.plugstack if self._group.has_ami_configuration else ""
-        return self.tools.auto_resume.plugstack + by_ami
-
-    def _reachable(self) -> list[Mount]:
-        """Where the node's mount helpers find every file system of the account."""
-        return [
-            Mount(
-                source=ensure_directory(self.tools.home, one),
-                target=f"{REACHABLE_NFS if one.type == OPENZFS else REACHABLE}/{one.dns_name}/{one.mount_name}",
-            )
-            for one in self.tools.file_systems
-            if one.lifecycle not in ("FAILED", "DELETING")
-        ]
-
-    def _storage(self) -> list[Mount]:
-        """With OnCreate "your lifecycle scripts are responsible for mounting" (developer guide, FSx configuration)."""
-        if self.role and not self._group.has_ami_configuration:
-            return []
-        return [
-            Mount(source=ensure_directory(self.tools.home, self._file_system(wanted)), target=wanted.mount_path)
-            for wanted in self._group.mounts
-        ]
-
-    def _file_system(self, wanted: FsxMount) -> FileSystem:
-        for one in self.tools.file_systems:
-            if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
-                return one
-        raise NodeError(
-            f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
-            f"check InstanceStorageConfigs of instance group {self.instance.group}"
-        )
 
     def _configure(self, node: Node) -> None:
         """AMI-based configuration. On a scale-up Slurm knows the node only later, and starts then."""
@@ -233,7 +131,7 @@ class Procedure:
             # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
             first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
             ami.move_home(node, home=ami.shared_home(node, mount_path=first.mount_path))
-        slurm = self.tools.slurm(self.cluster)
+        slurm = self.slurms.of(self.cluster)
         slurm.wait_formed()
         if self.role == LOGIN:
             # Slurm's commands need no daemon here.
@@ -244,30 +142,25 @@ class Procedure:
                 # Jobs may be waiting for it. One that is made while nobody can have a job is spared the registration
                 # that slurmctld asks for when a node is resumed: seconds for many nodes.
                 slurm.drain(self.instance.host_name)
-            self._start_slurmd(node)
+            self.slurms.start_slurmd(node, cluster=self.cluster)
 
     def _wait_for_line(self, node: Node) -> None:
         """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
-        slurm = self.tools.slurm(self.cluster)
+        slurm = self.slurms.of(self.cluster)
         known = slurm.knows(self.instance.host_name)
-        self.tools.arrive(self.instance.instance_id)
-        if self.on_boot:
-            self.on_boot()
-        slurm.wait_formed(host_name=self.instance.host_name, timeout_s=self.tools.node_line_timeout_s)
+        self.slurms.arrive(self.instance.instance_id)
+        self.on_boot()
+        slurm.wait_formed(host_name=self.instance.host_name, timeout_s=self.slurms.node_line_timeout_s)
         # The controller's own script may take longer than this node's.
-        slurm.wait_answering(timeout_s=self.tools.lifecycle_timeout_s, is_given_up=self._is_given_up)
+        slurm.wait_answering(timeout_s=self.lifecycle_timeout_s, is_given_up=self._is_given_up)
         if self._group.has_ami_configuration:
             if not known:
-                self._start_slurmd(node)
+                self.slurms.start_slurmd(node, cluster=self.cluster)
         elif is_enabled(node, "slurmd"):
             revive_compute(node)
 
-    def _start_slurmd(self, node: Node) -> None:
-        with self.tools.starts:
-            start_compute(node, controller_address=self.cluster.with_role(CONTROLLER)[0].address)
-
     def _is_given_up(self) -> bool:
-        return self.tools.statuses.get(self.cluster.arn, NOT_FOUND) not in (CREATING, UPDATING, IN_SERVICE)
+        return self.status_of(self.cluster.arn) not in (CREATING, UPDATING, IN_SERVICE)
 
     def _run_script(self, node: Node, *, bundle: "Future[Path]") -> None:
         group = self._group
@@ -277,7 +170,7 @@ class Procedure:
             bundle=bundle.result(),
             name=group.script,
             uri=group.lifecycle_uri,
-            timeout_s=self.tools.lifecycle_timeout_s,
+            timeout_s=self.lifecycle_timeout_s,
         )
         script.run()
         self._note(node, "[SageMaker] The lifecycle scripts succeeded.")
@@ -290,7 +183,7 @@ class Procedure:
         """A node is in service when Slurm would start a job on it."""
         if not self.role:
             return
-        slurm = self.tools.slurm(self.cluster)
+        slurm = self.slurms.of(self.cluster)
         slurm.wait_formed()
         if self.role != COMPUTE:
             slurm.wait_answering()
@@ -301,7 +194,7 @@ class Procedure:
 
     def _in_service(self, *, began: float) -> None:
         name, address = self.instance.instance_id, self.instance.address
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             back = memory.returning.pop(name, None)
             memory.attempts.pop(address, None)
             memory.failures.pop(name, None)
@@ -323,7 +216,7 @@ class Procedure:
             said = script_missing() if error.missing else script_failed(self.cluster, self.instance)
         elif isinstance(error, SlurmError) and self.role in (CONTROLLER, LOGIN):
             said = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = said
             if isinstance(error, LifecycleError):
                 memory.scripts_failed = sorted({*memory.scripts_failed, self.instance.instance_id})
@@ -342,10 +235,10 @@ class Procedure:
         if lost:
             self._event(kinds.NODE_LOST, fault=fault_named("instance-lost").name, evidence=cause, action="replace")
         if self.role == "Compute":
-            self.tools.slurm(self.cluster).down(self.instance.host_name, reason="Action:Replace")
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Replace")
         self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new)
         self._destroy()
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             failed = memory.failures.pop(old, None) is not None
             earlier = memory.returning.pop(old, None)
             if lost or failed:
@@ -358,7 +251,7 @@ class Procedure:
             memory.settled = [new if one == old else one for one in memory.settled]
         node = {"instance_id": new, "status": PENDING, "replaces": old, "private_ip": self.instance.address}
         said = replacing(self.cluster, self.instance, new=new)
-        self.tools.plane.report(
+        self.plane.report(
             Report(
                 arn=self.cluster.arn,
                 nodes=({**node, "launch_time": time.time()},),
@@ -371,13 +264,13 @@ class Procedure:
         if unreachable:
             fault = fault_named("instance-unreachable").name
             self._event(kinds.NODE_LOST, fault=fault, evidence=cause, action="reboot")
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             back = Return(verb="reboot", old=self.instance.instance_id, since_ns=time.time_ns())
             memory.returning[self.instance.instance_id] = back
         self._event(kinds.NODE_REBOOTING, evidence=cause, action="reboot")
         if self.role == "Compute":
-            self.tools.slurm(self.cluster).down(self.instance.host_name, reason="Action:Reboot")
-        node = self.tools.find(self.instance.instance_id)
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Reboot")
+        node = self.machines.find(self.instance.instance_id)
         if node is not None:
             node.destroy()
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
@@ -385,9 +278,9 @@ class Procedure:
     def remove(self) -> None:
         """Delete the instance; its event file has been shipped to the end before."""
         if self.role == "Compute" and self.cluster.status != DELETING:
-            self.tools.slurm(self.cluster).down(self.instance.host_name, reason="the instance is deleted")
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is deleted")
         self._destroy()
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             memory.failures.pop(self.instance.instance_id, None)
             memory.returning.pop(self.instance.instance_id, None)
             memory.attempts.pop(self.instance.address, None)
@@ -396,19 +289,17 @@ class Procedure:
 
     def give_up(self, *, message: str) -> None:
         """Report a lost instance as Failure and leave it to a person."""
-        with self.tools.memory.change(self.cluster.arn) as memory:
+        with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
         if self.role == "Compute":
-            self.tools.slurm(self.cluster).down(self.instance.host_name, reason="the instance is lost")
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is lost")
         self._event(kinds.NODE_LOST, fault=fault_named("instance-lost").name, evidence=message)
         self._report(status=FAILURE, message=message, events=[message], level="Error")
 
     def _destroy(self) -> None:
-        node = self.tools.find(self.instance.instance_id)
+        node = self.machines.find(self.instance.instance_id)
         if node is not None:
-            node.destroy()
-            self.tools.tailer.finish(instance_id=self.instance.instance_id)
-            node.remove()
+            self.machines.end(node)
 
     # --- telling
 
@@ -422,7 +313,7 @@ class Procedure:
         duration_s: float | None = None,
         **detail: str,
     ) -> None:
-        self.tools.events.emit(
+        self.events.emit(
             kind,
             cluster=self.cluster.name,
             node=self.instance.instance_id,
@@ -438,7 +329,7 @@ class Procedure:
         if message:
             node["message"] = message
         told = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
-        self.tools.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=told))
+        self.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=told))
 
     def _service_event(self, description: str, *, level: str, instance_id: str) -> dict[str, str]:
         return {

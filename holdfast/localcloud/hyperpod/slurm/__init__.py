@@ -1,9 +1,9 @@
 """
-Slurm of one cluster: its configuration, its daemons on single nodes, accounting, and the scheduler as its controller
+Slurm of each cluster: its configuration, its daemons on single nodes, accounting, and the scheduler as its controller
 sees it. When to call what is for `control`.
 """
 
-from holdfast.localcloud.hyperpod.slurm.accounting import Accounting
+from holdfast.localcloud.hyperpod.slurm.clusters import Slurms
 from holdfast.localcloud.hyperpod.slurm.configuration import (
     DEFAULT_PARTITION,
     PLUGSTACK_CONF,
@@ -25,9 +25,9 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
     is_enabled,
     last_words,
     revive_compute,
-    start_compute,
     write_configuration,
 )
+from holdfast.localcloud.hyperpod.slurm.munge import munge_key
 from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, parse_nodes
 
 __all__ = [
@@ -37,21 +37,21 @@ __all__ = [
     "PLUGSTACK_CONF",
     "SLURM_CONF",
     "TASK_PROLOG",
-    "Accounting",
     "Machine",
     "Slurm",
     "SlurmError",
+    "Slurms",
     "accounting_conf",
     "boot",
     "gres_conf",
     "is_enabled",
     "last_words",
     "merged",
+    "munge_key",
     "node_names",
     "owned_lines",
     "parse_nodes",
     "revive_compute",
     "slurm_conf",
-    "start_compute",
     "write_configuration",
 ]

@@ -1,6 +1,6 @@
 """
-Slurm's accounting on the controller: in a database outside of the cluster where the environment has one, otherwise in
-MariaDB here.
+Slurm's accounting answers: in a database outside of the cluster where the environment has one, otherwise in MariaDB
+here.
 
 In extension mode HyperPod has set it up. What is left then is to point it at the database outside, or to start it
 again after ``slurm_state`` has put the data of an earlier controller in its place. In custom mode all of it is ours,

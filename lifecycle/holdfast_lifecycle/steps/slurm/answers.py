@@ -1,5 +1,5 @@
 """
-Slurm answers: the controller of the cluster, and on a compute node its own daemon as the controller sees it.
+Slurm answers, and the controller sees this node.
 
 A compute node that the controller does not know is not failed for it: on a scale-up HyperPod adds its line to
 slurm.conf minutes after the scripts have ended, and a script that waits for it fails a healthy node.

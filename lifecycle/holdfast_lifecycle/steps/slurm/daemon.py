@@ -1,5 +1,5 @@
 """
-The daemon of this node: slurmctld on the controller, slurmd elsewhere.
+The daemon of this node runs, slurmctld on the controller and slurmd elsewhere, and the other cannot start.
 
 In extension mode HyperPod has started them; only slurmctld is started again after its state was moved. In custom mode
 slurmd gets its configuration from the controller (``--conf-server``, "configless" in Slurm's documents), through a

@@ -1,4 +1,8 @@
-"""Munge, by which the daemons of Slurm know each other. HyperPod puts its key on the nodes; we start it."""
+"""
+Munge runs, by which the daemons of Slurm know each other.
+
+HyperPod puts its key on the nodes; we start it.
+"""
 
 from holdfast_lifecycle.model import Context, StepError
 from holdfast_lifecycle.node import is_active, start

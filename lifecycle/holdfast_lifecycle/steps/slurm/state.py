@@ -1,5 +1,5 @@
 """
-Slurm's state and accounting on the shared file system, where they outlive the controller's instance.
+Slurm's state and accounting data are on the shared file system, where they outlive the controller's instance.
 
 The directories that slurmctld and MariaDB know become links to those of the cluster: no line of HyperPod's files
 changes. What an earlier controller left is taken over, with the daemons that HyperPod has started stopped, and started

@@ -1,0 +1,183 @@
+"""The node that an instance runs on: what is in it, its boot, what it logs, and its end."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.localcloud import auto_resume, containers
+from holdfast.localcloud.hyperpod.fsx import ensure_directory
+from holdfast.localcloud.hyperpod.instances.images import Images
+from holdfast.localcloud.hyperpod.lifecycle import (
+    AWS_SETTINGS,
+    EVENTS,
+    LIFE_CYCLE_CONFIG,
+    PROVISIONING_LOG,
+    PROVISIONING_PARAMETERS,
+    RESOURCE_CONFIG,
+    client_environment,
+    client_settings,
+    hosts,
+    job_environment,
+    life_cycle_config,
+    provisioning_parameters,
+    resource_config,
+    task_prolog,
+)
+from holdfast.localcloud.hyperpod.logs import Tailer
+from holdfast.localcloud.hyperpod.model import OPENZFS, Cluster, FileSystem, FsxMount, Group, Instance
+from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, TASK_PROLOG, boot, munge_key
+from holdfast.localcloud.image import environment_programs
+from holdfast.localcloud.nodes import (
+    REACHABLE,
+    REACHABLE_NFS,
+    FileSpec,
+    Fleet,
+    Mount,
+    Node,
+    NodeError,
+    NodeSpec,
+    python_mounts,
+)
+
+TRAINING_ENVIRONMENT = "/opt/holdfast/env"
+BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
+"""More only take time from the controller, for which all others wait."""
+
+
+class Machines:
+    """
+    Of all instances of one home. Thread-safe.
+
+    Args:
+        endpoint: Where nodes reach the embedded AWS, asked at each boot.
+        file_systems: Those that there are, asked at each boot.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        fleet: Fleet,
+        tailer: Tailer,
+        region: str,
+        endpoint: Callable[[], str],
+        file_systems: Callable[[], list[FileSystem]],
+    ) -> None:
+        self.images = Images(directory=home / "hyperpod" / "images", fleet=fleet)
+        self._home = home
+        self._fleet = fleet
+        self._tailer = tailer
+        self._region = region
+        self._endpoint = endpoint
+        self._file_systems = file_systems
+        self._containers = containers.prepare(home=home)
+        self._auto_resume = auto_resume.prepare(home=home)
+        self._programs = environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT)
+        self._boots = threading.Semaphore(BOOTS_AT_ONCE)
+
+    def find(self, instance_id: str) -> Node | None:
+        return next((node for node in self._fleet.nodes() if node.spec.instance_id == instance_id), None)
+
+    def boot(self, cluster: Cluster, instance: Instance, *, keep_root: bool) -> Node:
+        with self._boots:
+            node = self._fleet.boot(self._spec(cluster, instance), keep_root=keep_root)
+        boot(node)
+        return node
+
+    def follow(self, node: Node, *, cluster: Cluster, group: str, is_new: bool = False) -> None:
+        """Ship what the node logs. ``is_new``: it has shipped nothing yet."""
+        self._tailer.follow(
+            instance_id=node.spec.instance_id,
+            cluster=cluster,
+            group=group,
+            events=node.outside(EVENTS),
+            provisioning_log=node.outside(PROVISIONING_LOG),
+            is_new=is_new,
+        )
+
+    def end(self, node: Node) -> None:
+        """Nothing is left of it; what it logged has been shipped to the end before."""
+        node.destroy()
+        self._tailer.finish(instance_id=node.spec.instance_id)
+        node.remove()
+
+    def _spec(self, cluster: Cluster, instance: Instance) -> NodeSpec:
+        group = cluster.group(instance.group)
+        image = self.images.of(cluster)
+        return NodeSpec(
+            instance_id=instance.instance_id,
+            hostname=instance.host_name,
+            address=instance.address,
+            image=image.path,
+            mounts=(
+                *python_mounts(at=TRAINING_ENVIRONMENT),
+                *self._programs,
+                *image.mounts,
+                *self._containers.mounts,
+                *self._auto_resume.mounts,
+                *self._reachable(),
+                *self._storage(group),
+            ),
+            files=self._files(cluster, instance, group=group),
+        )
+
+    def _files(self, cluster: Cluster, instance: Instance, *, group: Group) -> dict[str, FileSpec]:
+        reach = {"endpoint": self._endpoint(), "region": self._region}
+        prolog = task_prolog(environment={**job_environment(cluster, instance), **client_settings(**reach)})
+        files = {
+            "/etc/hosts": FileSpec(content=hosts(cluster).encode()),
+            RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
+            TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
+        }
+        files[AWS_SETTINGS] = FileSpec(content=client_environment(**reach).encode())
+        if group.script:
+            files[LIFE_CYCLE_CONFIG] = FileSpec(content=life_cycle_config(group).encode())
+        if group.slurm_role:
+            key = munge_key(self._home, cluster)
+            files["/etc/munge/munge.key"] = FileSpec(content=key, mode=0o400, owner="munge:munge")
+            files[PROVISIONING_PARAMETERS] = FileSpec(content=provisioning_parameters(cluster).encode())
+        if plugstack := self._plugstack(group):
+            files[PLUGSTACK_CONF] = FileSpec(content=plugstack.encode())
+        return files
+
+    def _plugstack(self, group: Group) -> str:
+        """
+        plugstack.conf; configless Slurm hands the controller's on.
+
+        Auto-resume is HyperPod's own and always there. Containers stand in for Pyxis, which AMI-based configuration
+        sets up.
+        """
+        if not group.slurm_role:
+            return ""
+        by_ami = self._containers.plugstack if group.has_ami_configuration else ""
+        return self._auto_resume.plugstack + by_ami
+
+    def _reachable(self) -> list[Mount]:
+        """Where the node's mount helpers find every file system of the account."""
+        return [
+            Mount(
+                source=ensure_directory(self._home, one),
+                target=f"{REACHABLE_NFS if one.type == OPENZFS else REACHABLE}/{one.dns_name}/{one.mount_name}",
+            )
+            for one in self._file_systems()
+            if one.lifecycle not in ("FAILED", "DELETING")
+        ]
+
+    def _storage(self, group: Group) -> list[Mount]:
+        """With OnCreate "your lifecycle scripts are responsible for mounting" (developer guide, FSx configuration)."""
+        if group.slurm_role and not group.has_ami_configuration:
+            return []
+        return [
+            Mount(source=ensure_directory(self._home, self._file_system(wanted, group=group)), target=wanted.mount_path)
+            for wanted in group.mounts
+        ]
+
+    def _file_system(self, wanted: FsxMount, *, group: Group) -> FileSystem:
+        for one in self._file_systems():
+            if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
+                return one
+        raise NodeError(
+            f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
+            f"check InstanceStorageConfigs of instance group {group.name}"
+        )
