@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.planning import data_from, learned
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.terminal import CommandError, console, installed_version, print_json
 
 if TYPE_CHECKING:
     from holdfast.planner import Plan, PlanAgainstActual
@@ -185,10 +185,9 @@ def _write_page(
 ) -> None:
     from datetime import UTC, datetime
 
-    from holdfast import __version__
     from holdfast.cli.views.plan_page import page
 
-    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=__version__)
+    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=installed_version())
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
