@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.status import Status
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.status import Status  # what draws a spinner is slow to load, and most commands have no step
 
 PIPE_WIDTH = 160
 """Columns where there is no terminal to say how many it has."""
@@ -74,7 +76,7 @@ def _finite(value: Any) -> Any:
 class Step:
     """A piece of work in progress; ``update`` replaces the words beside the spinner."""
 
-    def __init__(self, *, title: str, status: Status | None) -> None:
+    def __init__(self, *, title: str, status: "Status | None") -> None:
         self._title, self._status = title, status
         self._started = time.monotonic()
         self.note = ""

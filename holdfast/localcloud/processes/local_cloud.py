@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import sys
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +111,8 @@ class LocalCloud:
 
     def health(self) -> dict[str, Any] | None:
         """What the embedded AWS says of itself; None when it does not answer."""
+        import urllib.request  # slow to load, and few commands ask
+
         try:
             with urllib.request.urlopen(f"{self.endpoint}/_holdfast/health", timeout=2.0) as answer:  # noqa: S310
                 body: dict[str, Any] = json.load(answer)

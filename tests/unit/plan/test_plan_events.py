@@ -3,8 +3,8 @@
 import pytest
 from event_logs import log_of
 
-from holdfast.cli.commands.environment import plan
 from holdfast.cli.deployed import Context, Session
+from holdfast.cli.planning import learned
 from holdfast.cli.terminal import CommandError
 from holdfast.config import Environment
 from holdfast.localcloud import from_environment
@@ -19,18 +19,20 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     """An environment that is up, whose events are ``EVENTS``."""
     name = "local"
     session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
-    monkeypatch.setattr("holdfast.cli.deployed.load", lambda: Context(session=session, local=from_environment()))
-    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: EVENTS)
+    monkeypatch.setattr(
+        "holdfast.cli.planning.sources.load", lambda: Context(session=session, local=from_environment())
+    )
+    monkeypatch.setattr("holdfast.cli.planning.sources.read_events", lambda context: EVENTS)
     return name
 
 
-def learned(environment: str | None) -> tuple[list[Event] | None, Environment | None]:
-    return plan._learned(None, environment=environment, actual=True)
+def of_deployed(environment: str | None) -> tuple[list[Event] | None, Environment | None]:
+    return learned(None, environment=environment, actual=True)
 
 
 def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
     with pytest.raises(CommandError) as refused:
-        learned("slurm-p5")
+        of_deployed("slurm-p5")
 
     assert str(refused.value).startswith("--actual reads the events of 'local', which is deployed, and the plan is of")
     assert "holdfast plan local --actual" in str(refused.value)
@@ -39,15 +41,15 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
 def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
     deployed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: [])
+    monkeypatch.setattr("holdfast.cli.planning.sources.read_events", lambda context: [])
 
     with pytest.raises(CommandError, match="holds no event"):
-        learned(deployed)
+        of_deployed(deployed)
 
 
 @pytest.mark.parametrize("given", [None, "local", "environments/local.yaml"])
 def test_the_events_of_the_environment_that_is_planned_are_learned_from(deployed: str, given: str | None) -> None:
-    events, environment = learned(given)
+    events, environment = of_deployed(given)
 
     assert events == EVENTS
     assert environment is not None

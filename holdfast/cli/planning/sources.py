@@ -1,0 +1,95 @@
+"""Reads what the planner is handed, and refuses what is not there. The planner is slow to load."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.cli.definitions import read_definition
+from holdfast.cli.deployed import load, read_events
+from holdfast.cli.terminal import CommandError, error_console
+from holdfast.environments import environment_file
+
+if TYPE_CHECKING:
+    from holdfast.config import Environment
+    from holdfast.planner.inputs import Data
+    from holdfast_common import Event
+
+T = TypeVar("T")
+
+
+def data_from(*, rates_file: Path | None, stages_file: Path | None, prices_file: Path | None) -> "Data":
+    """Rates, stages and prices from these files, each read when it is asked for. Default: those of the catalog."""
+    from holdfast.catalog.goodput import failure_rates, prices, recovery_stages
+    from holdfast.planner.inputs import Data
+
+    return Data(
+        rates=partial(_read, "--rates-file", failure_rates, rates_file),
+        stages=partial(_read, "--stages-file", recovery_stages, stages_file),
+        prices=partial(_read, "--prices-file", prices, prices_file),
+    )
+
+
+def _read(option: str, reader: Callable[[Path | None], T], path: Path | None) -> T:
+    try:
+        return reader(path)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{option} {path}: {error}") from None
+
+
+def learned(
+    path: Path | None, *, environment: str | None, actual: bool
+) -> "tuple[list[Event] | None, Environment | None]":
+    """
+    The events to learn from, and the environment to plan.
+
+    Args:
+        path: Events as JSON lines. Default: none.
+        environment: Its name or the path of its file. Default: none, or with ``actual`` the one that is deployed.
+        actual: Learn from the events of what is deployed.
+
+    Raises:
+        CommandError: there is no event, or those there are belong to another environment.
+        NoSuchEnvironmentError: there is no such environment.
+    """
+    if path is not None and actual:
+        raise CommandError("--events and --actual are two sources of the same; give one of them")
+    if actual:
+        return _deployed(environment)
+    events = None if path is None else _told_in(path)
+    return events, None if environment is None else read_definition(environment_file(environment))
+
+
+def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
+    """The events of what is deployed, which has to be what is planned."""
+    context = load()
+    deployed = context.session.environment
+    definition = None if environment is None else read_definition(environment_file(environment))
+    if definition is not None and definition.name != deployed:
+        raise CommandError(
+            f"--actual reads the events of '{deployed}', which is deployed, and the plan is of '{definition.name}'; "
+            f"plan the one that is deployed (holdfast plan {deployed} --actual), "
+            f"or give the events of the other one with --events"
+        )
+    found = read_events(context)
+    if not found:
+        raise CommandError(
+            f"the event log of '{deployed}' holds no event (on AWS nothing ships them from the nodes yet); "
+            f"give events with --events"
+        )
+    return found, definition or read_definition(environment_file(deployed))
+
+
+def _told_in(path: Path) -> "list[Event]":
+    """The events of a file. What is no event is named, never taken for one."""
+    from holdfast_common import parse_events
+
+    try:
+        parsed = parse_events(path.read_text().splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--events {path} cannot be read: {error}") from None
+    if not parsed.events:
+        raise CommandError(f"--events {path} holds no event; it needs JSON lines, such as: holdfast events --json")
+    for problem in parsed.problems:
+        error_console.print(f"{path.name}: {problem}; set aside")
+    return list(parsed.events)
