@@ -16,7 +16,7 @@ __all__ = ["EmbeddedAws", "PortBusyError", "serve"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from holdfast.localcloud.aws.host import server as _server
+        from holdfast.localcloud.aws import host
 
-        return getattr(_server, name)
+        return getattr(host, name)
     raise AttributeError(name)

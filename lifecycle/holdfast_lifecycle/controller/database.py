@@ -20,6 +20,7 @@ DATA = "/var/lib/mysql"
 """The default of Debian's and Ubuntu's packages."""
 DEFAULT_SCHEMA = "slurm_acct_db"
 _READY_S = 120.0
+_FILL_S = 120.0
 _NAME = re.compile(r"[A-Za-z0-9_.$-]+")
 
 
@@ -55,7 +56,7 @@ def make_data(context: Context, data: Path, *, owner: tuple[int, int]) -> None:
         f"--user={name_of(context, owner[0])}",
         "--auth-root-authentication-method=socket",
         "--skip-test-db",
-        timeout_s=_READY_S,
+        timeout_s=_FILL_S,
     )
     own_folder(data, owner=owner)
 
