@@ -13,7 +13,15 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.properties import ASSOCIATION, CLUSTER, FILE_SYSTEM, Property, property_in
+from holdfast.catalog.properties import (
+    ASSOCIATION,
+    CLUSTER,
+    FILE_SYSTEM,
+    GROUP,
+    RESTRICTED_GROUP,
+    Property,
+    property_in,
+)
 from holdfast.catalog.quotas import LIMITS, Bounds, LustreThroughput, OpenZfsThroughput, Steps, bounds, limits, steps
 from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
@@ -21,11 +29,13 @@ __all__ = [
     "ASSOCIATION",
     "CLUSTER",
     "FILE_SYSTEM",
+    "GROUP",
     "INSTANCE_TYPES",
     "KUBERNETES",
     "LARGEST_SUBNET",
     "LIMITS",
     "PAGE",
+    "RESTRICTED_GROUP",
     "SMALLEST_SUBNET",
     "Addon",
     "Bounds",

@@ -6,6 +6,8 @@ from typing import Annotated, Any, get_args, get_origin
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 CLUSTER = "AWS::SageMaker::Cluster"
+GROUP, RESTRICTED_GROUP = f"{CLUSTER}.ClusterInstanceGroup", f"{CLUSTER}.ClusterRestrictedInstanceGroup"
+"""Parts of a resource that are structures of their own, as CloudFormation's registry calls them."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Property:
     """
 
     resource: str
-    """The type of the resource."""
+    """The type of the resource, or of the structure in it."""
     path: str
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
