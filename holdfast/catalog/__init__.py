@@ -15,10 +15,14 @@ from holdfast.catalog.kubernetes import (
 )
 from holdfast.catalog.properties import (
     ASSOCIATION,
+    AUTO_PATCH,
+    BATCH_SIZE,
     CLUSTER,
     FILE_SYSTEM,
     GROUP,
     RESTRICTED_GROUP,
+    RESTRICTED_LUSTRE,
+    SCHEDULED_UPDATE,
     Property,
     property_in,
 )
@@ -27,6 +31,8 @@ from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_tex
 
 __all__ = [
     "ASSOCIATION",
+    "AUTO_PATCH",
+    "BATCH_SIZE",
     "CLUSTER",
     "FILE_SYSTEM",
     "GROUP",
@@ -36,6 +42,8 @@ __all__ = [
     "LIMITS",
     "PAGE",
     "RESTRICTED_GROUP",
+    "RESTRICTED_LUSTRE",
+    "SCHEDULED_UPDATE",
     "SMALLEST_SUBNET",
     "Addon",
     "Bounds",

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from holdfast.catalog import CLUSTER, GROUP, RESTRICTED_GROUP, Property
+from holdfast.catalog import (
+    AUTO_PATCH,
+    BATCH_SIZE,
+    GROUP,
+    RESTRICTED_GROUP,
+    RESTRICTED_LUSTRE,
+    SCHEDULED_UPDATE,
+    Property,
+)
 from holdfast.validation.model.item import Item
 from holdfast.validation.model.surroundings import Lifecycle, Role, VpcConfig
-
-LUSTRE, BATCH = f"{CLUSTER}.FSxLustreConfig", f"{CLUSTER}.CapacitySizeConfig"
-SCHEDULE, PATCH = f"{CLUSTER}.ScheduledUpdateConfig", f"{CLUSTER}.AutoPatchConfig"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -49,9 +54,9 @@ class Taint(Item):
 class BatchSize(Item):
     """How many nodes are taken at once (API: CapacitySizeConfig)."""
 
-    type: Annotated[str, Property(BATCH, "Type")]
+    type: Annotated[str, Property(BATCH_SIZE, "Type")]
     """``INSTANCE_COUNT`` or ``CAPACITY_PERCENTAGE``."""
-    value: Annotated[int, Property(BATCH, "Value")]
+    value: Annotated[int, Property(BATCH_SIZE, "Value")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -68,7 +73,7 @@ class RollingUpdate(Item):
 class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
-    schedule_expression: Annotated[str, Property(SCHEDULE, "ScheduleExpression")]
+    schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
     deployment: RollingUpdate | None = None
 
 
@@ -76,8 +81,8 @@ class ScheduledUpdate(Item):
 class AutoPatch(Item):
     """Patches that are applied by themselves (API: AutoPatchConfig)."""
 
-    strategy: Annotated[str, Property(PATCH, "PatchingStrategy")]
-    next_patch_date: Annotated[str | None, Property(PATCH, "PatchSchedule.NextPatchDate")] = None
+    strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
+    next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
     deployment: RollingUpdate | None = None
 
 
@@ -138,8 +143,8 @@ class InstanceGroup(Group):
 class RestrictedLustre(Item):
     """A file system that the service makes for restricted groups (API: FSxLustreConfig)."""
 
-    capacity_gib: Annotated[int, Property(LUSTRE, "SizeInGiB")]
-    throughput_mbps_per_tib: Annotated[int, Property(LUSTRE, "PerUnitStorageThroughput")]
+    capacity_gib: Annotated[int, Property(RESTRICTED_LUSTRE, "SizeInGiB")]
+    throughput_mbps_per_tib: Annotated[int, Property(RESTRICTED_LUSTRE, "PerUnitStorageThroughput")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
