@@ -1,11 +1,10 @@
 """Knowledge as data: what AWS offers, each figure with its source. Judging it is left to others."""
 
-from holdfast.catalog.__main__ import botocore_instance_types
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, charts
-from holdfast.catalog.instances import INSTANCE_TYPES, InstanceType, Orchestrator, instance_types
+from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
 from holdfast.catalog.kubernetes import (
-    KUBERNETES,
+    KUBERNETES_FILE,
     Addon,
     eks_addons,
     eks_image_account,
@@ -26,8 +25,16 @@ from holdfast.catalog.properties import (
     Property,
     property_in,
 )
-from holdfast.catalog.quotas import LIMITS, Bounds, LustreThroughput, OpenZfsThroughput, Steps, bounds, limits, steps
-from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
+from holdfast.catalog.quotas import (
+    LIMITS_FILE,
+    Bounds,
+    LustreThroughput,
+    OpenZfsThroughput,
+    Steps,
+    bounds,
+    limits,
+    steps,
+)
 
 __all__ = [
     "ASSOCIATION",
@@ -36,11 +43,10 @@ __all__ = [
     "CLUSTER",
     "FILE_SYSTEM",
     "GROUP",
-    "INSTANCE_TYPES",
-    "KUBERNETES",
+    "INSTANCE_TYPES_FILE",
+    "KUBERNETES_FILE",
     "LARGEST_SUBNET",
-    "LIMITS",
-    "PAGE",
+    "LIMITS_FILE",
     "RESTRICTED_GROUP",
     "RESTRICTED_LUSTRE",
     "SCHEDULED_UPDATE",
@@ -55,7 +61,6 @@ __all__ = [
     "Property",
     "Steps",
     "addresses_needed",
-    "botocore_instance_types",
     "bounds",
     "charts",
     "eks_addons",
@@ -65,11 +70,7 @@ __all__ = [
     "kubernetes_versions",
     "limits",
     "nvidia_device_plugin_mirror",
-    "page_text",
-    "policies_text",
     "prefix_length_for",
     "property_in",
-    "regions_text",
     "steps",
-    "versions_text",
 ]

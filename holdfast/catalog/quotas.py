@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-LIMITS = Path(__file__).with_name("limits.json")
+LIMITS_FILE = Path(__file__).with_name("limits.json")
 LustreThroughput = Literal[125, 250, 500, 1000]
 """Of PERSISTENT_2, in MB/s per TiB: what the data says, for type checkers."""
 OpenZfsThroughput = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
@@ -71,4 +71,4 @@ def steps(name: str) -> dict[str, Steps]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return dict(json.loads(LIMITS.read_text()))
+    return dict(json.loads(LIMITS_FILE.read_text()))

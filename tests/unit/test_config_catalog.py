@@ -10,20 +10,20 @@ import botocore.session
 import pytest
 
 from holdfast.catalog import (
-    INSTANCE_TYPES,
-    LIMITS,
+    INSTANCE_TYPES_FILE,
+    LIMITS_FILE,
     Bounds,
     LustreThroughput,
     OpenZfsThroughput,
     Orchestrator,
     Steps,
     addresses_needed,
-    botocore_instance_types,
     bounds,
     instance_types,
     limits,
     prefix_length_for,
 )
+from holdfast.catalog.refresh import botocore_instance_types
 
 HOLDFAST = Path(__file__).parents[2] / "holdfast"
 READERS = sorted(
@@ -37,7 +37,7 @@ READERS = sorted(
     )
     for path in (HOLDFAST / room).rglob("*.py")
 )
-ENTRIES = json.loads(LIMITS.read_text())
+ENTRIES = json.loads(LIMITS_FILE.read_text())
 SAGEMAKER = botocore.session.get_session().get_service_model("sagemaker")
 
 
@@ -62,7 +62,7 @@ def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
 
 
 def test_the_catalog_names_its_source() -> None:
-    assert "botocore" in json.loads(INSTANCE_TYPES.read_text())["source"]
+    assert "botocore" in json.loads(INSTANCE_TYPES_FILE.read_text())["source"]
 
 
 @pytest.mark.parametrize(

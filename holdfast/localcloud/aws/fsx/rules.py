@@ -1,7 +1,7 @@
-"""What Amazon FSx for Lustre allows, beyond the API's shapes: capacity, throughput, metadata, EFA and S3 links.
+"""What Amazon FSx for Lustre allows, beyond its API's shapes: capacity, throughput, metadata, EFA, data repositories.
 
 Sources: the FSx API reference (CreateFileSystem, CreateDataRepositoryAssociation) and the user guide's page on
-storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `_fsx`'s business.
+storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `service`'s business.
 """
 
 from collections.abc import Iterable

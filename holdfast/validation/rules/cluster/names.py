@@ -22,7 +22,12 @@ def is_name(value: str) -> bool:
     return len(value) <= LONGEST_NAME and NAME.fullmatch(value) is not None
 
 
-@rule("HF101", title="The cluster's name is one that the API takes", each=Cluster, source=f"{API}, ClusterName")
+@rule(
+    "HF101",
+    title="The cluster's name has characters that CreateCluster accepts",
+    each=Cluster,
+    source=f"{API}, ClusterName",
+)
 def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
@@ -31,7 +36,12 @@ def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         yield refused(cluster.at("name"), said(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
 
 
-@rule("HF102", title="Groups' names are ones that the API takes", each=Group, source=f"{API}, InstanceGroupName")
+@rule(
+    "HF102",
+    title="Names of instance groups have characters that CreateCluster accepts",
+    each=Group,
+    source=f"{API}, InstanceGroupName",
+)
 def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
     """
     CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
@@ -40,7 +50,7 @@ def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
         yield refused(group.at("name"), said(group.name), allowed=NAME_WORDS, fix="write a name like workers")
 
 
-@rule("HF103", title=f"A cluster has {GROUPS} groups", each=Cluster, source=f"{API}, InstanceGroups")
+@rule("HF103", title=f"A cluster has {GROUPS} instance groups", each=Cluster, source=f"{API}, InstanceGroups")
 def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     A cluster needs a group, restricted or not, and may have 100 of each kind.
@@ -60,7 +70,7 @@ def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         yield refused(cluster.at("instance_groups"), "no group", allowed=str(GROUPS), fix="add an instance group")
 
 
-@rule("HF104", title="Names of groups are unique", each=Cluster, source=f"{API}; synthesis accepts duplicates")
+@rule("HF104", title="Names of instance groups are unique", each=Cluster, source=f"{API}; synthesis accepts duplicates")
 def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     Two groups of one name are refused by CreateCluster, restricted groups included, after everything that the cluster
@@ -94,7 +104,7 @@ def number_of_nodes(group: Group, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF106",
-    title="Instance types are ones of HyperPod",
+    title="Instance types are available for HyperPod",
     each=Group,
     source=f"{API}, ClusterInstanceType",
     suppressible=True,
@@ -115,7 +125,12 @@ def known_instance_type(group: Group, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF107", title="A group has a type or a list of types", each=InstanceGroup, source=f"{API}, InstanceRequirements")
+@rule(
+    "HF107",
+    title="A group has either one instance type or a list of them",
+    each=InstanceGroup,
+    source=f"{API}, InstanceRequirements",
+)
 def type_or_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     InstanceType and InstanceRequirements exclude each other, and one of them has to be there. CloudFormation accepts
@@ -131,7 +146,7 @@ def type_or_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF108", title="Flexible types need continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
+@rule("HF108", title="A list of instance types needs continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
 def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
     A group whose nodes may be of several types is filled node by node, which only continuous provisioning does.
@@ -146,7 +161,10 @@ def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) 
 
 
 @rule(
-    "HF109", title=f"Flexible types are {TYPES}, each once", each=InstanceGroup, source=f"{API}, InstanceRequirements"
+    "HF109",
+    title=f"A list of instance types has {TYPES} entries, none twice",
+    each=InstanceGroup,
+    source=f"{API}, InstanceRequirements",
 )
 def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
@@ -158,7 +176,7 @@ def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         yield refused(group.at("instance_types"), given, allowed=f"{TYPES} different types", fix="shorten the list")
 
 
-@rule("HF110", title="The minimum is not above the count", each=InstanceGroup, source=CONTINUOUS)
+@rule("HF110", title="A group's minimum is at most its instance count", each=InstanceGroup, source=CONTINUOUS)
 def minimum_within_count(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     MinInstanceCount is how many of InstanceCount have to be there before the group is in service. A minimum that
@@ -174,7 +192,7 @@ def minimum_within_count(group: InstanceGroup, _: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF111", title="A minimum needs continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
+@rule("HF111", title="A minimum instance count needs continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
 def minimum_is_continuous(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
     Without continuous provisioning a group is made whole or not at all, so a minimum has no meaning and is refused.
@@ -237,7 +255,7 @@ def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF117",
-    title="The provisioning mode is Continuous or not there",
+    title="The provisioning mode is Continuous or is left out",
     each=Cluster,
     source=f"{API}, NodeProvisioningMode",
 )
@@ -257,7 +275,7 @@ def provisioning_mode(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF118",
     severity="warning",
-    title="Types of one group have the same kind of accelerator",
+    title="Instance types of one group have the same kind of accelerator",
     each=InstanceGroup,
     source="Holdfast",
 )

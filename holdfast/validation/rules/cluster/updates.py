@@ -18,7 +18,7 @@ MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", 
 
 @rule(
     "HF709",
-    title="DrainFirst is for EKS and has a batch size",
+    title="Draining before a patch is for EKS and has a batch size",
     each=InstanceGroup,
     source=f"{API}, ClusterAutoPatchConfig",
 )
@@ -43,7 +43,12 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF710", title="Batch sizes are possible", each=BatchSize, source=f"{API}, CapacitySizeConfig")
+@rule(
+    "HF710",
+    title="Batch sizes of updates are at least 1 and at most 100 percent",
+    each=BatchSize,
+    source=f"{API}, CapacitySizeConfig",
+)
 def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
     """
     At least 1, and at most 100 of a percentage.
@@ -67,7 +72,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF711",
-    title=f"Pauses between batches are {WAIT_S} seconds",
+    title=f"Waits between batches are {WAIT_S} seconds",
     each=RollingUpdate,
     source=f"{API}, DeploymentConfiguration",
 )
@@ -81,7 +86,10 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF712", title=f"Rollback alarms are {ALARMS}, each once", each=RollingUpdate, source=f"{API}, AutoRollbackConfig"
+    "HF712",
+    title=f"There are {ALARMS} rollback alarms, none twice",
+    each=RollingUpdate,
+    source=f"{API}, AutoRollbackConfig",
 )
 def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     """
@@ -99,7 +107,13 @@ def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF713", severity="warning", title="An update leaves nodes at work", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF713",
+    severity="warning",
+    title="An update does not take all nodes of a group at once",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def batch_leaves_nodes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A batch of the whole group stops everything that runs there, and no alarm can stop the rollout between batches.
@@ -137,7 +151,7 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF715", title="Patch days are days", each=AutoPatch, source=f"{API}, PatchSchedule")
+@rule("HF715", title="Patch days are calendar dates", each=AutoPatch, source=f"{API}, PatchSchedule")
 def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
     """
     YYYY-MM-DD, and in the calendar.
@@ -152,7 +166,13 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF716", severity="warning", title="A group is updated in one way", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF716",
+    severity="warning",
+    title="A group is patched by a schedule or automatically, not both",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A schedule and automatic patches both change the AMI. Which of them a node has been through cannot be told.

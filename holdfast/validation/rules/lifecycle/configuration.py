@@ -16,7 +16,7 @@ S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 
 @rule(
     "HF501",
-    title="Groups on EKS and with continuous provisioning have a lifecycle configuration",
+    title="Groups have a lifecycle configuration where HyperPod requires one",
     each=InstanceGroup,
     source=f"{GUIDE}, note below the options; 'Common validation errors'",
 )
@@ -37,7 +37,7 @@ def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
         )
 
 
-@rule("HF503", title="A lifecycle configuration is complete", each=Lifecycle, source=f"{API}; {GUIDE}")
+@rule("HF503", title="A lifecycle configuration has all that it needs", each=Lifecycle, source=f"{API}; {GUIDE}")
 def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     A URI and the name of a script go together. URIs have at most 1024 characters, names 128. The service says
@@ -64,7 +64,7 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF519",
-    title="EKS and continuous provisioning take OnCreate alone",
+    title="EKS and continuous provisioning support OnCreate alone",
     each=InstanceGroup,
     source=f"{GUIDE}: 'continue to require LifeCycleConfig with OnCreate and SourceS3Uri on every instance group'",
 )
@@ -85,7 +85,7 @@ def custom_alone(group: InstanceGroup, deployment: Deployment) -> Iterator[Broke
         )
 
 
-@rule("HF520", title="A group has one lifecycle hook", each=Lifecycle, source=ERRORS)
+@rule("HF520", title="A group has one lifecycle script, OnCreate or OnInitComplete", each=Lifecycle, source=ERRORS)
 def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     With OnCreate HyperPod leaves the whole node to the script, with OnInitComplete it makes the node ready first. The
@@ -102,7 +102,7 @@ def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF521",
-    title="A lifecycle configuration says something",
+    title="A lifecycle configuration is not empty",
     each=Lifecycle,
     source=ERRORS,
 )
@@ -123,7 +123,7 @@ def lifecycle_says_something(lifecycle: Lifecycle, _: Deployment) -> Iterator[Br
 @rule(
     "HF522",
     severity="warning",
-    title="An image of your own can make nodes ready without OnCreate",
+    title="A custom AMI without OnCreate can make nodes ready by itself",
     each=InstanceGroup,
     source=ERRORS,
 )
@@ -143,7 +143,13 @@ def compatible_image(group: InstanceGroup, deployment: Deployment) -> Iterator[B
         )
 
 
-@rule("HF523", severity="warning", title="Users and scripts reach every group", each=EnvironmentFile, source="Holdfast")
+@rule(
+    "HF523",
+    severity="warning",
+    title="Users and scripts are set for groups that run them",
+    each=EnvironmentFile,
+    source="Holdfast",
+)
 def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
     Accounts are made by lifecycle scripts, and yours run after them. In a group of mode none no script runs: jobs of

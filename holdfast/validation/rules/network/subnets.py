@@ -30,7 +30,9 @@ def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
     return cluster.vpc if group.override_vpc is None else group.override_vpc
 
 
-@rule("HF201", title="A cluster has a VPC where it needs one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}")
+@rule(
+    "HF201", title="A cluster has a VPC where its options need one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}"
+)
 def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems
@@ -96,7 +98,13 @@ def private_subnets(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF206", severity="warning", title="A closed network opens no way out", each=Cluster, source=PREREQUISITES)
+@rule(
+    "HF206",
+    severity="warning",
+    title="Security groups of a closed network let out no traffic to everywhere",
+    each=Cluster,
+    source=PREREQUISITES,
+)
 def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     Where no route leads to the internet, a rule that allows all traffic to anywhere is of no use now and too much as
@@ -115,7 +123,12 @@ def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF207", title="Nothing is open to the internet", each=SecurityGroup, source="AWS Well-Architected, SEC05-BP02")
+@rule(
+    "HF207",
+    title="No security group is open to the internet",
+    each=SecurityGroup,
+    source="AWS Well-Architected, SEC05-BP02",
+)
 def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
     """
     Nodes and file systems talk to each other and to AWS. Whoever logs in comes through Session Manager, so no rule
@@ -128,7 +141,12 @@ def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF210", title="Zones are in the region", each=Subnet, source="EC2 user guide, 'Regions and zones'")
+@rule(
+    "HF210",
+    title="Availability Zones are of the environment's region",
+    each=Subnet,
+    source="EC2 user guide, 'Regions and zones'",
+)
 def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     """
     The name of a zone is that of its region and a letter.
@@ -145,7 +163,7 @@ def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF211", title="S3 is reached where there is no way out", each=Network, source=PREREQUISITES)
+@rule("HF211", title="A network without internet access has an S3 endpoint", each=Network, source=PREREQUISITES)
 def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
     """
     Lifecycle scripts come from S3. Without a NAT gateway nodes reach it through a gateway endpoint in the route tables
@@ -160,7 +178,9 @@ def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF212", severity="warning", title="S3 is reached without the NAT gateway", each=Network, source=PREREQUISITES)
+@rule(
+    "HF212", severity="warning", title="S3 traffic does not pay for the NAT gateway", each=Network, source=PREREQUISITES
+)
 def s3_past_nat(network: Network, _: Deployment) -> Iterator[Broken]:
     """
     A gateway endpoint costs nothing. Data and checkpoints that go through a NAT gateway cost per GB, and share its
@@ -176,7 +196,7 @@ def s3_past_nat(network: Network, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF213",
-    title="A closed network has the endpoints that nodes need",
+    title="A closed network has the VPC endpoints that nodes need",
     each=Network,
     source="awsome-distributed-ai, vpc_endpoints; SageMaker developer guide, training operator",
 )
@@ -206,7 +226,7 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
 
 @rule(
     "HF220",
-    title="An accounting database has two zones",
+    title="An accounting database has subnets in two zones",
     each=EnvironmentFile,
     source="RDS user guide, 'Working with a DB instance in a VPC': a subnet group covers two zones",
 )

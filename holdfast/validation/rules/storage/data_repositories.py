@@ -13,7 +13,7 @@ MOST_LINKS, AT_ONCE = bounds("lustre_links").most, 2
 
 @rule(
     "HF617",
-    title="Links to S3 have a file system that can have them",
+    title="Data repository associations are on a file system that supports them",
     each=LustreFileSystem,
     source=f"{FSX}, CreateDataRepositoryAssociation",
 )
@@ -37,7 +37,12 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
         )
 
 
-@rule("HF618", title="Folders of links do not overlap", each=LustreFileSystem, source=f"{FSX}, FileSystemPath")
+@rule(
+    "HF618",
+    title="Folders of data repository associations do not overlap",
+    each=LustreFileSystem,
+    source=f"{FSX}, FileSystemPath",
+)
 def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     Folders begin with a slash, and none lies in another; "/" is for a file system with one link. Assumed: FSx refuses
@@ -66,7 +71,7 @@ def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF619",
-    title="Prefixes of links do not overlap",
+    title="S3 prefixes of data repository associations do not overlap",
     each=LustreFileSystem,
     source=f"{FSX}, DataRepositoryPath; CloudFormation",
 )
@@ -85,7 +90,7 @@ def link_prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF620", title="Links have names of their own", each=LustreFileSystem, source="Holdfast")
+@rule("HF620", title="Data repository associations have different names", each=LustreFileSystem, source="Holdfast")
 def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     They tell links from each other when a file changes: without, the wrong one would be replaced.
@@ -99,7 +104,7 @@ def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF624",
     severity="warning",
-    title="Links to S3 are made one after the other",
+    title="Data repository associations are created one after the other",
     each=LustreFileSystem,
     source="aws-parallelcluster 6649",
 )
@@ -117,7 +122,11 @@ def serial_links(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF625", severity="warning", title="Preloaded folders are linked with S3", each=LustreFileSystem, source="Holdfast"
+    "HF625",
+    severity="warning",
+    title="Preloaded folders have a data repository association",
+    each=LustreFileSystem,
+    source="Holdfast",
 )
 def preload(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """

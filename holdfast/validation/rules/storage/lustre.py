@@ -14,7 +14,12 @@ RESTRICTED_CAPACITY = bounds("restricted_lustre_capacity_gib")
 RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
 
 
-@rule("HF608", title="Lustre's capacity is in FSx's steps", each=LustreFileSystem, source=f"{FSX}, StorageCapacity")
+@rule(
+    "HF608",
+    title="Lustre's storage capacity is one that FSx offers",
+    each=LustreFileSystem,
+    source=f"{FSX}, StorageCapacity",
+)
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400).
@@ -34,7 +39,7 @@ def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]
 
 @rule(
     "HF609",
-    title="Lustre's throughput is one of its deployment type",
+    title="Lustre's throughput is one that its deployment type offers",
     each=LustreFileSystem,
     source=f"{FSX}, PerUnitStorageThroughput",
 )
@@ -82,7 +87,7 @@ def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF611",
-    title="Capacity with EFA is in EFA's steps",
+    title="Lustre's storage capacity with EFA is one that FSx offers",
     each=LustreFileSystem,
     source="FSx for Lustre user guide, 'Managing storage capacity'",
 )
@@ -142,7 +147,7 @@ def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterat
 
 @rule(
     "HF621",
-    title="PERSISTENT_2 has no import or export path",
+    title="A PERSISTENT_2 file system has no ImportPath or ExportPath",
     each=LustreFileSystem,
     source=f"{FSX}, ImportPath; aws-parallelcluster 5693",
 )
@@ -164,7 +169,7 @@ def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF622",
-    title="The Lustre version is one of the deployment type",
+    title="The Lustre version is one that the deployment type supports",
     each=LustreFileSystem,
     source=f"{FSX}, FileSystemTypeVersion",
 )
@@ -181,7 +186,12 @@ def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF623", title="Metadata IOPS are in FSx's steps", each=LustreFileSystem, source=f"{FSX}, MetadataConfiguration")
+@rule(
+    "HF623",
+    title="Lustre's metadata IOPS are a number that FSx offers",
+    each=LustreFileSystem,
+    source=f"{FSX}, MetadataConfiguration",
+)
 def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only.
@@ -206,7 +216,7 @@ def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF627",
     severity="warning",
-    title="File systems outlive their stack",
+    title="File systems are kept when their stack is deleted",
     each=LustreFileSystem,
     source="Holdfast: nothing lost on deploy",
 )
@@ -225,7 +235,7 @@ def kept(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF628",
-    title="The shared file system of restricted groups has a possible size",
+    title="The shared file system of restricted groups has a size that is offered",
     each=RestrictedLustre,
     source="SageMaker API reference, FSxLustreConfig",
 )

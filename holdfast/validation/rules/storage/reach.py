@@ -25,7 +25,7 @@ OPENZFS_PORTS = ((111, 111), (2049, 2049), (20001, 20003))
 
 @rule(
     "HF615",
-    title="Nodes and Lustre let each other through",
+    title="Security groups let nodes and Lustre reach each other",
     each=LustreFileSystem,
     source="FSx for Lustre user guide, 'File system access control with Amazon VPC': ports 988 and 1018-1023",
 )
@@ -40,7 +40,7 @@ def lustre_ports(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[B
 
 @rule(
     "HF616",
-    title="Nodes and OpenZFS let each other through",
+    title="Security groups let nodes and OpenZFS reach each other",
     each=OpenZfsFileSystem,
     source="FSx for OpenZFS user guide, 'File system access control with Amazon VPC'",
 )
@@ -54,7 +54,7 @@ def openzfs_ports(openzfs: OpenZfsFileSystem, deployment: Deployment) -> Iterato
 
 @rule(
     "HF626",
-    title="OpenZFS has one of its throughputs and a capacity",
+    title="OpenZFS has a throughput and a capacity that FSx offers",
     each=OpenZfsFileSystem,
     source=f"{FSX}, CreateFileSystemOpenZFSConfiguration",
 )
@@ -82,7 +82,7 @@ def openzfs_size(openzfs: OpenZfsFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF629",
     severity="warning",
-    title="File systems are mounted by some group",
+    title="File systems are mounted by some instance group",
     each=EnvironmentFile,
     source="Holdfast; under EKS pods mount Lustre through its CSI driver",
 )
