@@ -12,7 +12,19 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.properties import ASSOCIATION, CLUSTER, FILE_SYSTEM, Property, property_in
+from holdfast.catalog.properties import (
+    ASSOCIATION,
+    AUTO_PATCH,
+    BATCH_SIZE,
+    CLUSTER,
+    FILE_SYSTEM,
+    GROUP,
+    RESTRICTED_GROUP,
+    RESTRICTED_LUSTRE,
+    SCHEDULED_UPDATE,
+    Property,
+    property_in,
+)
 from holdfast.catalog.quotas import (
     LIMITS_FILE,
     Bounds,
@@ -26,12 +38,18 @@ from holdfast.catalog.quotas import (
 
 __all__ = [
     "ASSOCIATION",
+    "AUTO_PATCH",
+    "BATCH_SIZE",
     "CLUSTER",
     "FILE_SYSTEM",
+    "GROUP",
     "INSTANCE_TYPES_FILE",
     "KUBERNETES_FILE",
     "LARGEST_SUBNET",
     "LIMITS_FILE",
+    "RESTRICTED_GROUP",
+    "RESTRICTED_LUSTRE",
+    "SCHEDULED_UPDATE",
     "SMALLEST_SUBNET",
     "Addon",
     "Bounds",

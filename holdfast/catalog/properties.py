@@ -6,6 +6,13 @@ from typing import Annotated, Any, get_args, get_origin
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 CLUSTER = "AWS::SageMaker::Cluster"
+GROUP = f"{CLUSTER}.ClusterInstanceGroup"
+"""A structure in a resource, as CloudFormation's registry calls it. What it has, a restricted group may have too."""
+RESTRICTED_GROUP = f"{CLUSTER}.ClusterRestrictedInstanceGroup"
+RESTRICTED_LUSTRE = f"{CLUSTER}.FSxLustreConfig"
+BATCH_SIZE = f"{CLUSTER}.CapacitySizeConfig"
+SCHEDULED_UPDATE = f"{CLUSTER}.ScheduledUpdateConfig"
+AUTO_PATCH = f"{CLUSTER}.AutoPatchConfig"
 
 
 @dataclass(frozen=True)
@@ -18,11 +25,21 @@ class Property:
     """
 
     resource: str
-    """The type of the resource."""
+    """The type of the resource, or of the structure in it."""
     path: str
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
     """What the service takes where a template says nothing."""
+
+    @property
+    def type(self) -> str:
+        """The type of the resource."""
+        return self.resource.partition(".")[0]
+
+    @property
+    def structure(self) -> str:
+        """The structure in the resource; empty where the resource itself has the property."""
+        return self.resource.partition(".")[2]
 
     @property
     def name(self) -> str:

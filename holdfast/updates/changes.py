@@ -42,13 +42,17 @@ _WRITTEN: tuple[Policy, ...] = (
 
 def with_default_policies(written: Sequence[Policy], properties: Mapping[str, Property]) -> tuple[Policy, ...]:
     """
-    The table with a policy for each setting that has none of its own and becomes one property.
+    The table with a policy for each setting that has none of its own and becomes one property of a resource.
+
+    CloudFormation's registry says whether it changes a property in place, and a test asks it. Of structures in a
+    resource, such as instance groups, it says nothing: their settings need a policy of their own.
 
     Args:
-        properties: By the paths of their settings. A test holds that CloudFormation changes these in place.
+        properties: By the paths of their settings.
     """
     named = {setting for policy in written for setting in policy.settings}
-    return *written, *(_default_policy(*each) for each in properties.items() if each[0] not in named)
+    plain = (each for each in properties.items() if not each[1].structure)
+    return *written, *(_default_policy(*each) for each in plain if each[0] not in named)
 
 
 def _default_policy(setting: str, becomes: Property) -> Policy:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.catalog import FILE_SYSTEM, Property
+from holdfast.catalog import FILE_SYSTEM, GROUP, Property
 from holdfast.localcloud.aws.cloudformation.registry import paths, schema
 from holdfast.updates import POLICIES, UPDATES, Effect, becomes, settings, updates_text, with_default_policies
 from holdfast.updates.policies import MEANINGS
@@ -35,7 +35,7 @@ def test_texts_are_plain_ascii_without_a_full_stop() -> None:
                 assert not text.endswith(".")
 
 
-@pytest.mark.parametrize("setting", becomes())
+@pytest.mark.parametrize("setting", [setting for setting, found in becomes().items() if not found.structure])
 def test_what_cloudformation_can_only_create_is_never_called_in_place(setting: str) -> None:
     found = becomes()[setting]
     (policy,) = (policy for policy in POLICIES if setting in policy.settings)
@@ -47,6 +47,17 @@ def test_what_cloudformation_can_only_create_is_never_called_in_place(setting: s
         assert policy.effect >= Effect.REPLACES_RESOURCE
     else:
         assert policy.effect < Effect.REPLACES_RESOURCE or policy.effect is Effect.REFUSED
+
+
+@pytest.mark.parametrize("setting", [setting for setting, found in becomes().items() if found.structure])
+def test_a_structure_of_a_resource_has_the_property_of_a_setting(setting: str) -> None:
+    found = becomes()[setting]
+
+    assert found.pointer.partition("/")[0] in schema(found.type)["definitions"][found.structure]["properties"]
+
+
+def test_a_setting_of_a_structure_has_no_policy_by_itself() -> None:
+    assert with_default_policies((), {"cluster.instance_groups[].image_id": Property(GROUP, "ImageId")}) == ()
 
 
 def test_a_setting_without_a_policy_of_its_own_is_changed_in_place() -> None:

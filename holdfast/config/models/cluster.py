@@ -4,7 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from holdfast.catalog import CLUSTER, Property, bounds
+from holdfast.catalog import (
+    AUTO_PATCH,
+    BATCH_SIZE,
+    CLUSTER,
+    GROUP,
+    RESTRICTED_GROUP,
+    RESTRICTED_LUSTRE,
+    SCHEDULED_UPDATE,
+    Property,
+    bounds,
+)
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -47,9 +57,9 @@ class OverrideVpc(Model):
 class BatchSize(Model):
     """How many nodes are taken at once (API: CapacitySizeConfig)."""
 
-    type: Literal["INSTANCE_COUNT", "CAPACITY_PERCENTAGE"]
+    type: Annotated[Literal["INSTANCE_COUNT", "CAPACITY_PERCENTAGE"], Property(BATCH_SIZE, "Type")]
     """Whether value counts nodes, or is a percentage of the group."""
-    value: fields.BatchSize
+    value: Annotated[fields.BatchSize, Property(BATCH_SIZE, "Value")]
     """At most 100 for a percentage."""
 
 
@@ -69,7 +79,7 @@ class Deployment(Model):
 class ScheduledUpdate(Model):
     """Updates of the AMI at a time of your own (API: ScheduledUpdateConfig)."""
 
-    schedule_expression: aws.ScheduleExpression
+    schedule_expression: Annotated[aws.ScheduleExpression, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
     """Six fields of cron, in UTC."""
     deployment: Deployment | None = None
     """How it rolls over the group. Default: all nodes at once"""
@@ -78,7 +88,7 @@ class ScheduledUpdate(Model):
 class AutoPatch(Model):
     """Security patches that HyperPod applies by itself (API: AutoPatchConfig)."""
 
-    strategy: Literal["WhenIdle", "WhenAllIdle"]
+    strategy: Annotated[Literal["WhenIdle", "WhenAllIdle"], Property(AUTO_PATCH, "PatchingStrategy")]
     """WhenIdle waits for each node, WhenAllIdle for the group. The API's DrainFirst is not to be had through
     CloudFormation."""
     deployment: Deployment | None = None
@@ -88,25 +98,27 @@ class AutoPatch(Model):
 class InstanceGroup(Model):
     """Nodes of one kind that are scaled and replaced as a unit (API: ClusterInstanceGroupSpecification)."""
 
-    name: aws.GroupName
+    name: Annotated[aws.GroupName, Property(GROUP, "InstanceGroupName")]
     """Unique in the cluster. Changing it replaces the group's nodes."""
-    instance_type: aws.InstanceTypeName | None = None
+    instance_type: Annotated[aws.InstanceTypeName | None, Property(GROUP, "InstanceType")] = None
     """Such as ml.p5.48xlarge. Default: none, and instance_types says which are taken"""
-    instance_types: aws.InstanceTypeNames | None = None
-    """Types that may take each other's place, the preferred one first (API: InstanceRequirements); with Continuous
+    instance_types: Annotated[aws.InstanceTypeNames | None, Property(GROUP, "InstanceRequirements.InstanceTypes")] = (
+        None
+    )
+    """Types that may take each other's place, the preferred one first; with Continuous
     provisioning only. Default: none, and instance_type says which"""
-    instance_count: fields.NodeCount
+    instance_count: Annotated[fields.NodeCount, Property(GROUP, "InstanceCount")]
     """Nodes that work."""
-    min_instance_count: fields.NodeCount | None = None
+    min_instance_count: Annotated[fields.NodeCount | None, Property(GROUP, "MinInstanceCount")] = None
     """Nodes without which the group is not in service; with Continuous provisioning only. Default: all of them"""
     spare_count: fields.NodeCount = 0
     """Nodes that idle until one of the others is lost; the group's InstanceCount is the sum. Default: 0"""
-    threads_per_core: fields.ThreadsPerCore = 1
+    threads_per_core: Annotated[fields.ThreadsPerCore, Property(GROUP, "ThreadsPerCore")] = 1
     """2 turns hyper-threading on. Default: 1, as in the API"""
-    capacity: Literal["spot", "on-demand"] | None = None
+    capacity: Annotated[Literal["spot", "on-demand"] | None, Property(GROUP, "CapacityRequirements")] = None
     """How capacity is bought; it cannot be changed later, and spot needs EKS and Continuous provisioning.
     Default: on demand, or the training plan"""
-    training_plan_arn: aws.TrainingPlanArn | None = None
+    training_plan_arn: Annotated[aws.TrainingPlanArn | None, Property(GROUP, "TrainingPlanArn")] = None
     """The training plan whose capacity the group uses. Default: none"""
     volume_gib: fields.VolumeGib | None = None
     """Size of an extra EBS volume per node, in GiB. Default: no extra volume"""
@@ -116,33 +128,39 @@ class InstanceGroup(Model):
     """KMS key of the root volume. Default: the service's own"""
     mount_lustre: bool = True
     """Whether the group's nodes mount the Lustre file system, when there is one. Default: true"""
-    deep_health_checks: aws.DeepHealthChecks = ()
-    """Checks of hours that new nodes have to pass, on GPU and Trainium types (API: OnStartDeepHealthChecks).
+    deep_health_checks: Annotated[aws.DeepHealthChecks, Property(GROUP, "OnStartDeepHealthChecks")] = ()
+    """Checks of hours that new nodes have to pass, on GPU and Trainium types.
     Default: none"""
-    image_id: aws.ImageId | None = None
+    image_id: Annotated[aws.ImageId | None, Property(GROUP, "ImageId")] = None
     """The AMI of the nodes. Default: HyperPod's newest"""
-    image_release_version: aws.ImageReleaseVersion | None = None
+    image_release_version: Annotated[aws.ImageReleaseVersion | None, Property(GROUP, "ImageReleaseVersion")] = None
     """The release of HyperPod's AMI. Default: the newest"""
-    network_interface: Literal["efa", "efa-only"] | None = None
+    network_interface: Annotated[
+        Literal["efa", "efa-only"] | None, Property(GROUP, "NetworkInterface.InterfaceType")
+    ] = None
     """Kind of the network interfaces beside the first: efa-only take no IP addresses. Default: efa where the type
     has it"""
-    override_vpc: OverrideVpc | None = None
+    override_vpc: Annotated[OverrideVpc | None, Property(GROUP, "OverrideVpcConfig")] = None
     """Subnets and security groups of this group. Default: those of the cluster"""
-    scheduled_update: ScheduledUpdate | None = None
+    scheduled_update: Annotated[ScheduledUpdate | None, Property(GROUP, "ScheduledUpdateConfig")] = None
     """Updates of the AMI on a schedule. Default: none, updates are yours to start"""
-    auto_patch: AutoPatch | None = None
+    auto_patch: Annotated[AutoPatch | None, Property(GROUP, "AutoPatchConfig")] = None
     """Security patches that are applied by themselves. Default: none"""
-    labels: aws.Labels = {}  # noqa: RUF012 - pydantic copies it
+    labels: Annotated[aws.Labels, Property(GROUP, "KubernetesConfig.Labels")] = {}  # noqa: RUF012 - pydantic copies it
     """Kubernetes labels of the nodes, on EKS. Default: none"""
-    taints: Annotated[tuple[Taint, ...], Field(max_length=bounds("taints").most, strict=False)] = ()
+    taints: Annotated[
+        tuple[Taint, ...],
+        Field(max_length=bounds("taints").most, strict=False),
+        Property(GROUP, "KubernetesConfig.Taints"),
+    ] = ()
     """Kubernetes taints of the nodes, on EKS. Default: none"""
     lifecycle_mode: LifecycleMode | None = None
     """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
     Default: that of lifecycle.mode"""
-    life_cycle_config: LifeCycleConfig | None = None
+    life_cycle_config: Annotated[LifeCycleConfig | None, Property(GROUP, "LifeCycleConfig")] = None
     """Scripts of the group that are there already, in place of Holdfast's. Default: lifecycle.existing, or Holdfast's
     own"""
-    execution_role_arn: aws.RoleArn | None = None
+    execution_role_arn: Annotated[aws.RoleArn | None, Property(GROUP, "ExecutionRole")] = None
     """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
     slurm: GroupSlurm | None = None
     """What Slurm makes of the group: required with Slurm, forbidden on EKS. Default: none"""
@@ -161,34 +179,36 @@ class InstanceGroup(Model):
 class RestrictedLustre(Model):
     """A file system that the service makes in its own account."""
 
-    capacity_gib: fields.RestrictedCapacityGib
+    capacity_gib: Annotated[fields.RestrictedCapacityGib, Property(RESTRICTED_LUSTRE, "SizeInGiB")]
     """Storage capacity in GiB."""
-    throughput_mbps_per_tib: fields.RestrictedThroughput
+    throughput_mbps_per_tib: Annotated[
+        fields.RestrictedThroughput, Property(RESTRICTED_LUSTRE, "PerUnitStorageThroughput")
+    ]
     """Throughput per TiB of capacity, in MB/s."""
 
 
 class RestrictedInstanceGroup(Model):
     """Nodes that nobody can log in to, for training Nova models (API: ClusterRestrictedInstanceGroupSpecification)."""
 
-    name: aws.GroupName
+    name: Annotated[aws.GroupName, Property(GROUP, "InstanceGroupName")]
     """Unique among all groups of the cluster."""
-    instance_type: aws.InstanceTypeName
+    instance_type: Annotated[aws.InstanceTypeName, Property(GROUP, "InstanceType")]
     """Such as ml.p5.48xlarge."""
-    instance_count: fields.NodeCount
+    instance_count: Annotated[fields.NodeCount, Property(GROUP, "InstanceCount")]
     """Nodes of the group."""
-    threads_per_core: fields.ThreadsPerCore = 1
+    threads_per_core: Annotated[fields.ThreadsPerCore, Property(GROUP, "ThreadsPerCore")] = 1
     """2 turns hyper-threading on. Default: 1, as in the API"""
     volume_gib: fields.VolumeGib | None = None
     """Size of an extra EBS volume per node, in GiB. Default: no extra volume"""
-    training_plan_arn: aws.TrainingPlanArn | None = None
+    training_plan_arn: Annotated[aws.TrainingPlanArn | None, Property(GROUP, "TrainingPlanArn")] = None
     """The training plan whose capacity the group uses. Default: none"""
-    deep_health_checks: aws.DeepHealthChecks = ()
+    deep_health_checks: Annotated[aws.DeepHealthChecks, Property(GROUP, "OnStartDeepHealthChecks")] = ()
     """Checks that new nodes have to pass. Default: none"""
-    override_vpc: OverrideVpc | None = None
+    override_vpc: Annotated[OverrideVpc | None, Property(GROUP, "OverrideVpcConfig")] = None
     """Subnets and security groups of this group. Default: those of the cluster"""
-    execution_role_arn: aws.RoleArn | None = None
+    execution_role_arn: Annotated[aws.RoleArn | None, Property(GROUP, "ExecutionRole")] = None
     """The role of the group's nodes, where it is not that of the cluster. Default: that of the cluster"""
-    lustre: RestrictedLustre | None = None
+    lustre: Annotated[RestrictedLustre | None, Property(RESTRICTED_GROUP, "EnvironmentConfig.FSxLustreConfig")] = None
     """The group's file system. Default: the one that the restricted groups share"""
 
 
@@ -218,13 +238,15 @@ class Cluster(Model):
     node_provisioning_mode: Annotated[Literal["Continuous"] | None, Property(CLUSTER, "NodeProvisioningMode")] = None
     """Continuous: the cluster is in service with the nodes that are there, and goes on asking for the others.
     Default: all nodes or none"""
-    execution_role_arn: aws.RoleArn | None = None
-    """A role that is there already, for the nodes of all groups that name none (API: ExecutionRole). Nothing is added
+    execution_role_arn: Annotated[aws.RoleArn | None, Property(GROUP, "ExecutionRole")] = None
+    """A role that is there already, for the nodes of all groups that name none. Nothing is added
     to it. Default: one is made, with what this environment needs"""
     cluster_role_arn: Annotated[aws.RoleArn | None, Property(CLUSTER, "ClusterRole")] = None
     """A role that is there already, with which Karpenter adds and removes nodes. Nothing is added to
     it. Default: one is made where auto_scaler is there"""
-    auto_scaler: Literal["Karpenter"] | None = None
+    auto_scaler: Annotated[
+        Literal["Karpenter"] | None, Property(CLUSTER, "AutoScaling.AutoScalerType", "Karpenter")
+    ] = None
     """Karpenter, run by the service, adds and removes nodes as pods need them; on EKS only. Default: none"""
     tiered_storage: TieredStorage | None = None
     """Checkpoints in the memory of the nodes; on EKS only. Default: none"""

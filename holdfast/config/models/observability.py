@@ -36,7 +36,7 @@ class Observability(Model):
     """Who gets alarms and HyperPod's events by e-mail. Default: nobody, they go to a topic without subscribers"""
     gpu_idle_minutes: fields.Minutes = 30
     """Idle GPUs raise an alarm after so many minutes, with Container Insights. Default: 30"""
-    lustre_free_percent: fields.PartOfWhole = 10
+    lustre_free_percent: Annotated[fields.PartOfWhole, Property("AWS::CloudWatch::Alarm", "Threshold")] = 10
     """Less free space than this raises an alarm. Default: 10"""
     prometheus: bool = False
     """Whether a Managed Prometheus workspace is made; with alert rules where HyperPod's observability add-on writes to

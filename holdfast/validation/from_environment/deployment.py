@@ -75,15 +75,8 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
     return Cluster(
         path="cluster",
         places={
-            **cluster.places(
-                name="name",
-                instance_groups="instance_groups",
-                restricted_groups="restricted_instance_groups",
-                node_recovery="node_recovery",
-                node_provisioning_mode="node_provisioning_mode",
-                auto_scaler="auto_scaler",
-                tags="tags",
-            ),
+            **cluster.places_in(Cluster),
+            **cluster.places(restricted_groups="restricted_instance_groups"),
             "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
             "vpc": "network",
         },

@@ -21,70 +21,50 @@ from holdfast.validation.model import (
     VpcConfig,
 )
 
-SAME_NAMES = (
-    "name", "instance_type", "instance_count", "spare_count", "min_instance_count", "threads_per_core", "capacity",
-    "training_plan_arn", "deep_health_checks", "image_id", "image_release_version", "network_interface", "override_vpc",
-    "labels", "taints", "scheduled_update", "auto_patch", "instance_types",
-)  # fmt: skip
-"""Settings that are called as rules call them."""
-
 
 def instance_group(
     group: Settings, *, mounts: tuple[Mount, ...], lifecycle: Lifecycle | None, lifecycle_place: str
 ) -> InstanceGroup:
     """An item of ``cluster.instance_groups``."""
-    types, checks, slurm, taints = group.instance_types, group.deep_health_checks, group.slurm, group.taints
+    types, slurm, taints = group.instance_types, group.slurm, group.taints
     partition = None if slurm is None else slurm.partition
     return InstanceGroup(
         path=group.path,
         places={
-            **group.places(**{name: name for name in SAME_NAMES}, volumes="volume_gib"),
+            **group.places_in(InstanceGroup),
+            **group.places(volumes="volume_gib"),
             "lifecycle": lifecycle_place,
             "node_type": f"{group.path}.slurm.node_type",
             "partitions": f"{group.path}.slurm.partition",
         },
-        name=group.name,
-        instance_type=group.instance_type,
-        instance_types=() if types is None else types,
-        instance_count=_sum(group.instance_count, group.spare_count),
-        spare_count=group.spare_count,
-        min_instance_count=group.min_instance_count,
-        threads_per_core=group.threads_per_core,
         volumes=_volumes(group),
         mounts=mounts,
-        training_plan_arn=group.training_plan_arn,
-        deep_health_checks=checks,
-        capacity=group.capacity,
-        image_id=group.image_id,
-        image_release_version=group.image_release_version,
-        network_interface=group.network_interface,
-        override_vpc=_override(group.override_vpc),
         lifecycle=lifecycle,
-        labels=group.labels,
-        taints=taints if taints is UNRESOLVED else tuple(_taint(taint) for taint in taints),
         node_type=None if slurm is None else slurm.node_type,
         partitions=partition if partition is UNRESOLVED else () if partition is None else (partition,),
-        scheduled_update=_scheduled(group.scheduled_update),
-        auto_patch=_patch(group.auto_patch),
+        **{
+            **group.values_in(InstanceGroup),
+            "instance_types": () if types is None else types,
+            "instance_count": _sum(group.instance_count, group.spare_count),
+            "override_vpc": _override(group.override_vpc),
+            "taints": taints if taints is UNRESOLVED else tuple(_taint(taint) for taint in taints),
+            "scheduled_update": _scheduled(group.scheduled_update),
+            "auto_patch": _patch(group.auto_patch),
+        },
     )
 
 
 def restricted_group(group: Settings) -> RestrictedGroup:
     """An item of ``cluster.restricted_instance_groups``."""
-    names = ("name", "instance_type", "instance_count", "threads_per_core", "training_plan_arn", "deep_health_checks",
-             "override_vpc", "lustre")  # fmt: skip
     return RestrictedGroup(
         path=group.path,
-        places=group.places(**{name: name for name in names}, volumes="volume_gib"),
-        name=group.name,
-        instance_type=group.instance_type,
-        instance_count=group.instance_count,
-        threads_per_core=group.threads_per_core,
+        places={**group.places_in(RestrictedGroup), **group.places(volumes="volume_gib")},
         volumes=(_volume(group, None),) if group.says("volume_gib") else (),
-        training_plan_arn=group.training_plan_arn,
-        deep_health_checks=group.deep_health_checks,
-        override_vpc=_override(group.override_vpc),
-        lustre=None if group.lustre is None else restricted_lustre(group.lustre),
+        **{
+            **group.values_in(RestrictedGroup),
+            "override_vpc": _override(group.override_vpc),
+            "lustre": None if group.lustre is None else restricted_lustre(group.lustre),
+        },
     )
 
 
@@ -92,9 +72,8 @@ def restricted_lustre(settings: Settings) -> RestrictedLustre:
     """A file system that the service makes."""
     return RestrictedLustre(
         path=settings.path,
-        places=settings.places(capacity_gib="capacity_gib", throughput_mbps_per_tib="throughput_mbps_per_tib"),
-        capacity_gib=settings.capacity_gib,
-        throughput_mbps_per_tib=settings.throughput_mbps_per_tib,
+        places=settings.places_in(RestrictedLustre),
+        **settings.values_in(RestrictedLustre),
     )
 
 
@@ -142,8 +121,7 @@ def _override(settings: Settings | None) -> Any:
 
 
 def _taint(taint: Settings) -> Taint:
-    places = taint.places(key="key", value="value", effect="effect")
-    return Taint(path=taint.path, places=places, key=taint.key, value=taint.value, effect=taint.effect)
+    return Taint(path=taint.path, places=taint.places_in(Taint), **taint.values_in(Taint))
 
 
 def _scheduled(settings: Settings | None) -> Any:
@@ -151,9 +129,8 @@ def _scheduled(settings: Settings | None) -> Any:
         return None if settings is None else UNRESOLVED
     return ScheduledUpdate(
         path=settings.path,
-        places=settings.places(schedule_expression="schedule_expression", deployment="deployment"),
-        schedule_expression=settings.schedule_expression,
-        deployment=_rolling(settings.deployment),
+        places=settings.places_in(ScheduledUpdate),
+        **settings.values_in(ScheduledUpdate) | {"deployment": _rolling(settings.deployment)},
     )
 
 
@@ -162,9 +139,8 @@ def _patch(settings: Settings | None) -> Any:
         return None if settings is None else UNRESOLVED
     return AutoPatch(
         path=settings.path,
-        places=settings.places(strategy="strategy", deployment="deployment"),
-        strategy=settings.strategy,
-        deployment=_rolling(settings.deployment),
+        places=settings.places_in(AutoPatch),
+        **settings.values_in(AutoPatch) | {"deployment": _rolling(settings.deployment)},
     )
 
 
@@ -183,5 +159,4 @@ def _rolling(settings: Settings | None) -> RollingUpdate | None:
 
 
 def _batch(settings: Settings) -> BatchSize:
-    places = settings.places(type="type", value="value")
-    return BatchSize(path=settings.path, places=places, type=settings.type, value=settings.value)
+    return BatchSize(path=settings.path, places=settings.places_in(BatchSize), **settings.values_in(BatchSize))

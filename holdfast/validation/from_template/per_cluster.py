@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.catalog import CLUSTER
 from holdfast.validation.cloudformation import Graph, Order, Resource, Template, Values
-from holdfast.validation.from_template.resources import CLUSTER, ClusterReader, UpdateReader
+from holdfast.validation.from_template.resources import ClusterReader, UpdateReader
 from holdfast.validation.model import App, Deployment, LogGroup
 from holdfast.validation.template_files import read_templates
 

@@ -8,8 +8,9 @@ CloudFormation templates. ``None`` says that something is not there, ``UNRESOLVE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
+from holdfast.catalog import CLUSTER, Property
 from holdfast.validation.model.app import App
 from holdfast.validation.model.existing import Existing
 from holdfast.validation.model.facts import AccountFacts
@@ -59,25 +60,27 @@ class Eks(Item):
 class Cluster(Item):
     """A HyperPod cluster (API: CreateCluster)."""
 
-    name: str | None
+    name: Annotated[str | None, Property(CLUSTER, "ClusterName")]
     """None: CloudFormation makes one up."""
-    instance_groups: tuple[InstanceGroup, ...]
-    restricted_groups: tuple[RestrictedGroup, ...] = ()
+    instance_groups: Annotated[tuple[InstanceGroup, ...], Property(CLUSTER, "InstanceGroups")]
+    restricted_groups: Annotated[tuple[RestrictedGroup, ...], Property(CLUSTER, "RestrictedInstanceGroups")] = ()
     restricted_lustre: RestrictedLustre | None = None
     """The file system that the restricted groups share."""
-    vpc: VpcConfig | None
-    slurm: Slurm | None = None
-    eks: Eks | None = None
-    node_recovery: str | None = None
+    vpc: Annotated[VpcConfig | None, Property(CLUSTER, "VpcConfig")]
+    slurm: Annotated[Slurm | None, Property(CLUSTER, "Orchestrator")] = None
+    eks: Annotated[Eks | None, Property(CLUSTER, "Orchestrator")] = None
+    node_recovery: Annotated[str | None, Property(CLUSTER, "NodeRecovery")] = None
     """``Automatic`` or ``None`` in quotes. None without: not said, the service takes Automatic."""
-    node_provisioning_mode: str | None = None
-    auto_scaler: str | None = None
-    role: Role | None = None
+    node_provisioning_mode: Annotated[str | None, Property(CLUSTER, "NodeProvisioningMode")] = None
+    auto_scaler: Annotated[str | None, Property(CLUSTER, "AutoScaling.AutoScalerType", "Karpenter")] = None
+    role: Annotated[Role | None, Property(CLUSTER, "ClusterRole")] = None
     """The ClusterRole, when the source makes it."""
-    has_role: bool = False
+    has_role: Annotated[bool, Property(CLUSTER, "ClusterRole")] = False
     """Whether there is a ClusterRole."""
-    tiered_storage_percent: int | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tiered_storage_percent: Annotated[
+        int | None, Property(CLUSTER, "TieredStorageConfig.InstanceMemoryAllocationPercentage")
+    ] = None
+    tags: Annotated[Mapping[str, str], Property(CLUSTER, "Tags")] = field(default_factory=dict)
 
     @property
     def continuous(self) -> bool:

@@ -2,7 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from holdfast.catalog import (
+    AUTO_PATCH,
+    BATCH_SIZE,
+    GROUP,
+    RESTRICTED_GROUP,
+    RESTRICTED_LUSTRE,
+    SCHEDULED_UPDATE,
+    Property,
+)
 from holdfast.validation.model.item import Item
 from holdfast.validation.model.surroundings import Lifecycle, Role, VpcConfig
 
@@ -44,9 +54,9 @@ class Taint(Item):
 class BatchSize(Item):
     """How many nodes are taken at once (API: CapacitySizeConfig)."""
 
-    type: str
+    type: Annotated[str, Property(BATCH_SIZE, "Type")]
     """``INSTANCE_COUNT`` or ``CAPACITY_PERCENTAGE``."""
-    value: int
+    value: Annotated[int, Property(BATCH_SIZE, "Value")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -63,7 +73,7 @@ class RollingUpdate(Item):
 class ScheduledUpdate(Item):
     """Updates of software on a schedule (API: ScheduledUpdateConfig)."""
 
-    schedule_expression: str
+    schedule_expression: Annotated[str, Property(SCHEDULED_UPDATE, "ScheduleExpression")]
     deployment: RollingUpdate | None = None
 
 
@@ -71,8 +81,8 @@ class ScheduledUpdate(Item):
 class AutoPatch(Item):
     """Patches that are applied by themselves (API: AutoPatchConfig)."""
 
-    strategy: str
-    next_patch_date: str | None = None
+    strategy: Annotated[str, Property(AUTO_PATCH, "PatchingStrategy")]
+    next_patch_date: Annotated[str | None, Property(AUTO_PATCH, "PatchSchedule.NextPatchDate")] = None
     deployment: RollingUpdate | None = None
 
 
@@ -80,17 +90,17 @@ class AutoPatch(Item):
 class Group(Item):
     """What every group of nodes has."""
 
-    name: str
-    instance_type: str | None
-    instance_count: int
+    name: Annotated[str, Property(GROUP, "InstanceGroupName")]
+    instance_type: Annotated[str | None, Property(GROUP, "InstanceType")]
+    instance_count: Annotated[int, Property(GROUP, "InstanceCount")]
     """As AWS is asked for it: working nodes and spares."""
-    threads_per_core: int | None = None
+    threads_per_core: Annotated[int | None, Property(GROUP, "ThreadsPerCore")] = None
     """None: not said, the service takes 1."""
-    volumes: tuple[Volume, ...] = ()
-    training_plan_arn: str | None = None
-    deep_health_checks: tuple[str, ...] = ()
-    override_vpc: VpcConfig | None = None
-    role: Role | None = None
+    volumes: Annotated[tuple[Volume, ...], Property(GROUP, "InstanceStorageConfigs")] = ()
+    training_plan_arn: Annotated[str | None, Property(GROUP, "TrainingPlanArn")] = None
+    deep_health_checks: Annotated[tuple[str, ...], Property(GROUP, "OnStartDeepHealthChecks")] = ()
+    override_vpc: Annotated[VpcConfig | None, Property(GROUP, "OverrideVpcConfig")] = None
+    role: Annotated[Role | None, Property(GROUP, "ExecutionRole")] = None
     """None: the source makes no role, or leaves it to Holdfast's constructs."""
 
     @property
@@ -103,26 +113,26 @@ class Group(Item):
 class InstanceGroup(Group):
     """An instance group (API: ClusterInstanceGroupSpecification)."""
 
-    instance_types: tuple[str, ...] = ()
+    instance_types: Annotated[tuple[str, ...], Property(GROUP, "InstanceRequirements.InstanceTypes")] = ()
     """Flexible types (API: InstanceRequirements)."""
     spare_count: int | None = None
     """The part of instance_count that idles. None: the source does not tell."""
-    min_instance_count: int | None = None
-    capacity: str | None = None
+    min_instance_count: Annotated[int | None, Property(GROUP, "MinInstanceCount")] = None
+    capacity: Annotated[str | None, Property(GROUP, "CapacityRequirements")] = None
     """``spot`` or ``on-demand``. None: not said."""
-    mounts: tuple[Mount, ...] = ()
-    image_id: str | None = None
-    image_release_version: str | None = None
-    network_interface: str | None = None
+    mounts: Annotated[tuple[Mount, ...], Property(GROUP, "InstanceStorageConfigs")] = ()
+    image_id: Annotated[str | None, Property(GROUP, "ImageId")] = None
+    image_release_version: Annotated[str | None, Property(GROUP, "ImageReleaseVersion")] = None
+    network_interface: Annotated[str | None, Property(GROUP, "NetworkInterface.InterfaceType")] = None
     """``efa`` or ``efa-only``. None: not said."""
-    lifecycle: Lifecycle | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Taint, ...] = ()
-    node_type: str | None = None
+    lifecycle: Annotated[Lifecycle | None, Property(GROUP, "LifeCycleConfig")] = None
+    labels: Annotated[Mapping[str, str], Property(GROUP, "KubernetesConfig.Labels")] = field(default_factory=dict)
+    taints: Annotated[tuple[Taint, ...], Property(GROUP, "KubernetesConfig.Taints")] = ()
+    node_type: Annotated[str | None, Property(GROUP, "SlurmConfig.NodeType")] = None
     """What Slurm makes of it: ``Controller``, ``Login``, ``Compute``. None: it has no SlurmConfig."""
-    partitions: tuple[str, ...] = ()
-    scheduled_update: ScheduledUpdate | None = None
-    auto_patch: AutoPatch | None = None
+    partitions: Annotated[tuple[str, ...], Property(GROUP, "SlurmConfig.PartitionNames")] = ()
+    scheduled_update: Annotated[ScheduledUpdate | None, Property(GROUP, "ScheduledUpdateConfig")] = None
+    auto_patch: Annotated[AutoPatch | None, Property(GROUP, "AutoPatchConfig")] = None
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -133,12 +143,12 @@ class InstanceGroup(Group):
 class RestrictedLustre(Item):
     """A file system that the service makes for restricted groups (API: FSxLustreConfig)."""
 
-    capacity_gib: int
-    throughput_mbps_per_tib: int
+    capacity_gib: Annotated[int, Property(RESTRICTED_LUSTRE, "SizeInGiB")]
+    throughput_mbps_per_tib: Annotated[int, Property(RESTRICTED_LUSTRE, "PerUnitStorageThroughput")]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RestrictedGroup(Group):
     """A restricted instance group (API: ClusterRestrictedInstanceGroupSpecification)."""
 
-    lustre: RestrictedLustre | None = None
+    lustre: Annotated[RestrictedLustre | None, Property(RESTRICTED_GROUP, "EnvironmentConfig.FSxLustreConfig")] = None

@@ -1,6 +1,6 @@
 """From the resources of templates to the parts of a deployment, a reader for each AWS area."""
 
-from holdfast.validation.from_template.resources.cluster import CLUSTER, ClusterReader
+from holdfast.validation.from_template.resources.cluster import ClusterReader
 from holdfast.validation.from_template.resources.eks import CDK_EKS_CLUSTER, EKS_CLUSTER
 from holdfast.validation.from_template.resources.iam import RoleReader
 from holdfast.validation.from_template.resources.network import NetworkReader
@@ -8,7 +8,6 @@ from holdfast.validation.from_template.resources.updates import UpdateReader
 
 __all__ = [
     "CDK_EKS_CLUSTER",
-    "CLUSTER",
     "EKS_CLUSTER",
     "ClusterReader",
     "NetworkReader",

@@ -7,11 +7,13 @@ from holdfast.validation.from_template.resources.eks import EksReader
 from holdfast.validation.from_template.resources.iam import RoleReader
 from holdfast.validation.from_template.resources.lifecycle import LifecycleReader
 from holdfast.validation.from_template.resources.network import NetworkReader
+from holdfast.validation.from_template.resources.properties import places_of, read_properties
 from holdfast.validation.from_template.resources.storage import StorageReader
 from holdfast.validation.from_template.resources.updates import UpdateReader
 from holdfast.validation.model import (
     AccountingDatabase,
     Cluster,
+    Group,
     InstanceGroup,
     RestrictedGroup,
     RestrictedLustre,
@@ -19,49 +21,6 @@ from holdfast.validation.model import (
     Taint,
     VpcConfig,
 )
-
-CLUSTER = "AWS::SageMaker::Cluster"
-_CLUSTER_PLACES = {
-    "name": "ClusterName",
-    "instance_groups": "InstanceGroups",
-    "restricted_groups": "RestrictedInstanceGroups",
-    "vpc": "VpcConfig",
-    "slurm": "Orchestrator",
-    "eks": "Orchestrator",
-    "node_recovery": "NodeRecovery",
-    "node_provisioning_mode": "NodeProvisioningMode",
-    "auto_scaler": "AutoScaling.AutoScalerType",
-    "role": "ClusterRole",
-    "has_role": "ClusterRole",
-    "tiered_storage_percent": "TieredStorageConfig.InstanceMemoryAllocationPercentage",
-    "tags": "Tags",
-}
-_GROUP_PLACES = {
-    "name": "InstanceGroupName",
-    "instance_type": "InstanceType",
-    "instance_types": "InstanceRequirements.InstanceTypes",
-    "instance_count": "InstanceCount",
-    "min_instance_count": "MinInstanceCount",
-    "threads_per_core": "ThreadsPerCore",
-    "volumes": "InstanceStorageConfigs",
-    "mounts": "InstanceStorageConfigs",
-    "training_plan_arn": "TrainingPlanArn",
-    "deep_health_checks": "OnStartDeepHealthChecks",
-    "override_vpc": "OverrideVpcConfig",
-    "role": "ExecutionRole",
-    "capacity": "CapacityRequirements",
-    "image_id": "ImageId",
-    "image_release_version": "ImageReleaseVersion",
-    "network_interface": "NetworkInterface.InterfaceType",
-    "lifecycle": "LifeCycleConfig",
-    "labels": "KubernetesConfig.Labels",
-    "taints": "KubernetesConfig.Taints",
-    "node_type": "SlurmConfig.NodeType",
-    "partitions": "SlurmConfig.PartitionNames",
-    "scheduled_update": "ScheduledUpdateConfig",
-    "auto_patch": "AutoPatchConfig",
-    "lustre": "EnvironmentConfig.FSxLustreConfig",
-}
 
 
 class ClusterReader:
@@ -80,72 +39,59 @@ class ClusterReader:
     def cluster(self, resource: Resource) -> Cluster:
         """A resource of type AWS::SageMaker::Cluster."""
         properties = self._values.properties(resource)
+        said = read_properties(Cluster, properties)
         orchestrator = properties.get("Orchestrator")
         tiered = properties.get("TieredStorageConfig")
         scaling = properties.get("AutoScaling")
         shared_lustre = properties.get("RestrictedInstanceGroupsConfig", "SharedEnvironmentConfig", "FSxLustreConfig")
         return Cluster(
             path=resource.path,
-            places={name: f"{resource.path}.{place}" for name, place in _CLUSTER_PLACES.items()},
-            name=properties.get("ClusterName").text(),
+            places=places_of(Cluster, resource.path),
             instance_groups=_each(properties.get("InstanceGroups"), self._group),
             restricted_groups=_each(properties.get("RestrictedInstanceGroups"), self._restricted_group),
             restricted_lustre=optional(shared_lustre, _restricted_lustre),
             vpc=optional(properties.get("VpcConfig"), self._vpc),
             slurm=optional(orchestrator.get("Slurm"), _slurm),
             eks=optional(orchestrator.get("Eks"), lambda node: self.control_planes.eks(node, resource)),
-            node_recovery=properties.get("NodeRecovery").text(),
-            node_provisioning_mode=properties.get("NodeProvisioningMode").text(),
-            auto_scaler=_switched(scaling, scaling.get("AutoScalerType").text() or "Karpenter"),
             role=self.roles.role(properties.get("ClusterRole")),
-            has_role=_is_there(properties.get("ClusterRole")),
-            tiered_storage_percent=_switched(tiered, tiered.get("InstanceMemoryAllocationPercentage").integer()),
             tags=properties.get("Tags").mapping("Key", "Value"),
+            **{
+                **said,
+                "auto_scaler": _switched(scaling, said["auto_scaler"]),
+                "tiered_storage_percent": _switched(tiered, said["tiered_storage_percent"]),
+                "has_role": _is_there(properties.get("ClusterRole")),
+            },
         )
 
     def _vpc(self, node: Node) -> VpcConfig:
         return self.network.vpc_config(node, subnets=node.get("Subnets"), security_groups=node.get("SecurityGroupIds"))
 
-    def _common(self, node: Node) -> dict[str, Any]:
+    def _common(self, kind: type[Group], node: Node) -> dict[str, Any]:
         return {
+            **read_properties(kind, node),
             "path": node.path,
-            "places": {name: f"{node.path}.{place}" for name, place in _GROUP_PLACES.items()},
-            "name": required(node.get("InstanceGroupName").text()),
-            "instance_type": node.get("InstanceType").text(),
-            "instance_count": required(node.get("InstanceCount").integer()),
-            "threads_per_core": node.get("ThreadsPerCore").integer(),
-            "training_plan_arn": node.get("TrainingPlanArn").text(),
-            "deep_health_checks": node.get("OnStartDeepHealthChecks").strings(),
+            "places": places_of(kind, node.path),
             "override_vpc": optional(node.get("OverrideVpcConfig"), self._vpc),
             "role": self.roles.role(node.get("ExecutionRole")),
         }
 
     def _group(self, node: Node) -> InstanceGroup:
         volumes, mounts = self.storage.volumes_and_mounts(node.get("InstanceStorageConfigs"))
-        slurm = node.get("SlurmConfig")
         kubernetes = node.get("KubernetesConfig")
         return InstanceGroup(
-            **self._common(node),
-            instance_types=node.get("InstanceRequirements", "InstanceTypes").strings(),
-            min_instance_count=node.get("MinInstanceCount").integer(),
-            capacity=_capacity(node.get("CapacityRequirements")),
+            **self._common(InstanceGroup, node) | {"capacity": _capacity(node.get("CapacityRequirements"))},
             volumes=volumes,
             mounts=mounts,
-            image_id=node.get("ImageId").text(),
-            image_release_version=node.get("ImageReleaseVersion").text(),
-            network_interface=node.get("NetworkInterface", "InterfaceType").text(),
             lifecycle=optional(node.get("LifeCycleConfig"), self._lifecycle.lifecycle),
             labels=kubernetes.get("Labels").mapping(),
             taints=_each(kubernetes.get("Taints"), _taint),
-            node_type=slurm.get("NodeType").text(),
-            partitions=slurm.get("PartitionNames").strings(),
             scheduled_update=optional(node.get("ScheduledUpdateConfig"), self._updates.scheduled_update),
             auto_patch=optional(node.get("AutoPatchConfig"), self._updates.auto_patch),
         )
 
     def _restricted_group(self, node: Node) -> RestrictedGroup:
         return RestrictedGroup(
-            **self._common(node),
+            **self._common(RestrictedGroup, node),
             volumes=self.storage.volumes_and_mounts(node.get("InstanceStorageConfigs"))[0],
             lustre=optional(node.get("EnvironmentConfig", "FSxLustreConfig"), _restricted_lustre),
         )
@@ -199,12 +145,8 @@ def _text_or_token(node: Node) -> Any:
 def _restricted_lustre(node: Node) -> RestrictedLustre:
     return RestrictedLustre(
         path=node.path,
-        places={
-            "capacity_gib": f"{node.path}.SizeInGiB",
-            "throughput_mbps_per_tib": f"{node.path}.PerUnitStorageThroughput",
-        },
-        capacity_gib=required(node.get("SizeInGiB").integer()),
-        throughput_mbps_per_tib=required(node.get("PerUnitStorageThroughput").integer()),
+        places=places_of(RestrictedLustre, node.path),
+        **read_properties(RestrictedLustre, node),
     )
 
 

@@ -2,22 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 from holdfast.catalog import Property, property_in
 from holdfast.validation.cloudformation import Node, required
 from holdfast.validation.model import Item
 
+READ = (bool, int, str, tuple[str, ...])
+"""What one property can be read as. Other attributes are read by whoever knows their structure."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Attribute:
     property: Property
-    type: type
+    type: Any
     optional: bool
 
     def read(self, node: Node) -> Any:
         default = self.property.default
+        if self.type == tuple[str, ...]:
+            return node.strings()
         if self.type is bool:
             return node.boolean(default=bool(default))
         value = node.integer() if self.type is int else node.text()
@@ -31,6 +36,7 @@ def read_properties(kind: type[Item], properties: Node) -> dict[str, Any]:
     return {
         name: attribute.read(properties.get(*attribute.property.path.split(".")))
         for name, attribute in _attributes(kind).items()
+        if attribute.type in READ
     }
 
 
@@ -56,6 +62,6 @@ def _found(kind: type[Item]) -> Mapping[str, _Attribute]:
 
 def _attribute(annotation: Any, found: Property) -> _Attribute:
     held = get_args(annotation)[0]
-    types = get_args(held) or (held,)
-    (kind,) = (each for each in types if each is not NoneType)
+    types = get_args(held) if isinstance(held, UnionType) else (held,)
+    kind = next(each for each in types if each is not NoneType)
     return _Attribute(property=found, type=kind, optional=NoneType in types)

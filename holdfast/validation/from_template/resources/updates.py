@@ -3,6 +3,7 @@
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Values, optional, required
+from holdfast.validation.from_template.resources.properties import places_of, read_properties
 from holdfast.validation.model import AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
 
 ALARM = "AWS::CloudWatch::Alarm"
@@ -18,8 +19,8 @@ class UpdateReader:
         """A schedule of updates."""
         return ScheduledUpdate(
             path=node.path,
-            places={"schedule_expression": f"{node.path}.ScheduleExpression"},
-            schedule_expression=required(node.get("ScheduleExpression").text()),
+            places=places_of(ScheduledUpdate, node.path),
+            **read_properties(ScheduledUpdate, node),
             deployment=optional(node.get("DeploymentConfig"), self._rolling),
         )
 
@@ -27,12 +28,8 @@ class UpdateReader:
         """How patches are applied."""
         return AutoPatch(
             path=node.path,
-            places={
-                "strategy": f"{node.path}.PatchingStrategy",
-                "next_patch_date": f"{node.path}.PatchSchedule.NextPatchDate",
-            },
-            strategy=required(node.get("PatchingStrategy").text()),
-            next_patch_date=node.get("PatchSchedule", "NextPatchDate").text(),
+            places=places_of(AutoPatch, node.path),
+            **read_properties(AutoPatch, node),
             deployment=optional(node.get("DeploymentConfig"), self._rolling),
         )
 
@@ -74,7 +71,6 @@ class UpdateReader:
 def _batch(node: Node) -> BatchSize:
     return BatchSize(
         path=node.path,
-        places={"type": f"{node.path}.Type", "value": f"{node.path}.Value"},
-        type=required(node.get("Type").text()),
-        value=required(node.get("Value").integer()),
+        places=places_of(BatchSize, node.path),
+        **read_properties(BatchSize, node),
     )
