@@ -14,7 +14,12 @@ from holdfast.localcloud.aws.common import FORMER
 
 
 def rewritten(home: Path) -> set[str]:
-    """Give the snapshots of a home an earlier version and the names that modules had; those that were put in."""
+    """
+    Give the snapshots of a home an earlier version and the names that modules had.
+
+    Returns:
+        The modules of Holdfast that the snapshots name now: one that has no earlier name is named as it is today.
+    """
     used: set[str] = set()
     names = {today: former for former, today in FORMER.items()}
     for path in (home / "aws" / "state").glob("*.snapshot"):
@@ -27,7 +32,7 @@ def rewritten(home: Path) -> set[str]:
 
 def _aged(data: bytes, names: dict[str, str], used: set[str]) -> bytes:
     """A pickle with other names of modules, those in pickles inside it too. Frames, which say lengths, are left out."""
-    if not any(name.encode() in data for name in names):
+    if b"holdfast." not in data:
         return data
     operations = list(pickletools.genops(data))
     ends = [position for _, _, position in operations[1:]] + [len(data)]
@@ -35,11 +40,11 @@ def _aged(data: bytes, names: dict[str, str], used: set[str]) -> bytes:
     for (operation, argument, start), end in zip(operations, ends, strict=True):
         if operation.name == "FRAME":
             continue
-        if operation.name == "SHORT_BINUNICODE" and argument in names:
-            used.add(names[argument])
-            word = names[argument].encode()
-            parts.append(b"\x8c" + bytes([len(word)]) + word)
-        elif isinstance(argument, bytes) and any(name.encode() in argument for name in names):
+        if isinstance(argument, str) and argument.startswith("holdfast."):
+            former = names.get(argument, argument)
+            used.add(former)
+            parts.append(b"\x8c" + bytes([len(former)]) + former.encode())
+        elif isinstance(argument, bytes) and argument.startswith(b"\x80"):
             inner = _aged(argument, names, used)
             parts.append(b"B" + len(inner).to_bytes(4, "little") + inner)
         else:

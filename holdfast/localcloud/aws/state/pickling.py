@@ -5,7 +5,7 @@ as its name, so that objects of several services that know each other's backends
 objects are kept outside (`Bodies`), each written once; of a policy that AWS manages, only what an account changes is
 kept. Locks are made anew, private keys travel as PEM, and functions without a name (moto has them in default
 dictionaries) travel as code, which is why a snapshot is only good for the very versions of Python and moto that made
-it.
+it. Snapshots name this module: a move is a row in `common.pickles`.
 """
 
 import functools

@@ -2,7 +2,7 @@
 State of the embedded CloudFormation: stacks, their resources, events and change sets.
 
 Plain dataclasses: no locks, threads or clients, so that the whole graph pickles. Whoever changes it holds
-``Store.lock`` and reports through ``Store.changed``.
+``Store.lock`` and reports through ``Store.changed``. Snapshots name this module: a move is a row in `common.pickles`.
 """
 
 import datetime
