@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -81,7 +80,7 @@ def closure(requirements: Iterable[str]) -> frozenset[str]:
     while left:
         wanted, extra = left.pop()
         name = canonicalize_name(wanted.name)
-        if wanted.marker is not None and not wanted.marker.evaluate({**default_environment(), "extra": extra}):
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
             continue
         if name in distributions() or (name in found and wanted.extras <= found[name]):
             continue
