@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from holdfast_constructs.slurm import SlurmAccountingDatabase
     from holdfast_constructs.storage import (
         DataBucket,
-        DataRepository,
+        DataRepositoryAssociation,
         EncryptionKey,
         IDataBucket,
         ILustreFileSystem,
@@ -91,7 +91,7 @@ _ROOMS = {
     "ContainerImage": "images",
     "ContainerInsights": "eks_addons",
     "DataBucket": "storage",
-    "DataRepository": "storage",
+    "DataRepositoryAssociation": "storage",
     "Deployment": "groups",
     "EbsVolume": "groups",
     "EksAddon": "eks",
@@ -172,7 +172,7 @@ __all__ = [
     "ContainerImage",
     "ContainerInsights",
     "DataBucket",
-    "DataRepository",
+    "DataRepositoryAssociation",
     "Deployment",
     "EbsVolume",
     "EksAddon",

@@ -12,19 +12,38 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.quotas import LIMITS_FILE, limits
+from holdfast.catalog.properties import ASSOCIATION, CLUSTER, FILE_SYSTEM, Property, property_in
+from holdfast.catalog.quotas import (
+    LIMITS_FILE,
+    Bounds,
+    LustreThroughput,
+    OpenZfsThroughput,
+    Steps,
+    bounds,
+    limits,
+    steps,
+)
 
 __all__ = [
+    "ASSOCIATION",
+    "CLUSTER",
+    "FILE_SYSTEM",
     "INSTANCE_TYPES_FILE",
     "KUBERNETES_FILE",
     "LARGEST_SUBNET",
     "LIMITS_FILE",
     "SMALLEST_SUBNET",
     "Addon",
+    "Bounds",
     "Chart",
     "InstanceType",
+    "LustreThroughput",
+    "OpenZfsThroughput",
     "Orchestrator",
+    "Property",
+    "Steps",
     "addresses_needed",
+    "bounds",
     "charts",
     "eks_addons",
     "eks_image_account",
@@ -34,4 +53,6 @@ __all__ = [
     "limits",
     "nvidia_device_plugin_mirror",
     "prefix_length_for",
+    "property_in",
+    "steps",
 ]

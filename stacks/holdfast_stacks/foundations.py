@@ -13,7 +13,7 @@ from constructs import Construct
 from holdfast import config
 from holdfast_constructs import (
     DataBucket,
-    DataRepository,
+    DataRepositoryAssociation,
     EncryptionKey,
     EventLogGroup,
     HyperPodNetwork,
@@ -213,7 +213,7 @@ def lustre(
     settings = environment.storage.lustre
     if settings is None:
         return None
-    links = [_repository(scope, dataset, settings, data) for dataset in settings.datasets]
+    associations = [_association(scope, dataset, settings, data) for dataset in settings.datasets]
     there = settings.existing
     if there is not None:
         return LustreMount(
@@ -224,7 +224,7 @@ def lustre(
                 dns_name=there.dns_name,
                 mount_name=there.mount_name,
                 efa=settings.efa,
-                data_repositories=links,
+                data_repository_associations=associations,
                 removal_policy=removal_policy(environment),
             ),
             mount_path=settings.mount_path,
@@ -241,21 +241,21 @@ def lustre(
         efa=settings.efa,
         metadata_iops=settings.metadata_iops,
         compression=settings.compression,
-        data_repositories=links,
+        data_repository_associations=associations,
         encryption_key=key,
         removal_policy=removal_policy(environment),
     )
     return LustreMount(file_system=file_system, mount_path=settings.mount_path)
 
 
-def _repository(
+def _association(
     scope: Construct, dataset: config.Dataset, settings: config.Lustre, data: IDataBucket
-) -> DataRepository:
+) -> DataRepositoryAssociation:
     bucket, prefix = data.bucket, dataset.s3_prefix or ""
     if dataset.s3_uri is not None:
         name, _, prefix = dataset.s3_uri.removeprefix("s3://").strip("/").partition("/")
         bucket = s3.Bucket.from_bucket_name(scope, f"Dataset-{dataset.name}", name)
-    return DataRepository(
+    return DataRepositoryAssociation(
         name=dataset.name,
         bucket=bucket,
         prefix=prefix,

@@ -15,7 +15,7 @@ from holdfast_constructs import (
     AccountingDatabase,
     AutoScaling,
     DataBucket,
-    DataRepository,
+    DataRepositoryAssociation,
     EbsVolume,
     EksOrchestrator,
     EventLogGroup,
@@ -68,9 +68,13 @@ def make(stack: cdk.Stack, scripts: Path, *, policy: cdk.RemovalPolicy = KEPT) -
         security_group=network.security_group,
         storage_capacity_gib=1200,
         per_unit_storage_throughput=250,
-        data_repositories=[
-            DataRepository(name="a", bucket=data.bucket, prefix="a", file_system_path="/a", auto_import=["NEW"]),
-            DataRepository(name="b", bucket=data.bucket, prefix="b", file_system_path="/b", auto_export=["CHANGED"]),
+        data_repository_associations=[
+            DataRepositoryAssociation(
+                name="a", bucket=data.bucket, prefix="a", file_system_path="/a", auto_import=["NEW"]
+            ),
+            DataRepositoryAssociation(
+                name="b", bucket=data.bucket, prefix="b", file_system_path="/b", auto_export=["CHANGED"]
+            ),
         ],
         removal_policy=policy,
     )

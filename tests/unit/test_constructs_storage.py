@@ -13,7 +13,7 @@ from aws_cdk import aws_logs as logs
 
 from holdfast_constructs import (
     DataBucket,
-    DataRepository,
+    DataRepositoryAssociation,
     EncryptionKey,
     EventLogGroup,
     HyperPodNetwork,
@@ -60,19 +60,19 @@ def only(template: assertions.Template, kind: str) -> dict[str, Any]:
     return dict(resource)
 
 
-def linked(stack: cdk.Stack) -> Sequence[DataRepository]:
+def linked(stack: cdk.Stack) -> Sequence[DataRepositoryAssociation]:
     bucket = DataBucket(stack, "Data").bucket
     return [
-        DataRepository(name="a", bucket=bucket, prefix="a", file_system_path="/a", auto_import=["NEW"]),
-        DataRepository(name="b", bucket=bucket, prefix="b", file_system_path="/b", auto_export=["CHANGED"]),
-        DataRepository(name="c", bucket=bucket, prefix="c", file_system_path="/c", import_on_create=True),
+        DataRepositoryAssociation(name="a", bucket=bucket, prefix="a", file_system_path="/a", auto_import=["NEW"]),
+        DataRepositoryAssociation(name="b", bucket=bucket, prefix="b", file_system_path="/b", auto_export=["CHANGED"]),
+        DataRepositoryAssociation(name="c", bucket=bucket, prefix="c", file_system_path="/c", import_on_create=True),
     ]
 
 
 @pytest.fixture(scope="module")
 def template() -> assertions.Template:
     stack = new_stack()
-    lustre(stack, data_repositories=linked(stack))
+    lustre(stack, data_repository_associations=linked(stack))
     return assertions.Template.from_stack(stack)
 
 
@@ -233,10 +233,12 @@ def test_the_key_of_linked_buckets_serves_the_role_of_fsx_and_says_so_once() -> 
     key = EncryptionKey(stack, "Key").key
     bucket = DataBucket(stack, "Data", encryption_key=key).bucket
     links = [
-        DataRepository(name=name, bucket=bucket, prefix=name, file_system_path=f"/{name}", auto_export=["NEW"])
+        DataRepositoryAssociation(
+            name=name, bucket=bucket, prefix=name, file_system_path=f"/{name}", auto_export=["NEW"]
+        )
         for name in ("data", "jobs")
     ]
-    lustre(stack, data_repositories=links)
+    lustre(stack, data_repository_associations=links)
     policy = only(assertions.Template.from_stack(stack), "AWS::KMS::Key")["Properties"]["KeyPolicy"]
     (statement,) = (item for item in policy["Statement"] if item.get("Sid") == "LustreOfThisAccount")
 

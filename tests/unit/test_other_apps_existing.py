@@ -31,7 +31,7 @@ from holdfast_constructs import (
     AutoScaling,
     ContainerInsights,
     DataBucket,
-    DataRepository,
+    DataRepositoryAssociation,
     FsxCsiDriver,
     HyperPodCluster,
     HyperPodEks,
@@ -166,9 +166,9 @@ def test_file_systems_that_are_there_have_the_names_that_fsx_gives() -> None:
         "Lustre",
         file_system_id="fs-0123456789abcdef0",
         mount_name="fsx4abcd",
-        data_repositories=[
-            DataRepository(name="all", bucket=bucket, prefix="", file_system_path="/all"),
-            DataRepository(name="one", bucket=bucket, prefix="one", file_system_path="/one"),
+        data_repository_associations=[
+            DataRepositoryAssociation(name="all", bucket=bucket, prefix="", file_system_path="/all"),
+            DataRepositoryAssociation(name="one", bucket=bucket, prefix="one", file_system_path="/one"),
         ],
     )
     home = OpenZfsFileSystem.from_attributes(team, "Home", file_system_id="fs-0123456789abcdef1")

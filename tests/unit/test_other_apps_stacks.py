@@ -11,7 +11,7 @@ from other_apps import ENV, app, bundle, head, kubernetes, one, resources, slurm
 
 from holdfast_constructs import (
     ContainerInsights,
-    DataRepository,
+    DataRepositoryAssociation,
     FsxCsiDriver,
     HyperPodEks,
     HyperPodNetwork,
@@ -48,8 +48,8 @@ class Ground(cdk.Stack):
             security_group=self.network.security_group,
             storage_capacity_gib=1200,
             per_unit_storage_throughput=125,
-            data_repositories=[
-                DataRepository(name="data", bucket=self.bucket, prefix="data", file_system_path="/data")
+            data_repository_associations=[
+                DataRepositoryAssociation(name="data", bucket=self.bucket, prefix="data", file_system_path="/data")
             ],
         )
 
@@ -160,7 +160,9 @@ def test_a_linked_bucket_may_be_of_another_stack(owner: str) -> None:
         "Lustre",
         file_system_id="fs-0123456789abcdef0",
         mount_name="fsx4abcd",
-        data_repositories=[DataRepository(name="more", bucket=bucket, prefix="more", file_system_path="/more")],
+        data_repository_associations=[
+            DataRepositoryAssociation(name="more", bucket=bucket, prefix="more", file_system_path="/more")
+        ],
     )
 
     root.synth()

@@ -156,7 +156,7 @@ class HyperPodCluster(ClusterBase):
         self._scaler = scaler
         if scaler is not None:
             scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
-        # Nodes boot at once: routes, rules, policies, scripts and links to S3 have to be there before.
+        # Nodes boot at once: routes, rules, policies, scripts and data repository associations have to be there before.
         resource.node.add_dependency(
             network,
             *network.subnets,

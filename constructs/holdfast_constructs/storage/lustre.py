@@ -1,4 +1,4 @@
-"""An FSx for Lustre file system and its links to S3."""
+"""An FSx for Lustre file system and its data repository associations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataRepository:
+class DataRepositoryAssociation:
     """
-    A folder of the file system that is linked with a prefix of a bucket.
+    FSx keeps a folder of the file system and a prefix of a bucket equal.
 
     Files are loaded lazily: names and sizes are there at once, contents when a file is first read, or when the
     lifecycle scripts ask for them (``preload`` in their configuration).
@@ -79,28 +79,28 @@ class _LustreBase(Construct):
             resource_arns=["*"],  # nodes look for the file system by its name in DNS, among all
         )
 
-    def associate(self, repositories: Sequence[DataRepository], removal_policy: RemovalPolicy) -> None:
-        """Link folders with prefixes of buckets."""
-        keys = (repository.bucket.encryption_key for repository in repositories)
+    def associate(self, associations: Sequence[DataRepositoryAssociation], removal_policy: RemovalPolicy) -> None:
+        """Make the associations, one after the other."""
+        keys = (each.bucket.encryption_key for each in associations)
         for key in {key.key_arn: key for key in keys if key is not None}.values():
             _let_fsx_use(key, Stack.of(self))
         previous: fsx.CfnDataRepositoryAssociation | None = None
-        for repository in repositories:
-            at_once = repository.import_on_create
+        for each in associations:
+            at_once = each.import_on_create
             association = fsx.CfnDataRepositoryAssociation(
                 self,
-                f"Association-{repository.name}",
+                f"Association-{each.name}",
                 file_system_id=self.file_system_id,
-                file_system_path=repository.file_system_path,
-                data_repository_path=f"s3://{repository.bucket.bucket_name}/{repository.prefix}",
-                batch_import_meta_data_on_create=bool(repository.auto_import) if at_once is None else at_once,
+                file_system_path=each.file_system_path,
+                data_repository_path=f"s3://{each.bucket.bucket_name}/{each.prefix}",
+                batch_import_meta_data_on_create=bool(each.auto_import) if at_once is None else at_once,
                 s3=fsx.CfnDataRepositoryAssociation.S3Property(
-                    auto_import_policy=_import_policy(repository.auto_import),
-                    auto_export_policy=_export_policy(repository.auto_export),
+                    auto_import_policy=_import_policy(each.auto_import),
+                    auto_export_policy=_export_policy(each.auto_export),
                 ),
             )
             association.apply_removal_policy(removal_policy)
-            association.node.add_dependency(repository.bucket)
+            association.node.add_dependency(each.bucket)
             if previous is not None:
                 # One after the other: FSx works on one association at a time, and the others can time out.
                 association.add_resource_dependency(previous)
@@ -126,7 +126,7 @@ class LustreFileSystem(_LustreBase):
         efa: bool = False,
         metadata_iops: int | None = None,
         compression: Literal["LZ4", "NONE"] = "LZ4",
-        data_repositories: Sequence[DataRepository] = (),
+        data_repository_associations: Sequence[DataRepositoryAssociation] = (),
         log_group: logs.ILogGroup | None = None,
         encryption_key: kms.IKey | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -143,10 +143,10 @@ class LustreFileSystem(_LustreBase):
             efa: Default: False, nodes reach it over TCP. Changing it replaces the file system.
             metadata_iops: Default: mode AUTOMATIC, the rate follows from the capacity.
             compression: Default: "LZ4".
-            data_repositories: At most 8. Default: no links to S3.
+            data_repository_associations: At most 8. Default: none.
             log_group: Where failed imports and exports are told; its name begins with ``/aws/fsx/``. Default: nowhere.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and links outlive their stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and associations outlive their stack.
         """
         super().__init__(scope, construct_id)
         resource = fsx.CfnFileSystem(
@@ -174,7 +174,7 @@ class LustreFileSystem(_LustreBase):
         self.dns_name = resource.attr_dns_name
         self.mount_name = resource.attr_lustre_mount_name
         self.efa = efa
-        self.associate(data_repositories, removal_policy)
+        self.associate(data_repository_associations, removal_policy)
 
     @staticmethod
     def from_attributes(
@@ -185,7 +185,7 @@ class LustreFileSystem(_LustreBase):
         dns_name: str | None = None,
         mount_name: str,
         efa: bool = False,
-        data_repositories: Sequence[DataRepository] = (),
+        data_repository_associations: Sequence[DataRepositoryAssociation] = (),
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> ILustreFileSystem:
         """
@@ -196,19 +196,19 @@ class LustreFileSystem(_LustreBase):
             dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
             mount_name: Of the file system.
             efa: Whether it is EFA-enabled; nodes need a permission more then. Default: False.
-            data_repositories: Links that are made on it, beside those that it has. Default: none.
-            removal_policy: Of these links. Default: RETAIN_ON_UPDATE_OR_DELETE.
+            data_repository_associations: Those that are made on it, beside those that it has. Default: none.
+            removal_policy: Of these associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         imported = _LustreBase(scope, construct_id)
         imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         imported.mount_name, imported.efa = mount_name, efa
-        imported.associate(data_repositories, removal_policy)
+        imported.associate(data_repository_associations, removal_policy)
         return imported
 
 
 def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
     """
-    Tell the key of a linked bucket to serve the role with which FSx reads and writes that bucket.
+    Tell the key of an associated bucket to serve the role with which FSx reads and writes that bucket.
 
     After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for
     each file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own

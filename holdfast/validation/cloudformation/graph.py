@@ -37,6 +37,8 @@ class Template:
     """Default: decided at deployment."""
     files: Callable[[str], Mapping[str, str] | None] = lambda _: None
     """The texts in an asset by name, of its content hash. Default: no asset's files are known."""
+    beside: Callable[[str], bool] | None = None
+    """Whether a path that it names is a file beside it. Default: nobody can say; it was not read from a disk."""
     asset: str = ""
     """Its own content hash, when it is the template of a nested stack. Default: it is a stack of its own."""
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -5,9 +5,9 @@ A nested stack is read when its ``TemplateURL`` is a path, as ``aws cloudformati
 it, or names an asset.
 """
 
-import functools
 import json
 from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ def read_template(path: Path, *, region: str | None = None, account: str | None 
         region=region,
         account=account,
         files=_Assets(path.parent).texts,
+        beside=partial(_is_beside, path.parent),
         faults=read.faults,
     )
 
@@ -67,6 +68,7 @@ def nested_templates(path: Path, template: Template) -> Iterator[Template]:
                 region=template.region,
                 account=template.account,
                 files=template.files,
+                beside=partial(_is_beside, asset.parent),
                 asset=digest,
             )
 
@@ -91,6 +93,7 @@ def _beside(template: Template, around: tuple[Path, ...]) -> Iterator[Template]:
             region=template.region,
             account=template.account,
             files=template.files,
+            beside=partial(_is_beside, path.parent),
             parent=(template.path, logical_id),
             faults=read.faults,
         )
@@ -133,7 +136,7 @@ class _Assets:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @functools.cached_property
+    @cached_property
     def places(self) -> Mapping[str, Path]:
         """Where each asset is, by content hash."""
         found = {}

@@ -230,6 +230,22 @@ def test_nested_stacks_that_are_elsewhere_are_one_line(place: str, tmp_path: Pat
     assert unchecked(report) == ["the templates of nested stacks are not beside this one: One, Two"]
 
 
+@pytest.mark.parametrize(
+    ("place", "missing"), [("not-there.yaml", True), ("child.yaml", False), ("https://bucket/child.yaml", False)]
+)
+def test_a_template_url_has_to_name_a_file_that_is_beside_the_template(
+    place: str, missing: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "child.yaml").write_text("Resources: {Topic: {Type: AWS::SNS::Topic}}")
+    stack = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": place}}
+
+    report = check(tmp_path / "parent.yaml", {"Resources": {"One": stack}})
+
+    assert [finding.path.rpartition("#")[2] for finding in wrong(report) if finding.code == "HF070"] == (
+        ["Resources.One.Properties.TemplateURL"] if missing else []
+    )
+
+
 def test_a_nested_stack_that_cannot_be_read_is_the_one_finding(tmp_path: Path) -> None:
     (tmp_path / "child.yaml").write_text("Resources: [")
     report = check(

@@ -229,7 +229,7 @@ def _changed_lustre(record: dict[str, Any], changes: dict[str, Any], capacity: i
 
 
 def _repository_settings(lustre: dict[str, Any]) -> dict[str, Any]:
-    """Older deployment types carry their S3 link inside the configuration; Describe shows it in a structure."""
+    """Older deployment types carry their data repository inside the configuration; Describe shows it in a structure."""
     keys = ("ImportPath", "ExportPath", "ImportedFileChunkSize", "AutoImportPolicy")
     repository = {key: lustre[key] for key in keys if key in lustre}
     kept = {key: value for key, value in lustre.items() if key not in keys}

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar
 
+from holdfast.catalog import bounds
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import (
     NotOurs,
@@ -40,7 +41,7 @@ from holdfast.localcloud.aws.sagemaker.notices import Notices
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
 from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 
-MAX_TAGS = 50
+MAX_TAGS = bounds("tags").most
 FIXED_GROUP_SETTINGS = (
     "InstanceType",
     "InstanceRequirements",

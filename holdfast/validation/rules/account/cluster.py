@@ -14,7 +14,7 @@ FIRST_API_DRIVEN_AMI = datetime.date(2026, 1, 1)
 MIGRATION = "SageMaker developer guide, 'SageMaker HyperPod Slurm cluster API configuration migration'"
 
 
-@rule("HF901", title="The account may have so many nodes of a type", each=Cluster, source=QUOTAS)
+@rule("HF901", title="The account's quota allows the nodes of each instance type", each=Cluster, source=QUOTAS)
 def type_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     The quota "TYPE for cluster usage" is 0 for accelerated types until somebody asks for more, which takes days.
@@ -36,7 +36,7 @@ def type_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF902", title="The account may have so many nodes in all", each=Cluster, source=QUOTAS)
+@rule("HF902", title="The account's quota allows the cluster's nodes in total", each=Cluster, source=QUOTAS)
 def total_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     There is a quota for the nodes of all HyperPod clusters together.
@@ -56,7 +56,7 @@ def total_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF903",
-    title="The zone has the instance types",
+    title="The instance types are offered in the Availability Zone",
     each=Cluster,
     source="awsome-distributed-ai 204; EC2 DescribeInstanceTypeOfferings",
 )
@@ -79,7 +79,12 @@ def offered_in_zone(cluster: Cluster, deployment: Deployment) -> Iterator[Broken
                 )
 
 
-@rule("HF904", title="The account may have so many network interfaces", each=Cluster, source=f"{QUOTAS}: L-DF5E4CA3")
+@rule(
+    "HF904",
+    title="The account's quota allows the nodes' network interfaces",
+    each=Cluster,
+    source=f"{QUOTAS}: L-DF5E4CA3",
+)
 def interface_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     Every EFA interface of every node is one in the account's VPC: 32 per P5.
@@ -101,7 +106,7 @@ def interface_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF905", title="The account may have another VPC", each=Cluster, source=f"{QUOTAS}: L-F678F1CE, L-0263D0A3")
+@rule("HF905", title="The account's quota allows another VPC", each=Cluster, source=f"{QUOTAS}: L-F678F1CE, L-0263D0A3")
 def vpc_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     A new network takes one of five VPCs per region, and with a NAT gateway one of five Elastic IPs.
@@ -137,7 +142,7 @@ def alarms_exist(update: RollingUpdate, deployment: Deployment) -> Iterator[Brok
 
 @rule(
     "HF907",
-    title="Training plans have what the group asks of them",
+    title="Training plans exist, with the instance type and nodes of the group",
     each=Group,
     source="SageMaker API reference, DescribeTrainingPlan",
 )
@@ -173,7 +178,7 @@ def training_plan(group: Group, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF908",
-    title="Existing subnets have room, and are where they are said to be",
+    title="Existing subnets have enough addresses and are where the file says",
     each=Cluster,
     source="EC2 DescribeSubnets",
 )
@@ -217,7 +222,7 @@ def subnets_have_room(cluster: Cluster, deployment: Deployment) -> Iterator[Brok
 
 @rule(
     "HF909",
-    title="AMIs are ones that HyperPod can take",
+    title="Custom AMIs meet HyperPod's requirements",
     each=InstanceGroup,
     source=f"SageMaker API reference, ImageId; {MIGRATION}",
 )
@@ -251,7 +256,7 @@ def machine_image(group: InstanceGroup, deployment: Deployment) -> Iterator[Brok
 
 @rule(
     "HF910",
-    title="Existing security groups let their members through",
+    title="Existing security groups allow traffic between their members",
     each=Cluster,
     source="EC2 DescribeSecurityGroupRules",
 )

@@ -19,7 +19,7 @@ def _facts(deployment: Deployment) -> ExistingFacts | None:
 
 @rule(
     "HF920",
-    title="Existing buckets are the account's, and in the region",
+    title="Existing buckets are in the account and the region",
     each=Existing,
     source="S3 API reference, HeadBucket; FSx for Lustre user guide, 'Linking your file system to an Amazon S3 bucket'",
     suppressible=True,
@@ -55,7 +55,7 @@ def buckets_are_ours(existing: Existing, deployment: Deployment) -> Iterator[Bro
             )
 
 
-@rule("HF921", title="The existing EKS cluster is one that HyperPod takes", each=Existing, source=f"{EKS}; {CREATE}")
+@rule("HF921", title="The existing EKS cluster meets HyperPod's requirements", each=Existing, source=f"{EKS}; {CREATE}")
 def eks_cluster_fits(existing: Existing, deployment: Deployment) -> Iterator[Broken]:
     """
     It is active, of a Kubernetes version that HyperPod accepts, and lets in by access entries: authentication mode API
@@ -102,7 +102,9 @@ def _misfits(found: EksFact, facts: ExistingFacts, existing: Existing) -> Iterat
         )
 
 
-@rule("HF922", title="Existing roles have what nodes need", each=Existing, source=ROLE, suppressible=True)
+@rule(
+    "HF922", title="Existing roles have the permissions that nodes need", each=Existing, source=ROLE, suppressible=True
+)
 def roles_fit(existing: Existing, deployment: Deployment) -> Iterator[Broken]:
     """
     Nothing is added to a role that is there already. SageMaker has to be trusted by it, and its policies, with its

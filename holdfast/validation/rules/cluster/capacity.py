@@ -34,7 +34,7 @@ def spot(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF702", title="A group is bought in one way", each=InstanceGroup, source=PLANS)
+@rule("HF702", title="A group is either Spot or of a training plan", each=InstanceGroup, source=PLANS)
 def spot_and_plan(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A training plan is reserved capacity. Spot is what nobody has reserved.
@@ -59,7 +59,7 @@ def plan_arn(group: Group, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF704", title="Training plans are of the account and the region", each=Group, source=PLANS)
+@rule("HF704", title="Training plans are in the environment's account and region", each=Group, source=PLANS)
 def plan_is_here(group: Group, deployment: Deployment) -> Iterator[Broken]:
     """
     Capacity that is reserved elsewhere is not to be had here.
@@ -82,7 +82,7 @@ def plan_is_here(group: Group, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF705",
-    title="Training plans are for the types that they exist for",
+    title="Training plans are for an instance type that they can reserve",
     each=Group,
     source=f"{API}, ReservedCapacityInstanceType",
     suppressible=True,
@@ -107,7 +107,7 @@ def plan_types(group: Group, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF706",
     severity="warning",
-    title="Deep health checks are for accelerated types",
+    title="Deep health checks are on accelerated instance types",
     each=Group,
     source="SageMaker developer guide, EKS prerequisites: GPU and Trainium only",
 )
@@ -124,7 +124,13 @@ def deep_checks_on_cpus(group: Group, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF707", severity="warning", title="Checks between nodes have two nodes", each=Group, source="Holdfast")
+@rule(
+    "HF707",
+    severity="warning",
+    title="The InstanceConnectivity check has at least two nodes",
+    each=Group,
+    source="Holdfast",
+)
 def deep_checks_on_one_node(group: Group, _: Deployment) -> Iterator[Broken]:
     """
     InstanceConnectivity measures what is between nodes.
@@ -139,7 +145,7 @@ def deep_checks_on_one_node(group: Group, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF708",
-    title="Deep health checks are known, each once",
+    title="Deep health checks exist, and none is listed twice",
     each=Group,
     source="Resource schema of AWS::SageMaker::Cluster, DeepHealthCheckType (cfn-lint 1.58, of 2026-10-20)",
 )
@@ -180,7 +186,7 @@ def tiered_storage(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         yield refused(cluster.at("tiered_storage_percent"), str(percent), allowed="20 to 100", fix="write 20")
 
 
-@rule("HF718", severity="warning", title="Tiered storage leaves memory to pods", each=Cluster, source="Holdfast")
+@rule("HF718", severity="warning", title="Tiered storage leaves enough memory to pods", each=Cluster, source="Holdfast")
 def memory_for_pods(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     What checkpoints get, pods do not: data loaders, pinned buffers and the page cache live there too.
@@ -196,7 +202,7 @@ def memory_for_pods(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF719",
-    title="Restricted groups are alone with their orchestration",
+    title="Restricted groups are on EKS, without continuous provisioning or Karpenter",
     each=Cluster,
     source="awsome-distributed-ai, hyperpod-eks-tf: rig_mode",
 )
@@ -234,7 +240,7 @@ def restricted_file_system(group: RestrictedGroup, deployment: Deployment) -> It
 @rule(
     "HF721",
     severity="warning",
-    title="Large groups have a spare",
+    title="Large groups have a spare node",
     each=InstanceGroup,
     source="Holdfast; `holdfast plan` says what it is worth",
 )
@@ -257,7 +263,7 @@ def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF722",
     severity="warning",
-    title="Faulty nodes are replaced",
+    title="Node recovery replaces faulty nodes",
     each=Cluster,
     source="SageMaker developer guide, 'Cluster resiliency'",
 )
@@ -273,7 +279,13 @@ def recovery_is_on(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF723", severity="warning", title="The minimum leaves spares out", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF723",
+    severity="warning",
+    title="A group's minimum instance count leaves out its spares",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def minimum_and_spares(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A minimum that counts spares in rolls the group back when all that is missing is what would have idled.

@@ -21,7 +21,7 @@ def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF802",
-    title="Releases of the AMI are MAJOR.MINOR.PATCH",
+    title="AMI release versions have the form MAJOR.MINOR.PATCH",
     each=InstanceGroup,
     source="SageMaker API reference, ImageReleaseVersion",
 )
@@ -36,7 +36,7 @@ def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF803",
-    title="An AMI of one's own has no release of HyperPod's",
+    title="A custom AMI has no HyperPod release version",
     each=InstanceGroup,
     source="SageMaker API reference, UpdateClusterSoftware",
 )
@@ -53,7 +53,7 @@ def image_or_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF804", title="Images are there where they are used", each=EnvironmentFile, source="Holdfast")
+@rule("HF804", title="Container images can be used where the environment runs", each=EnvironmentFile, source="Holdfast")
 def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     The source environment stands for the Python environment of this machine, which only the embedded AWS runs on.
@@ -74,11 +74,11 @@ def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     if file.image_source == "ecr" and "repository" not in file.image_settings:
         yield refused(
-            file.at("image_repository"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
+            file.at("image_settings"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
         )
     if file.image_source not in ("ecr", None) and file.image_settings:
         yield refused(
-            file.at("image_repository"),
+            file.at("image_settings"),
             f"{' and '.join(file.image_settings)} with source {file.image_source}",
             allowed="them with source ecr",
             fix="remove them, or write source: ecr",
@@ -105,7 +105,7 @@ def image_digest(image: Image, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF807", title="Grafana has Prometheus behind it", each=EnvironmentFile, source="Holdfast")
+@rule("HF807", title="Grafana has a Prometheus workspace to show", each=EnvironmentFile, source="Holdfast")
 def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     The workspace shows what the Managed Prometheus workspace has collected.
@@ -118,7 +118,7 @@ def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF808",
-    title="The observability add-on has Prometheus to write to",
+    title="The observability add-on has a Prometheus workspace to write to",
     each=EnvironmentFile,
     source="SageMaker developer guide, 'Observability add-on': ampWorkspace",
 )
@@ -138,7 +138,7 @@ def observability_addon(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
 @rule(
     "HF809",
     severity="warning",
-    title="Logs end some day",
+    title="Log groups have a retention time",
     each=LogGroup,
     source="CloudWatch Logs user guide, 'Change log data retention'",
 )
@@ -152,9 +152,7 @@ def retention(group: LogGroup, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule(
-    "HF810", severity="warning", title="Who is to be told of alarms has alarms", each=EnvironmentFile, source="Holdfast"
-)
+@rule("HF810", severity="warning", title="Addresses for alarms have alarms", each=EnvironmentFile, source="Holdfast")
 def addresses_and_alarms(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     With `alarms: false` addresses get HyperPod's events only.

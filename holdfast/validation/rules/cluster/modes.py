@@ -27,7 +27,7 @@ MANY_NODES, SMALL_HEAD_GIB = 8, 16
 
 @rule(
     "HF119",
-    title="Types without hyper-threading have one thread per core",
+    title="Instance types without hyper-threading have one thread per core",
     each=Group,
     source="EC2 user guide, 'CPU options for EC2 instances': Graviton has one thread per core",
 )
@@ -48,7 +48,7 @@ def threads_on_graviton(group: Group, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF419",
     severity="warning",
-    title="The controller is large enough for its nodes",
+    title="The Slurm controller is large enough for its nodes",
     each=Cluster,
     source="SageMaker developer guide and awsome-distributed-ai: controllers of ml.m5.2xlarge and larger for P5",
 )
@@ -80,7 +80,7 @@ def controller_size(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF632",
     severity="warning",
-    title="A file system with EFA has nodes with EFA",
+    title="A file system with EFA is mounted by nodes with EFA",
     each=LustreFileSystem,
     source="FSx for Lustre user guide, 'Working with EFA-enabled file systems'",
 )
@@ -106,7 +106,7 @@ def efa_without_nodes(lustre: LustreFileSystem, deployment: Deployment) -> Itera
 
 @rule(
     "HF725",
-    title="Rolling batches are for EKS",
+    title="Updates in batches are for EKS clusters only",
     each=InstanceGroup,
     source="SageMaker developer guide, 'Update the SageMaker HyperPod platform software': rolling updates are for EKS",
 )
@@ -127,7 +127,7 @@ def rolling_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 
 @rule(
     "HF812",
-    title="Releases of the AMI are chosen on EKS",
+    title="An AMI release version is chosen on EKS clusters only",
     each=InstanceGroup,
     source=f"{SCHEMA}, ImageReleaseVersion: 'Supported only for EKS-orchestrated clusters'",
 )
@@ -147,7 +147,7 @@ def release_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 @rule(
     "HF524",
     severity="warning",
-    title="Accounts of people are for Slurm",
+    title="Users of nodes are created on Slurm clusters only",
     each=EnvironmentFile,
     source="SageMaker developer guide, 'Setting up role-based access control': people reach EKS through its API",
 )
@@ -166,7 +166,7 @@ def users_on_eks(file: EnvironmentFile, deployment: Deployment) -> Iterator[Brok
 
 @rule(
     "HF726",
-    title="No goodput target is 100 percent",
+    title="The goodput target is above 0 and below 100 percent",
     each=EnvironmentFile,
     source="Holdfast; 'Cluster resiliency' of the SageMaker developer guide: nodes fail and are replaced",
 )
@@ -189,7 +189,7 @@ def possible_target(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF813",
-    title="Repositories are named, not their registry",
+    title="A repository is given by its name, without the registry",
     each=EnvironmentFile,
     source="ECR API reference, repositoryName; ECR user guide, 'Amazon ECR private registry'",
 )
@@ -214,7 +214,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF820",
-    title="TensorBoard's folder has a file system",
+    title="TensorBoard's folder is on a file system that exists",
     each=EnvironmentFile,
     source="Holdfast: docs/observability.md",
 )
@@ -236,7 +236,7 @@ def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF728",
-    title="A shared environment has restricted groups",
+    title="The shared environment of restricted groups has such groups",
     each=EnvironmentFile,
     source=f"{API}, RestrictedInstanceGroupsConfig",
 )
@@ -260,7 +260,7 @@ def restricted_environment(file: EnvironmentFile, _: Deployment) -> Iterator[Bro
 
 @rule(
     "HF811",
-    title="Functions can be made with their runtime",
+    title="Lambda functions have a runtime that can still be created",
     each=App,
     source="Lambda developer guide, 'Lambda runtimes', as cfn-lint carries it",
 )
@@ -284,7 +284,7 @@ def runtimes(app: App, deployment: Deployment) -> Iterator[Broken]:
 @rule(
     "HF815",
     severity="warning",
-    title="Runtimes of Lambda get patches",
+    title="Lambda runtimes still get security patches",
     each=App,
     source="Lambda developer guide, 'Lambda runtimes', as cfn-lint carries it",
 )

@@ -11,7 +11,7 @@ GOVERNANCE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
 QUOTA, CLUSTER = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::Cluster"
 
 
-@rule("HF727", title="Quotas of teams are what the cluster has", each=App, source=GOVERNANCE)
+@rule("HF727", title="Compute quotas of teams fit the cluster", each=App, source=GOVERNANCE)
 def quotas(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A quota is of a type that the cluster has, is for a team that has no other, and all of them together are not more
@@ -49,7 +49,7 @@ def quotas(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF816",
-    title="Caches are of registries that ECR can cache",
+    title="Pull-through caches are of registries that ECR can cache",
     each=App,
     source="ECR user guide, 'Sync an upstream registry with an Amazon ECR private registry'",
     suppressible=True,
@@ -95,7 +95,7 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF817",
-    title="Alarms look at what there is",
+    title="Alarms watch a metric that exists, over a period that is allowed",
     each=App,
     source="CloudFormation reference, AWS::CloudWatch::Alarm; FSx for Lustre user guide, 'Metrics and dimensions'",
 )
@@ -136,7 +136,7 @@ def alarms(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF818",
-    title="Events are asked of who sends them",
+    title="EventBridge rules match events that are sent",
     each=App,
     source="SageMaker developer guide, 'Events that Amazon SageMaker AI sends to Amazon EventBridge'",
 )
@@ -182,7 +182,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF819",
-    title="Budgets are of a kind that there is",
+    title="AWS Budgets have a type that exists",
     each=App,
     source="CloudFormation reference, AWS::Budgets::Budget BudgetData",
 )

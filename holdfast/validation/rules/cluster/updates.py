@@ -4,20 +4,21 @@ import datetime
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
-LONGEST_WAIT_S, MOST_ALARMS, LONGEST_ALARM_NAME = 3600, 10, 255
+WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
 DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 
 
 @rule(
     "HF709",
-    title="DrainFirst is for EKS and has a batch size",
+    title="Draining before a patch is for EKS and has a batch size",
     each=InstanceGroup,
     source=f"{API}, ClusterAutoPatchConfig",
 )
@@ -42,7 +43,12 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF710", title="Batch sizes are possible", each=BatchSize, source=f"{API}, CapacitySizeConfig")
+@rule(
+    "HF710",
+    title="Batch sizes of updates are at least 1 and at most 100 percent",
+    each=BatchSize,
+    source=f"{API}, CapacitySizeConfig",
+)
 def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
     """
     At least 1, and at most 100 of a percentage.
@@ -66,7 +72,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF711",
-    title="Pauses between batches are 0 to 3600 seconds",
+    title=f"Waits between batches are {WAIT_S} seconds",
     each=RollingUpdate,
     source=f"{API}, DeploymentConfiguration",
 )
@@ -75,28 +81,39 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     The time in which a rollback alarm can go off before the next batch.
     """
     wait = update.wait_interval_s
-    if wait is not None and not 0 <= wait <= LONGEST_WAIT_S:
-        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed="0 to 3600", fix="write 600")
+    if wait is not None and not WAIT_S.has(wait):
+        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed=str(WAIT_S), fix="write 600")
 
 
-@rule("HF712", title="Rollback alarms are 1 to 10, each once", each=RollingUpdate, source=f"{API}, AutoRollbackConfig")
+@rule(
+    "HF712",
+    title=f"There are {ALARMS} rollback alarms, none twice",
+    each=RollingUpdate,
+    source=f"{API}, AutoRollbackConfig",
+)
 def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     """
     Names of CloudWatch alarms, of at most 255 characters.
     """
     names = update.alarm_names
-    if len(names) > MOST_ALARMS or len(set(names)) < len(names) or any(
-        not 1 <= len(name) <= LONGEST_ALARM_NAME for name in names
+    if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
+        not ALARM_NAME.has(len(name)) for name in names
     ):  # fmt: skip
         yield refused(
             update.at("alarm_names"),
-            f"{len(names)} alarms" if len(names) > MOST_ALARMS else "an alarm twice, or a name too long",
-            allowed="1 to 10 different alarms with names of at most 255 characters",
+            f"{len(names)} alarms" if len(names) > ALARMS.most else "an alarm twice, or a name too long",
+            allowed=f"{ALARMS} different alarms with names of at most {ALARM_NAME.most} characters",
             fix="shorten the list",
         )
 
 
-@rule("HF713", severity="warning", title="An update leaves nodes at work", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF713",
+    severity="warning",
+    title="An update does not take all nodes of a group at once",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def batch_leaves_nodes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A batch of the whole group stops everything that runs there, and no alarm can stop the rollout between batches.
@@ -134,7 +151,7 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF715", title="Patch days are days", each=AutoPatch, source=f"{API}, PatchSchedule")
+@rule("HF715", title="Patch days are calendar dates", each=AutoPatch, source=f"{API}, PatchSchedule")
 def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
     """
     YYYY-MM-DD, and in the calendar.
@@ -149,7 +166,13 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF716", severity="warning", title="A group is updated in one way", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF716",
+    severity="warning",
+    title="A group is patched by a schedule or automatically, not both",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     A schedule and automatic patches both change the AMI. Which of them a node has been through cannot be told.

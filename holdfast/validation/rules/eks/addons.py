@@ -15,7 +15,7 @@ AGENT = re.compile(r"hyperpod|health-monitoring", re.IGNORECASE)
 
 @rule(
     "HF303",
-    title="Add-ons are not older than HyperPod needs",
+    title="EKS add-ons have the versions that HyperPod needs, or newer",
     each=Addon,
     source=f"{EKS}; holdfast/catalog/kubernetes.json",
 )
@@ -32,7 +32,7 @@ def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF304",
-    title="VPC CNI is installed",
+    title="The VPC CNI add-on is installed",
     each=EksControlPlane,
     source=f"{EKS}: the only supported CNI",
     suppressible=True,
@@ -79,7 +79,7 @@ def charts_before_cluster(eks: Eks, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF310", severity="warning", title="No driver manages the nodes' local NVMe", each=Eks, source=EKS)
+@rule("HF310", severity="warning", title="No storage driver manages the nodes' local NVMe disks", each=Eks, source=EKS)
 def local_volumes(eks: Eks, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod's AMI makes a volume group of the local disks and mounts it at /opt/dlami/nvme. A storage driver that takes
@@ -96,7 +96,7 @@ def local_volumes(eks: Eks, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF320",
-    title="The training operator has its dependencies",
+    title="The training operator's dependencies are installed",
     each=EksControlPlane,
     source="SageMaker developer guide, 'Installing the training operator'",
 )
@@ -137,7 +137,7 @@ def addon_roles(addon: Addon, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF322",
     severity="warning",
-    title="Some group has room for add-ons",
+    title="Some instance group can run the add-ons' pods",
     each=Eks,
     source="ai-on-sagemaker-hyperpod 142: add-ons did not fit the 14 pods of ml.g5.xlarge",
 )
@@ -157,7 +157,7 @@ def room_for_addons(_: Eks, deployment: Deployment) -> Iterator[Broken]:
 @rule(
     "HF323",
     severity="warning",
-    title="The region has an image of the health monitoring agent",
+    title="The health monitoring agent's image is available in the region",
     each=Eks,
     source="sagemaker-hyperpod-cli, health-monitoring-agent chart; sagemaker-hyperpod-cli 359",
 )

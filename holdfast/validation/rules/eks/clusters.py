@@ -29,7 +29,12 @@ _USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")
 _SERVICE_BLOCKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
-@rule("HF330", title="The Kubernetes version is one that EKS still makes", each=(EnvironmentFile, App), source=SUPPORT)
+@rule(
+    "HF330",
+    title="The Kubernetes version is one that EKS can still create",
+    each=(EnvironmentFile, App),
+    source=SUPPORT,
+)
 def version_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
     """
     At the end of extended support EKS makes no cluster of a version any more, and updates those that there are by
@@ -80,7 +85,7 @@ def version_is_supported(item: EnvironmentFile | App, deployment: Deployment) ->
             )
 
 
-@rule("HF332", title="Add-ons are named as they are", each=App, source=ADDONS, suppressible=True)
+@rule("HF332", title="EKS add-ons have names that exist", each=App, source=ADDONS, suppressible=True)
 def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     EKS refuses an add-on of another name. One that has come since the list was made can be accepted.
@@ -94,7 +99,7 @@ def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF333",
-    title="Versions of add-ons fit the cluster",
+    title="Versions of EKS add-ons support the cluster's Kubernetes version",
     each=App,
     source=f"{ADDONS}; Kubernetes, 'Version skew policy'",
 )
@@ -135,7 +140,7 @@ def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF334",
-    title="Pod identity has its agent",
+    title="Pod identity associations have the Pod Identity Agent",
     each=App,
     source=f"{POD_IDENTITY}, 'Set up the Amazon EKS Pod Identity Agent'",
 )
@@ -167,7 +172,7 @@ def pod_identity_agent(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF335",
-    title="Roles of add-ons are given in the way that they trust",
+    title="Add-ons get their role in the way that its trust policy allows",
     each=App,
     source=f"{POD_IDENTITY}; EKS user guide, 'IAM roles for service accounts'",
 )
@@ -227,7 +232,7 @@ def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF337",
-    title="The cluster of the training operator is tagged",
+    title="The cluster of the training operator has its tag",
     each=App,
     source="SageMaker developer guide, 'Installing the training operator': tag SageMaker:true",
 )
@@ -254,7 +259,7 @@ def operator_tag(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF338", title="Access entries are ones that EKS takes", each=App, source=ACCESS)
+@rule("HF338", title="Access entries have a principal and type that EKS accepts", each=App, source=ACCESS)
 def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Types are EKS's words. Policies are for STANDARD, their ARN is arn:aws:eks::aws:cluster-access-policy/NAME, and a
@@ -295,7 +300,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF339",
-    title="The Kubernetes API can be reached",
+    title="The Kubernetes API endpoint can be reached",
     each=(EnvironmentFile, App),
     source="EKS user guide, 'Cluster API server endpoint'",
 )
@@ -331,7 +336,7 @@ def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Brok
 
 @rule(
     "HF344",
-    title="Service addresses are apart from the VPC's",
+    title="Kubernetes' service addresses do not overlap the VPC",
     each=App,
     source="EKS API reference, KubernetesNetworkConfigRequest: serviceIpv4Cidr",
 )
@@ -370,7 +375,7 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF341",
-    title="Node groups can be made",
+    title="Managed node groups have settings that EKS accepts",
     each=App,
     source="EKS user guide, 'Create a managed node group'; 'AL2 AMIs transition'",
 )
@@ -428,7 +433,7 @@ def nodegroups(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF345",
-    title="Add-ons have nodes to begin with",
+    title="Add-ons have nodes to start on",
     each=Eks,
     source="SageMaker developer guide, 'Installing the training operator': runs on nodes with the label of HyperPod",
 )
@@ -451,7 +456,7 @@ def nodes_for_addons(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF346", title="The training operator's pods get their role", each=App, source=OPERATOR)
+@rule("HF346", title="The training operator's pods have their role", each=App, source=OPERATOR)
 def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The operator runs as the service account hp-training-operator-controller-manager in the namespace aws-hyperpod, with
@@ -482,7 +487,7 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF347", severity="warning", title="The training operator has cert-manager beside it", each=App, source=OPERATOR)
+@rule("HF347", severity="warning", title="The training operator has cert-manager", each=App, source=OPERATOR)
 def operator_dependencies(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Its webhooks need certificates. On a cluster that is there already cert-manager may be, too; where one template
@@ -502,7 +507,9 @@ def operator_dependencies(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF348", title="Add-ons and entries name the cluster of the template", each=App, source=f"{ADDONS}; {ACCESS}")
+@rule(
+    "HF348", title="Add-ons and access entries name the template's own cluster", each=App, source=f"{ADDONS}; {ACCESS}"
+)
 def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A name that no cluster of the template has, in a template that makes one, is of another cluster or of none.
@@ -523,7 +530,7 @@ def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF349", severity="warning", title="Somebody gets into the Kubernetes cluster", each=App, source=ACCESS)
+@rule("HF349", severity="warning", title="Somebody has access to the Kubernetes cluster", each=App, source=ACCESS)
 def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; everybody else needs an
@@ -542,7 +549,7 @@ def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF350",
-    title="Nodes for add-ons have room for their pods",
+    title="Nodes for add-ons can hold all their pods",
     each=Eks,
     source="SageMaker developer guide, EKS prerequisites: maximum number of pods per instance type",
 )

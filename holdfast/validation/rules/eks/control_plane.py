@@ -9,7 +9,9 @@ from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPl
 EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
 
 
-@rule("HF301", title="EKS authenticates through its API", each=EksControlPlane, source=EKS)
+@rule(
+    "HF301", title="The EKS cluster accepts access entries (authentication mode API)", each=EksControlPlane, source=EKS
+)
 def authentication_mode(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod's nodes join by an access entry, which the modes API and API_AND_CONFIG_MAP know. The default of
@@ -26,7 +28,7 @@ def authentication_mode(plane: EksControlPlane, _: Deployment) -> Iterator[Broke
 
 @rule(
     "HF302",
-    title="The Kubernetes version is one that HyperPod accepts",
+    title="The Kubernetes version is one that HyperPod supports",
     each=EksControlPlane,
     source=EKS,
     suppressible=True,
@@ -47,7 +49,7 @@ def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken
 
 @rule(
     "HF306",
-    title="Nodes' roles have no access entry of another type than HYPERPOD_LINUX",
+    title="Access entries of nodes' roles have the type HYPERPOD_LINUX",
     each=Eks,
     source="SageMaker API reference, ClusterMetadata (EksRoleAccessEntries); EKS API reference, CreateAccessEntry",
 )
@@ -83,7 +85,7 @@ def entry_without_policies(entry: AccessEntry, _: Deployment) -> Iterator[Broken
         yield refused(entry.at("policies"), "access policies", allowed="none on HYPERPOD_LINUX", fix="remove them")
 
 
-@rule("HF308", title="HyperPod's nodes have a role of their own", each=Eks, source=EKS)
+@rule("HF308", title="HyperPod's nodes share no role with other nodes", each=Eks, source=EKS)
 def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     """
     A role that is also that of EKS nodes has an access entry of another type, and an entry has one type.
@@ -99,7 +101,7 @@ def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF317",
-    title="EKS has subnets in two zones",
+    title="The EKS cluster has subnets in two zones",
     each=EksControlPlane,
     source="EKS user guide, 'View Amazon EKS networking requirements'",
 )

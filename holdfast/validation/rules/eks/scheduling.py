@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types, nvidia_device_plugin_mirror
+from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
 from holdfast.validation.rules.eks.control_plane import EKS
@@ -13,7 +13,8 @@ LABELS = "Kubernetes documentation, 'Labels and Selectors'"
 PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
 LABEL_KEY = re.compile(PREFIX + r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-MOST_LABELS, MOST_TAINTS, MOST_CLASSES, LONGEST_KEY = 50, 50, 10, 317
+MOST_LABELS, MOST_TAINTS = bounds("labels").most, bounds("taints").most
+MOST_CLASSES, LONGEST_KEY = bounds("priority_classes").most, bounds("label_key_length").most
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws.com")
 
@@ -34,7 +35,7 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
 
 @rule(
     "HF311",
-    title="A group has at most 50 labels and 50 taints",
+    title=f"A group has at most {MOST_LABELS} labels and {MOST_TAINTS} taints",
     each=InstanceGroup,
     source="SageMaker API reference, ClusterKubernetesConfig",
 )
@@ -81,7 +82,7 @@ def taint_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF314",
     severity="warning",
-    title="Labels and taints leave reserved prefixes alone",
+    title="Labels and taints do not use reserved prefixes",
     each=InstanceGroup,
     source="Kubernetes documentation, 'Well-Known Labels, Annotations and Taints'",
 )
@@ -99,7 +100,7 @@ def reserved_prefixes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             yield Broken(path=path, message=f"{key} has a prefix that others write", fix="take a prefix of your own")
 
 
-@rule("HF315", title="Karpenter has what it needs", each=Cluster, source=KARPENTER)
+@rule("HF315", title="Karpenter has the settings that it needs", each=Cluster, source=KARPENTER)
 def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     The managed Karpenter works on EKS, with continuous provisioning and automatic node recovery.
@@ -127,7 +128,10 @@ def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF316", title="Karpenter has a role to add and remove nodes", each=Cluster, source=f"{KARPENTER}; API ClusterRole"
+    "HF316",
+    title="Karpenter has a role that may add and remove nodes",
+    each=Cluster,
+    source=f"{KARPENTER}; API ClusterRole",
 )
 def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
@@ -155,7 +159,7 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
 
 @rule(
     "HF324",
-    title="Priority classes are at most 10, each name once",
+    title="There are at most 10 priority classes, each with its own name",
     each=EnvironmentFile,
     source="SageMaker API reference, SchedulerConfig",
 )
@@ -175,7 +179,7 @@ def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF326",
-    title="A closed network brings the Helm charts along",
+    title="A closed network has the Helm charts as files",
     each=EnvironmentFile,
     source="Holdfast",
 )
@@ -195,7 +199,7 @@ def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator
 
 @rule(
     "HF340",
-    title="A closed network reaches the images of device plugins",
+    title="A closed network can pull the images of device plugins",
     each=EnvironmentFile,
     source="aws/sagemaker-hyperpod-cli 011ca92, neuron-device-plugin and gpu-operator/regional-values; Amazon ECR user "
     "guide, 'Sync an upstream registry': none for nvcr.io",
@@ -229,7 +233,7 @@ def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
 
 @rule(
     "HF325",
-    title="Labels and taints are for EKS",
+    title="Labels and taints are set on EKS clusters only",
     each=InstanceGroup,
     source="SageMaker API reference, KubernetesConfig",
 )

@@ -35,7 +35,7 @@ def keys_are_continuous(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF641", title="Restricted groups have no key of yours", each=RestrictedGroup, source=CMK)
+@rule("HF641", title="Restricted groups have no customer managed key", each=RestrictedGroup, source=CMK)
 def restricted_keys(group: RestrictedGroup, _: Deployment) -> Iterator[Broken]:
     """
     "Restricted instance groups don't support customer managed keys."
@@ -50,7 +50,7 @@ def restricted_keys(group: RestrictedGroup, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF642", title="The execution role may use the volumes' keys", each=App, source=CMK)
+@rule("HF642", title="The execution role may use the volumes' KMS keys", each=App, source=CMK)
 def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
     """
     With a key of yours the execution role needs kms:CreateGrant and kms:DescribeKey. Without, nodes cannot be added,
@@ -77,7 +77,9 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
                 yield from _context(grant)
 
 
-@rule("HF643", title="Key policies let the key be used", each=App, source=f"{CMK}; {KMS}, 'Key policies in AWS KMS'")
+@rule(
+    "HF643", title="Key policies allow the use of the key", each=App, source=f"{CMK}; {KMS}, 'Key policies in AWS KMS'"
+)
 def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A key policy that leaves out the account's administrators locks everybody out. One that asks for an encryption
@@ -114,7 +116,7 @@ def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF644",
-    title="Keys are of the kind that encrypts",
+    title="KMS keys are symmetric, for encryption, and enabled",
     each=App,
     source=f"{KMS}, 'Key types'; EBS user guide, 'EBS encryption'",
 )
@@ -145,7 +147,7 @@ def kinds_of_keys(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF645",
-    title="Keys of linked buckets let FSx in",
+    title="KMS keys of buckets in data repository associations allow FSx",
     each=App,
     source="FSx for Lustre user guide, 'Working with server-side encrypted Amazon S3 buckets'",
 )
@@ -170,7 +172,12 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF647", title="Keys of volumes are keys of KMS", each=Volume, source="SageMaker API reference, VolumeKmsKeyId")
+@rule(
+    "HF647",
+    title="Keys of volumes are named by a KMS id, ARN or alias",
+    each=Volume,
+    source="SageMaker API reference, VolumeKmsKeyId",
+)
 def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
     """
     The id, the ARN or the alias of a key; the ARN of something else is refused.
@@ -182,7 +189,7 @@ def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF648", severity="warning", title="Groups have keys of their own", each=Cluster, source=CMK)
+@rule("HF648", severity="warning", title="Each instance group has its own KMS key", each=Cluster, source=CMK)
 def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     "We strongly recommend that you use different KMS keys for each instance group": a grant that is revoked for one
@@ -204,7 +211,7 @@ def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF649",
-    title="Aliases and encrypted resources are ones that KMS and EKS take",
+    title="Aliases of keys, and what EKS encrypts, are allowed ones",
     each=App,
     source="CloudFormation reference, AWS::KMS::Alias; EKS API reference, EncryptionConfig",
 )
@@ -230,7 +237,7 @@ def aliases(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF646",
-    title="A service that encrypts with a key may use it",
+    title="Key policies allow the services that encrypt with the key",
     each=App,
     source="CloudWatch Logs user guide, 'Encrypt log data'; SNS developer guide, 'Key management'",
 )

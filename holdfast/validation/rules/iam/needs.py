@@ -27,7 +27,7 @@ def interface_tags(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF545", title="Nodes may ask for the roles of pods", each=App, source=HYPERPOD_IAM)
+@rule("HF545", title="Nodes may ask for the credentials of their pods' roles", each=App, source=HYPERPOD_IAM)
 def pod_roles(app: App, _: Deployment) -> Iterator[Broken]:
     """
     "eks-auth:AssumeRoleForPodIdentity is optional. It's required if you plan to use EKS Pod identity": the agent on
@@ -49,7 +49,7 @@ def pod_roles(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF546",
-    title="The controller may read the secret of its database",
+    title="The controller may read the secret of its accounting database",
     each=App,
     source="SageMaker developer guide, 'External accounting database': the execution role reads the secret",
 )
@@ -72,7 +72,7 @@ def secret_of_database(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF547", title="Roles of EKS have the policies of EKS", each=App, source=EKS_ROLES)
+@rule("HF547", title="Roles of EKS clusters have the managed policies of EKS", each=App, source=EKS_ROLES)
 def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The role of a control plane has AmazonEKSClusterPolicy, that of a node group AmazonEKSWorkerNodePolicy (or the
@@ -99,7 +99,7 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF548",
-    title="Policies have a version of IAM's language",
+    title="Policies have a version of IAM's policy language",
     each=App,
     source=f"{IAM}, 'IAM JSON policy elements: Version'",
 )

@@ -45,7 +45,12 @@ _TAKERS: Mapping[tuple[str, str], str] = {
 """Who takes the role of a property."""
 
 
-@rule("HF530", title="Who uses a role may take it", each=App, source=f"{IAM}, 'Roles terms and concepts': trust policy")
+@rule(
+    "HF530",
+    title="Trust policies name the service that uses the role",
+    each=App,
+    source=f"{IAM}, 'Roles terms and concepts': trust policy",
+)
 def takers(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The trust policy of a role names the service that takes it: EKS for a control plane, EC2 for a node group,
@@ -65,7 +70,7 @@ def takers(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF531",
-    title="Trust policies allow to take the role",
+    title="Trust policies allow sts:AssumeRole",
     each=App,
     source=f"{IAM}, 'AWS JSON policy elements: Principal'; EKS user guide, 'Pod identity: create the role'",
 )
@@ -83,7 +88,7 @@ def trust_policies(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF532",
     severity="warning",
-    title="Actions of policies exist",
+    title="Actions of policies exist in IAM",
     each=App,
     source="Service authorization reference, as cfn-lint carries it",
 )
@@ -99,7 +104,7 @@ def actions_exist(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF533",
-    title="Policies name resources that their actions are about",
+    title="Policies name resources of the kind that their actions work on",
     each=App,
     source="S3 user guide, 'Policies and permissions: resources'",
 )
@@ -135,7 +140,7 @@ def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF534",
-    title="Nothing denies what nodes need",
+    title="No statement denies what nodes need",
     each=App,
     source=f"{HYPERPOD_IAM}; {IAM}, 'Policy evaluation logic'",
 )
@@ -161,7 +166,7 @@ def denied(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF535",
-    title="A permissions boundary leaves what nodes need",
+    title="Permissions boundaries allow what nodes need",
     each=App,
     source=f"{IAM}, 'Permissions boundaries for IAM entities'",
 )
@@ -198,7 +203,7 @@ def boundary(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF536", title="Nodes on EKS may do what EKS's nodes do", each=App, source=HYPERPOD_IAM)
+@rule("HF536", title="Roles of EKS nodes have the permissions that EKS needs", each=App, source=HYPERPOD_IAM)
 def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Under EKS the execution role needs more than under Slurm: addresses for pods, network interfaces, and images from
@@ -223,7 +228,7 @@ def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF537", title="AWS managed policies are named as they are", each=App, source="AWS managed policy reference")
+@rule("HF537", title="AWS managed policies have names that exist", each=App, source="AWS managed policy reference")
 def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     IAM refuses a policy that does not exist. Some have service-role/ in their path, most have none; those of
@@ -257,7 +262,12 @@ def managed_policy_names(app: App, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF538", title="Who makes clusters may pass their roles", each=App, source=HYPERPOD_IAM)
+@rule(
+    "HF538",
+    title="Roles that create clusters have iam:PassRole for the roles of clusters",
+    each=App,
+    source=HYPERPOD_IAM,
+)
 def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
     """
     CreateCluster and UpdateCluster hand a role to SageMaker, for which the caller needs iam:PassRole on it. A condition
@@ -300,7 +310,9 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
                         )
 
 
-@rule("HF539", title="The execution role has the policy of nodes, not that of people", each=App, source=HYPERPOD_IAM)
+@rule(
+    "HF539", title="The execution role has the policy for nodes, not the one for people", each=App, source=HYPERPOD_IAM
+)
 def full_access(app: App, _: Deployment) -> Iterator[Broken]:
     """
     AmazonSageMakerFullAccess is for people who use SageMaker. Nodes need AmazonSageMakerClusterInstanceRolePolicy:

@@ -77,7 +77,7 @@ def role_vpc(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF513",
-    title="The execution role can look up an EFA-enabled file system",
+    title="The execution role may describe an EFA-enabled file system",
     each=Cluster,
     source="awsome-distributed-ai 1202, 1209",
 )
@@ -101,7 +101,7 @@ def role_fsx(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 @rule(
     "HF514",
     severity="warning",
-    title="Roles allow no wildcard of actions",
+    title="Policies of roles allow no action by wildcard",
     each=Role,
     source="AWS Well-Architected, SEC03-BP02",
 )

@@ -3,19 +3,20 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle
 
 API = "SageMaker API reference, ClusterLifeCycleConfig"
 GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
 ERRORS = f"{GUIDE}, 'Common validation errors'"
-LONGEST_URI, LONGEST_SCRIPT_NAME = 1024, 128
+LONGEST_URI, SCRIPT_NAME = bounds("script_uri_length").most, bounds("script_name_length")
 S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 
 
 @rule(
     "HF501",
-    title="Groups on EKS and with continuous provisioning have a lifecycle configuration",
+    title="Groups have a lifecycle configuration where HyperPod requires one",
     each=InstanceGroup,
     source=f"{GUIDE}, note below the options; 'Common validation errors'",
 )
@@ -36,7 +37,7 @@ def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
         )
 
 
-@rule("HF503", title="A lifecycle configuration is complete", each=Lifecycle, source=f"{API}; {GUIDE}")
+@rule("HF503", title="A lifecycle configuration has all that it needs", each=Lifecycle, source=f"{API}; {GUIDE}")
 def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     A URI and the name of a script go together. URIs have at most 1024 characters, names 128. The service says
@@ -47,9 +48,9 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
         yield refused(lifecycle.at("source_s3_uri"), said(uri), allowed="s3://bucket/prefix", fix="write it like that")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
-        if name is not None and not 1 <= len(name) <= LONGEST_SCRIPT_NAME:
+        if name is not None and not SCRIPT_NAME.has(len(name)):
             yield refused(
-                lifecycle.at(attribute), f"{len(name)} characters", allowed="1 to 128", fix="shorten the name"
+                lifecycle.at(attribute), f"{len(name)} characters", allowed=str(SCRIPT_NAME), fix="shorten the name"
             )
     scripts = lifecycle.on_create is not None or lifecycle.on_init_complete is not None
     if (uri is not None) != scripts:
@@ -63,7 +64,7 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF519",
-    title="EKS and continuous provisioning take OnCreate alone",
+    title="EKS and continuous provisioning support OnCreate alone",
     each=InstanceGroup,
     source=f"{GUIDE}: 'continue to require LifeCycleConfig with OnCreate and SourceS3Uri on every instance group'",
 )
@@ -84,7 +85,7 @@ def custom_alone(group: InstanceGroup, deployment: Deployment) -> Iterator[Broke
         )
 
 
-@rule("HF520", title="A group has one lifecycle hook", each=Lifecycle, source=ERRORS)
+@rule("HF520", title="A group has one lifecycle script, OnCreate or OnInitComplete", each=Lifecycle, source=ERRORS)
 def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     With OnCreate HyperPod leaves the whole node to the script, with OnInitComplete it makes the node ready first. The
@@ -101,7 +102,7 @@ def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF521",
-    title="A lifecycle configuration says something",
+    title="A lifecycle configuration is not empty",
     each=Lifecycle,
     source=ERRORS,
 )
@@ -122,7 +123,7 @@ def lifecycle_says_something(lifecycle: Lifecycle, _: Deployment) -> Iterator[Br
 @rule(
     "HF522",
     severity="warning",
-    title="An image of your own can make nodes ready without OnCreate",
+    title="A custom AMI without OnCreate can make nodes ready by itself",
     each=InstanceGroup,
     source=ERRORS,
 )
@@ -142,7 +143,13 @@ def compatible_image(group: InstanceGroup, deployment: Deployment) -> Iterator[B
         )
 
 
-@rule("HF523", severity="warning", title="Users and scripts reach every group", each=EnvironmentFile, source="Holdfast")
+@rule(
+    "HF523",
+    severity="warning",
+    title="Users and scripts are set for groups that run them",
+    each=EnvironmentFile,
+    source="Holdfast",
+)
 def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
     Accounts are made by lifecycle scripts, and yours run after them. In a group of mode none no script runs: jobs of

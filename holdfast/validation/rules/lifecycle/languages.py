@@ -20,7 +20,7 @@ _ASKS = re.compile(
 
 @rule(
     "HF540",
-    title="Scripts have a syntax that their interpreter takes",
+    title="Scripts have no syntax error",
     each=Script,
     source="bash(1), -n; Python language reference",
 )
@@ -56,7 +56,7 @@ def syntax(script: Script, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF541",
-    title="Scripts are under the file's folder",
+    title="Scripts are inside the folder of the environment file",
     each=EnvironmentFile,
     source="Holdfast: scripts are copied into one bundle; SageMaker API reference, OnCreate: a file under SourceS3Uri",
 )
@@ -78,7 +78,7 @@ def inside_the_folder(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF542",
-    title="Scripts are for the nodes' operating system",
+    title="Scripts are written for the nodes' operating system",
     each=Script,
     source="SageMaker developer guide, 'SageMaker HyperPod AMI': Ubuntu under Slurm, Amazon Linux 2023 on EKS",
 )
@@ -105,7 +105,7 @@ def operating_system(script: Script, deployment: Deployment) -> Iterator[Broken]
 
 @rule(
     "HF543",
-    title="Scripts are for a shell of Linux",
+    title="Scripts are written for a shell of Linux",
     each=Script,
     source="execve(2); SageMaker developer guide, lifecycle scripts run as root on Linux",
 )

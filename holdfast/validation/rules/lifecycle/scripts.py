@@ -46,7 +46,7 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 
 @rule(
     "HF504",
-    title="Lifecycle scripts are there",
+    title="Lifecycle scripts exist",
     each=Lifecycle,
     source=f"{API}; awsome-distributed-ai, observability README",
 )
@@ -77,7 +77,7 @@ def line_ends(script: Script, _: Deployment) -> Iterator[Broken]:
         yield refused(script.path, f"{script.name} with CRLF", allowed="LF", fix="save it with Unix line ends")
 
 
-@rule("HF506", title="Scripts name their interpreter", each=Script, source="execve(2)")
+@rule("HF506", title="Scripts begin with an interpreter line (#!)", each=Script, source="execve(2)")
 def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
     """
     The first line of an executable script is #! and an absolute path. Without it the script fails, or runs in another
@@ -91,7 +91,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF507",
     severity="warning",
-    title="Scripts fetch nothing in a closed network",
+    title="Scripts download nothing in a closed network",
     each=Script,
     source="awsome-distributed-ai 186, 189: GitHub at boot",
 )
@@ -114,7 +114,7 @@ def fetch_in_closed_network(script: Script, deployment: Deployment) -> Iterator[
 @rule(
     "HF508",
     severity="warning",
-    title="Scripts run nothing straight from the internet",
+    title="Scripts do not run what they download unchecked",
     each=Script,
     source="awsome-distributed-ai 678, 679, 680: fetches at boot fail at scale",
 )
@@ -152,7 +152,7 @@ def credentials(script: Script, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF515", title="Users have a name and a uid of their own", each=EnvironmentFile, source="useradd(8)")
+@rule("HF515", title="Users have names and uids of their own", each=EnvironmentFile, source="useradd(8)")
 def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     Two names of one uid own each other's files; a name that stands twice is made once.
@@ -173,7 +173,7 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF516",
-    title="Users are not the system's",
+    title="Users do not take names or uids of the operating system",
     each=EnvironmentFile,
     source="accounts of HyperPod's AMI; holdfast/catalog/limits.json",
 )
@@ -189,7 +189,7 @@ def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF517",
     severity="warning",
-    title="A changed script changes the URI",
+    title="A changed lifecycle script changes its S3 URI",
     each=Lifecycle,
     source="sample-physical-ai-scaffolding-kit hashes scripts into the prefix; s3_deployment does not",
 )
@@ -207,7 +207,7 @@ def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF518", title="Scripts have file names of their own", each=Lifecycle, source="Holdfast")
+@rule("HF518", title="Lifecycle scripts have different file names", each=Lifecycle, source="Holdfast")
 def script_names(lifecycle: Lifecycle, deployment: Deployment) -> Iterator[Broken]:
     """
     Scripts of an environment file are put into one folder of the bundle, whatever folders they came from. The second of

@@ -11,7 +11,7 @@ from holdfast.validation.rules.network.subnets import PREREQUISITES, all_subnets
 
 @rule(
     "HF209",
-    title="The nodes' subnet has room for the groups",
+    title="The nodes' subnet has enough addresses",
     each=Cluster,
     source=f"{PREREQUISITES}: 32 addresses per P5 under Slurm, 81 under EKS; holdfast/catalog",
 )
@@ -70,7 +70,12 @@ def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF215", title="Subnets are inside the VPC", each=Subnet, source="VPC user guide, 'Subnet CIDR blocks'")
+@rule(
+    "HF215",
+    title="Subnets are inside their VPC's CIDR block",
+    each=Subnet,
+    source="VPC user guide, 'Subnet CIDR blocks'",
+)
 def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     """
     EC2 refuses a subnet outside the VPC's blocks, the secondary ones included. For an existing network one of the two
@@ -89,7 +94,13 @@ def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF216", severity="warning", title="The VPC's block is private", each=Network, source="RFC 1918, RFC 6598")
+@rule(
+    "HF216",
+    severity="warning",
+    title="The VPC's CIDR block is a private one",
+    each=Network,
+    source="RFC 1918, RFC 6598",
+)
 def private_block(network: Network, _: Deployment) -> Iterator[Broken]:
     """
     EC2 takes any block. Inside a public one, nodes cannot reach those who own its addresses on the internet.
@@ -106,7 +117,7 @@ def private_block(network: Network, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF217",
     severity="warning",
-    title="The VPC leaves container engines their block",
+    title="The VPC does not overlap the addresses of container engines",
     each=Network,
     source="EKS user guide, 'View Amazon EKS networking requirements': 172.17.0.0/16",
 )

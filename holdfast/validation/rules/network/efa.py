@@ -21,7 +21,7 @@ def lets_in(group: SecurityGroup, rules: Iterable[Traffic]) -> bool:
     return any(rule.protocol == "-1" and rule.peer == group.id for rule in rules)
 
 
-@rule("HF204", title="EFA nodes let in all traffic of their own group", each=Cluster, source=EFA)
+@rule("HF204", title="Security groups of EFA nodes let in all traffic from themselves", each=Cluster, source=EFA)
 def efa_ingress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     EFA's addresses are neither IPv4 nor IPv6, so only a rule that names the security group itself covers them. With
@@ -39,7 +39,7 @@ def efa_ingress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF205",
-    title="EFA nodes let out all traffic to their own group",
+    title="Security groups of EFA nodes let out all traffic to themselves",
     each=Cluster,
     source=f"{EFA}; awsome-distributed-ai 546",
 )
@@ -58,7 +58,12 @@ def efa_egress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF208", title="EFA groups are in one zone", each=Cluster, source=f"{PREREQUISITES}: EFA does not cross zones")
+@rule(
+    "HF208",
+    title="All groups with EFA are in one Availability Zone",
+    each=Cluster,
+    source=f"{PREREQUISITES}: EFA does not cross zones",
+)
 def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     EFA traffic does not leave its availability zone. A group whose subnets are in two zones has nodes that cannot
@@ -80,7 +85,7 @@ def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF218",
-    title="EFA interfaces are asked for on types that have EFA",
+    title="EFA interfaces are requested on instance types with EFA only",
     each=InstanceGroup,
     source="EC2 DescribeInstanceTypes, EfaInfo; holdfast/catalog",
 )

@@ -21,7 +21,12 @@ DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock")
 _ANYWHERE = ("0.0.0.0/0", "::/0")
 
 
-@rule("HF230", title="Interface endpoints let HTTPS in", each=App, source=f"{PRIVATELINK}: security groups")
+@rule(
+    "HF230",
+    title="Security groups of interface endpoints let HTTPS in",
+    each=App,
+    source=f"{PRIVATELINK}: security groups",
+)
 def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The security groups of an interface endpoint have to let in port 443 from whatever uses it: nodes, their subnets or
@@ -49,7 +54,12 @@ def endpoint_ingress(app: App, _: Deployment) -> Iterator[Broken]:
         yield from _from_nodes(app, endpoint, known, [each for each in rules if each is not None and lets(each, 443)])
 
 
-@rule("HF231", title="Interface endpoints have private DNS", each=App, source=f"{PRIVATELINK}: private DNS names")
+@rule(
+    "HF231",
+    title="Interface endpoints have private DNS turned on",
+    each=App,
+    source=f"{PRIVATELINK}: private DNS names",
+)
 def private_dns(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Programs call a service by its usual name. Without private DNS that name leads to the public address, which a closed
@@ -70,7 +80,7 @@ def private_dns(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF232",
-    title="Endpoints are for services that exist",
+    title="VPC endpoints name a service that exists",
     each=App,
     source="AWS PrivateLink guide, 'AWS services that integrate with AWS PrivateLink'",
     suppressible=True,
@@ -105,7 +115,9 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF233", title="Endpoints are of the kind that their service has", each=App, source=f"{GATEWAY}; {PRIVATELINK}")
+@rule(
+    "HF233", title="VPC endpoints have a type that their service supports", each=App, source=f"{GATEWAY}; {PRIVATELINK}"
+)
 def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
     """
     S3 and DynamoDB have gateway endpoints, which stand in route tables; everything else has interface endpoints, which
@@ -150,7 +162,7 @@ def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF234",
-    title="Names resolve inside the VPC",
+    title="DNS support and DNS host names of the VPC are on",
     each=App,
     source=f"{DNS}; EKS user guide, 'Amazon EKS networking requirements'; FSx for Lustre user guide",
 )
@@ -180,7 +192,7 @@ def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF235", title="NAT gateways stand where there is a way out", each=App, source=ROUTES)
+@rule("HF235", title="NAT gateways are in a subnet with a route to the internet", each=App, source=ROUTES)
 def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A public NAT gateway is in a subnet whose route table leads to an internet gateway, and has an elastic IP address.
@@ -212,7 +224,7 @@ def nat_subnets(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF236", title="Routes lead somewhere, once each", each=App, source=ROUTES)
+@rule("HF236", title="Routes have one target, and no two have the same destination", each=App, source=ROUTES)
 def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A route has one target, of the VPC of its table; a destination stands once in a table. A gateway of another VPC, or
@@ -264,7 +276,7 @@ def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF237",
-    title="Private subnets have routes of their own",
+    title="Private subnets have a route table of their own",
     each=App,
     source=f"{ROUTES}: subnet route table associations",
 )
@@ -309,7 +321,7 @@ def subnets_have_tables(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF238", title="Access control lists let nodes work", each=App, source=ACLS)
+@rule("HF238", title="Network ACLs let the traffic of nodes through", each=App, source=ACLS)
 def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
     """
     An access control list has no state: answers need a rule of their own, for ports 1024 to 65535. A list without rules
@@ -344,7 +356,7 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF239",
-    title="What is put together is of one VPC",
+    title="Resources that work together are in one VPC",
     each=App,
     source="VPC user guide, 'Security groups'; API reference of each service: subnets and groups of one VPC",
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import (
     Cluster,
@@ -19,7 +19,7 @@ from holdfast.validation.model import (
 from holdfast.validation.rules.lifecycle import ERRORS
 
 PREREQUISITES = "SageMaker developer guide, 'Prerequisites for using SageMaker HyperPod'"
-MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
+SUBNETS, SECURITY_GROUPS = bounds("subnets"), bounds("security_groups")
 ANYWHERE = ("0.0.0.0/0", "::/0")
 DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
 """What the CDK writes where it has not looked up the zones of an account yet, as in every unit test of an app."""
@@ -30,7 +30,9 @@ def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
     return cluster.vpc if group.override_vpc is None else group.override_vpc
 
 
-@rule("HF201", title="A cluster has a VPC where it needs one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}")
+@rule(
+    "HF201", title="A cluster has a VPC where its options need one", each=Cluster, source=f"{PREREQUISITES}; {ERRORS}"
+)
 def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems
@@ -53,7 +55,7 @@ def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF202",
-    title="A VpcConfig has 1 to 16 subnets and 1 to 5 security groups",
+    title=f"A VpcConfig has {SUBNETS} subnets and {SECURITY_GROUPS} security groups",
     each=Cluster,
     source="SageMaker API reference, VpcConfig",
 )
@@ -62,15 +64,15 @@ def size_of_vpc_config(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     For the cluster as for a group of its own.
     """
     for vpc in all_vpcs(cluster):
-        for attribute, count, most in (
-            ("subnets", len(vpc.subnets), MOST_SUBNETS),
-            ("security_groups", len(vpc.security_groups), MOST_SECURITY_GROUPS),
+        for attribute, count, allowed in (
+            ("subnets", len(vpc.subnets), SUBNETS),
+            ("security_groups", len(vpc.security_groups), SECURITY_GROUPS),
         ):
-            if not 1 <= count <= most:
+            if not allowed.has(count):
                 yield refused(
                     vpc.at(attribute),
                     f"{count} {attribute.replace('_', ' ')}",
-                    allowed=f"1 to {most}",
+                    allowed=str(allowed),
                     fix="add one" if not count else "remove some",
                 )
 
@@ -96,7 +98,13 @@ def private_subnets(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF206", severity="warning", title="A closed network opens no way out", each=Cluster, source=PREREQUISITES)
+@rule(
+    "HF206",
+    severity="warning",
+    title="Security groups of a closed network let out no traffic to everywhere",
+    each=Cluster,
+    source=PREREQUISITES,
+)
 def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """
     Where no route leads to the internet, a rule that allows all traffic to anywhere is of no use now and too much as
@@ -115,7 +123,12 @@ def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF207", title="Nothing is open to the internet", each=SecurityGroup, source="AWS Well-Architected, SEC05-BP02")
+@rule(
+    "HF207",
+    title="No security group is open to the internet",
+    each=SecurityGroup,
+    source="AWS Well-Architected, SEC05-BP02",
+)
 def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
     """
     Nodes and file systems talk to each other and to AWS. Whoever logs in comes through Session Manager, so no rule
@@ -128,7 +141,12 @@ def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF210", title="Zones are in the region", each=Subnet, source="EC2 user guide, 'Regions and zones'")
+@rule(
+    "HF210",
+    title="Availability Zones are of the environment's region",
+    each=Subnet,
+    source="EC2 user guide, 'Regions and zones'",
+)
 def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     """
     The name of a zone is that of its region and a letter.
@@ -145,7 +163,7 @@ def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF211", title="S3 is reached where there is no way out", each=Network, source=PREREQUISITES)
+@rule("HF211", title="A network without internet access has an S3 endpoint", each=Network, source=PREREQUISITES)
 def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
     """
     Lifecycle scripts come from S3. Without a NAT gateway nodes reach it through a gateway endpoint in the route tables
@@ -160,7 +178,9 @@ def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF212", severity="warning", title="S3 is reached without the NAT gateway", each=Network, source=PREREQUISITES)
+@rule(
+    "HF212", severity="warning", title="S3 traffic does not pay for the NAT gateway", each=Network, source=PREREQUISITES
+)
 def s3_past_nat(network: Network, _: Deployment) -> Iterator[Broken]:
     """
     A gateway endpoint costs nothing. Data and checkpoints that go through a NAT gateway cost per GB, and share its
@@ -176,7 +196,7 @@ def s3_past_nat(network: Network, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF213",
-    title="A closed network has the endpoints that nodes need",
+    title="A closed network has the VPC endpoints that nodes need",
     each=Network,
     source="awsome-distributed-ai, vpc_endpoints; SageMaker developer guide, training operator",
 )
@@ -206,7 +226,7 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
 
 @rule(
     "HF220",
-    title="An accounting database has two zones",
+    title="An accounting database has subnets in two zones",
     each=EnvironmentFile,
     source="RDS user guide, 'Working with a DB instance in a VPC': a subnet group covers two zones",
 )

@@ -15,7 +15,7 @@ LEAST_ADDRESSES = 16
 _SERVICES = ("10.100.0.0/16", "172.20.0.0/16")
 
 
-@rule("HF240", title="Endpoint policies let something through", each=App, source=f"{GATEWAY}, 'Endpoint policies'")
+@rule("HF240", title="Policies of VPC endpoints allow something", each=App, source=f"{GATEWAY}, 'Endpoint policies'")
 def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A policy on an endpoint is on top of those of roles and buckets. One that denies everything, or allows nothing,
@@ -45,7 +45,7 @@ def endpoint_policies(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF241", title="A closed network has the endpoints that EKS needs", each=App, source=PRIVATE)
+@rule("HF241", title="A closed network has the VPC endpoints that EKS needs", each=App, source=PRIVATE)
 def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Nodes in a VPC without a way out reach EC2, the registry (its API, its images and S3 behind it) and STS through
@@ -86,7 +86,7 @@ def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF242", severity="warning", title="A NAT gateway has a route to it", each=App, source=ROUTES)
+@rule("HF242", severity="warning", title="A NAT gateway is the target of a route", each=App, source=ROUTES)
 def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A NAT gateway costs by the hour. One that no default route leads to lets nobody out. Routes to one that a template
@@ -112,7 +112,12 @@ def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF243", title="Peering is with another network", each=App, source="VPC peering guide, 'VPC peering limitations'")
+@rule(
+    "HF243",
+    title="VPC peering is between networks that do not overlap",
+    each=App,
+    source="VPC peering guide, 'VPC peering limitations'",
+)
 def peering(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A VPC is not peered with itself, and blocks of peers do not overlap: a route to one's own block never leaves.
@@ -150,7 +155,7 @@ def peering(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF244",
     severity="warning",
-    title="Subnets of a control plane have 16 addresses",
+    title="Subnets of an EKS control plane have 16 free addresses",
     each=App,
     source="EKS user guide, 'Amazon EKS networking requirements': at least 6, recommended 16 addresses",
 )
@@ -172,7 +177,7 @@ def control_plane_subnets(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF245",
-    title="Amazon's resolver is asked inside the VPC",
+    title="The VPC resolves names by Amazon's resolver",
     each=App,
     source="EKS user guide, 'Cluster API server endpoint': AmazonProvidedDNS in the DHCP options",
 )
@@ -197,7 +202,7 @@ def resolvers(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF246",
     severity="warning",
-    title="The VPC is apart from Kubernetes' services",
+    title="The VPC does not overlap Kubernetes' service addresses",
     each=EnvironmentFile,
     source="EKS user guide, 'Create an Amazon EKS cluster': services have 10.100.0.0/16 or 172.20.0.0/16",
 )

@@ -9,7 +9,12 @@ from holdfast.validation.model import Cluster, Deployment, Script
 from holdfast.validation.rules.slurm.orchestrators import MIGRATION, REFERENCE
 
 
-@rule("HF402", title="Continuous provisioning has Slurm configured through the API", each=Cluster, source=MIGRATION)
+@rule(
+    "HF402",
+    title="Continuous provisioning with Slurm needs Slurm configured through the API",
+    each=Cluster,
+    source=MIGRATION,
+)
 def api_driven(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     Without Orchestrator the cluster has Slurm as provisioning_parameters.json beside the lifecycle scripts describes
@@ -25,7 +30,7 @@ def api_driven(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF416", title="Slurm is configured once", each=Script, source=f"{MIGRATION}: quoted failure")
+@rule("HF416", title="Slurm is configured in one place only", each=Script, source=f"{MIGRATION}: quoted failure")
 def legacy_file(script: Script, deployment: Deployment) -> Iterator[Broken]:
     """
     provisioning_parameters.json beside the lifecycle scripts and SlurmConfig in the API exclude each other; the
@@ -38,7 +43,7 @@ def legacy_file(script: Script, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF417",
-    title="The legacy file describes the groups that there are",
+    title="The file provisioning_parameters.json names groups that exist",
     each=Script,
     source=f"{REFERENCE}; awsome-distributed-ai validate-config.py",
 )

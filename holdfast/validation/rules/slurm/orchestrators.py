@@ -15,7 +15,10 @@ STRATEGIES = ("Overwrite", "Managed", "Merge")
 
 
 @rule(
-    "HF401", title="A cluster has one orchestrator", each=Cluster, source="SageMaker API reference, ClusterOrchestrator"
+    "HF401",
+    title="A cluster has one orchestrator, Slurm or EKS",
+    each=Cluster,
+    source="SageMaker API reference, ClusterOrchestrator",
 )
 def one_orchestrator(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
@@ -155,7 +158,7 @@ def partition_default(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             yield refused(group.at("partitions"), said(name), allowed="another name", fix="write dev")
 
 
-@rule("HF410", title="Every group of a Slurm cluster has a node type", each=InstanceGroup, source=MIGRATION)
+@rule("HF410", title="Every group of a Slurm cluster has a Slurm node type", each=InstanceGroup, source=MIGRATION)
 def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
     Controller, Login or Compute. Once the orchestrator is Slurm, a group without SlurmConfig has no place in it.
@@ -174,7 +177,7 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
 
 @rule(
     "HF411",
-    title="Groups of an EKS cluster have no node type",
+    title="Groups of an EKS cluster have no Slurm node type",
     each=InstanceGroup,
     source="SageMaker API reference, ClusterSlurmConfig",
 )
@@ -190,7 +193,7 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 
 @rule(
     "HF412",
-    title="No strategy is sent with continuous provisioning",
+    title="With continuous provisioning no Slurm configuration strategy is set",
     each=Slurm,
     source=f"{MIGRATION}; 'Continuous provisioning'",
 )
@@ -207,7 +210,12 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
         )
 
 
-@rule("HF413", title="The strategy is one of three", each=Slurm, source="SageMaker API reference, SlurmConfigStrategy")
+@rule(
+    "HF413",
+    title="The Slurm configuration strategy is one of three",
+    each=Slurm,
+    source="SageMaker API reference, SlurmConfigStrategy",
+)
 def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
     """
     Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them.
@@ -243,7 +251,7 @@ def accounting_and_continuous(database: AccountingDatabase, deployment: Deployme
 
 @rule(
     "HF415",
-    title="An accounting database is new or has an endpoint and a secret",
+    title="An accounting database is either new, or given by endpoint and secret",
     each=EnvironmentFile,
     source="SageMaker API reference, AccountingDatabase",
 )
@@ -271,7 +279,13 @@ def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
         )
 
 
-@rule("HF418", severity="warning", title="The controller has no accelerator", each=InstanceGroup, source="Holdfast")
+@rule(
+    "HF418",
+    severity="warning",
+    title="The Slurm controller is on an instance type without accelerators",
+    each=InstanceGroup,
+    source="Holdfast",
+)
 def controller_type(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     No job runs on the node of slurmctld, so its GPUs would idle at full price.

@@ -13,7 +13,7 @@ MANAGED_PREFIX = "sagemaker-"
 COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 
 
-@rule("HF080", title="What is made and what is there already exclude one another", each=Choice, source=OURS)
+@rule("HF080", title="A resource is either new or existing, not both", each=Choice, source=OURS)
 def one_of_two_ways(choice: Choice, _: Deployment) -> Iterator[Broken]:
     """
     A file system, a control plane, a link, a zone is said in one of two ways: by what a new one shall be, or by naming
@@ -35,7 +35,7 @@ def one_of_two_ways(choice: Choice, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF081", title="What is made in an existing network knows its VPC", each=Existing, source=OURS)
+@rule("HF081", title="An existing network names its VPC where something needs it", each=Existing, source=OURS)
 def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
     """
     Nodes and file systems need a subnet and a security group alone. A function that installs Helm charts, a database
@@ -52,7 +52,7 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF082",
-    title="Existing things are of the environment's account, and file systems of its region",
+    title="Existing resources are in the environment's account and region",
     each=Reference,
     source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
     "service'; FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
@@ -78,7 +78,13 @@ def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Brok
         )
 
 
-@rule("HF083", title="Nodes may read their scripts", each=Scripts, severity="warning", source=f"{ROLE_POLICY}; {GUIDE}")
+@rule(
+    "HF083",
+    title="An existing role may read the lifecycle scripts",
+    each=Scripts,
+    severity="warning",
+    source=f"{ROLE_POLICY}; {GUIDE}",
+)
 def readable_scripts(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
     """
     Nothing is added to a role that is there already. The managed policy of HyperPod's roles covers buckets whose names
@@ -94,7 +100,7 @@ def readable_scripts(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF084", title="The mode of a group has the script that it needs", each=Scripts, source=GUIDE)
+@rule("HF084", title="A group's lifecycle mode and script belong together", each=Scripts, source=GUIDE)
 def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
     """
     `on_create` is for mode custom, where scripts do all of it; `on_init_complete` is for mode extension, where HyperPod
@@ -112,7 +118,7 @@ def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF085",
-    title="Zone ids are of the region, and two zones are two",
+    title="Zone ids are of the region, and the second zone is another one",
     each=ZoneId,
     source="RAM user guide, 'Availability Zone IDs for your AWS resources'",
 )

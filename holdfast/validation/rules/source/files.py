@@ -29,7 +29,7 @@ declare(
 )
 declare(
     "HF003",
-    title="Required settings are there",
+    title="Required settings are given",
     source=OURS,
     explanation="""
     A setting without a default has to be written.
@@ -37,7 +37,7 @@ declare(
 )
 declare(
     "HF004",
-    title="Every value is of its setting's kind",
+    title="Every value has the type of its setting",
     source=OURS,
     explanation="""
     Reading is strict: "4" and 4.0 are no count, yes is no truth value, and a word has to be one of those listed in
@@ -46,7 +46,7 @@ declare(
 )
 declare(
     "HF005",
-    title="Settings stand once, as plain values",
+    title="A setting is written once, without YAML aliases or merge keys",
     source=OURS,
     explanation="""
     YAML lets a later key overwrite an earlier one in silence, and lets aliases and merge keys hide where a value
@@ -56,7 +56,7 @@ declare(
 )
 declare(
     "HF006",
-    title="Suppressions name findings that exist",
+    title="A suppression names the code of a rule that exists",
     source=OURS,
     explanation="""
     A suppression of an unknown code suppresses nothing. It is usually a misspelling.
@@ -65,7 +65,7 @@ declare(
 declare(
     "HF007",
     severity="warning",
-    title="Suppressions hit a finding",
+    title="A suppression has a finding to suppress",
     source=OURS,
     explanation="""
     A suppression whose finding is gone would hide the next one of that code. Remove it.
@@ -73,7 +73,7 @@ declare(
 )
 declare(
     "HF008",
-    title="Only what may be accepted is suppressed",
+    title="Only findings that may be accepted are suppressed",
     source=OURS,
     explanation="""
     Warnings, and what could not be checked, can be accepted with a reason; so can the few errors whose page says so,
@@ -82,7 +82,7 @@ declare(
 )
 declare(
     "HF013",
-    title="Questions of an import are decided",
+    title="Every DECIDE comment of an import has been decided",
     source=OURS,
     explanation="""
     `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
@@ -91,7 +91,7 @@ declare(
 )
 declare(
     "HF020",
-    title="A template is written as CloudFormation reads it",
+    title="A template is valid YAML or JSON of CloudFormation",
     source="CloudFormation user guide, template format, template sections, quotas",
     explanation="""
     CloudFormation takes YAML 1.1 without aliases, merge keys and the tags !!binary, !!omap, !!pairs, !!set and
@@ -102,7 +102,7 @@ declare(
 )
 declare(
     "HF021",
-    title="Conditions are there, and none leads to itself",
+    title="Conditions are defined, and none refers to itself",
     source="CloudFormation template reference, condition functions",
     explanation="""
     A resource, an output or `Fn::If` names a condition of the same template, and what a condition compares may lead
@@ -112,7 +112,7 @@ declare(
 declare(
     "HF022",
     severity="not-checked",
-    title="All of a template can be read",
+    title="Every part of a template could be read",
     source=OURS,
     explanation="""
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
@@ -122,7 +122,7 @@ declare(
 )
 declare(
     "HF023",
-    title="No resource waits for itself",
+    title="No resource depends on itself through others",
     source="CloudFormation user guide, 'Troubleshooting CloudFormation': circular dependency between resources",
     explanation="""
     Each reference and each `DependsOn` is an order. Two security groups that let each other in are the usual circle:
@@ -131,7 +131,7 @@ declare(
 )
 
 
-@rule("HF009", title="A cluster has one orchestrator section", each=EnvironmentFile, source=OURS)
+@rule("HF009", title="An environment file has a slurm or an eks section, not both", each=EnvironmentFile, source=OURS)
 def one_orchestrator_section(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     A cluster is orchestrated by Slurm or by EKS. A file with both sections leaves it open which one is meant; without
@@ -143,7 +143,7 @@ def one_orchestrator_section(file: EnvironmentFile, _: Deployment) -> Iterator[B
         )
 
 
-@rule("HF010", title="The network is a new one or an existing one", each=EnvironmentFile, source=OURS)
+@rule("HF010", title="The network is either a new VPC or an existing one", each=EnvironmentFile, source=OURS)
 def new_or_existing_network(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     `network.cidr` asks for a VPC to be made, `network.existing` names one that is there. Exactly one of them has to be
@@ -159,7 +159,12 @@ def new_or_existing_network(file: EnvironmentFile, _: Deployment) -> Iterator[Br
         )
 
 
-@rule("HF011", title="The account of an embedded environment is the embedded one", each=EnvironmentFile, source=OURS)
+@rule(
+    "HF011",
+    title="An environment of the embedded AWS has the embedded account's number",
+    each=EnvironmentFile,
+    source=OURS,
+)
 def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
     The embedded AWS has one account, 123456789012. With another number in the file the CDK would look for credentials
@@ -174,7 +179,7 @@ def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[
         )
 
 
-@rule("HF012", title="Stand-ins are for the embedded AWS only", each=EnvironmentFile, source=OURS)
+@rule("HF012", title="Stand-ins are used on the embedded AWS only", each=EnvironmentFile, source=OURS)
 def stand_ins_are_embedded(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     `stand_ins` says what takes the place of what this machine lacks. On AWS nothing stands in for anything.

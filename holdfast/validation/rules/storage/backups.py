@@ -32,7 +32,7 @@ _KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d"
 
 
-@rule("HF650", title="File systems that are linked with S3 have no backups", each=App, source=BACKUPS)
+@rule("HF650", title="File systems with data repository associations have no backups", each=App, source=BACKUPS)
 def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
     """
     "Backups are supported only on FSx for Lustre persistent file systems that are not linked to an Amazon S3 data
@@ -76,7 +76,7 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF657",
-    title="Times of backups and maintenance are times",
+    title="Backup and maintenance times have the form that FSx and RDS accept",
     each=App,
     source="FSx API reference, DailyTime and WeeklyTime; RDS API reference, CreateDBInstance",
 )
@@ -131,7 +131,7 @@ def windows(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF651",
-    title="Properties take the attribute that is meant",
+    title="Attributes are the ones that mounts, slurmdbd and HyperPod need",
     each=App,
     source="CloudFormation reference, 'Return values' of AWS::FSx::FileSystem, AWS::RDS::DBInstance, AWS::EKS::Cluster",
 )
@@ -204,7 +204,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF652",
-    title="Links name a bucket and events",
+    title="Data repository associations have an S3 path and a file system that takes them",
     each=App,
     source="FSx API reference, CreateDataRepositoryAssociation",
 )
@@ -238,7 +238,7 @@ def links(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF653",
-    title="Versions of databases are ones that RDS has",
+    title="Versions of database engines exist in RDS",
     each=App,
     source="RDS engine versions, as cfn-lint carries them",
     suppressible=True,
@@ -265,7 +265,7 @@ def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF654",
-    title="The accounting database can be used by slurmdbd",
+    title="The accounting database can be reached and used by slurmdbd",
     each=App,
     source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'",
 )
@@ -323,7 +323,7 @@ def accounting_database(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF655",
-    title="File systems let their protocol in",
+    title="Security groups of file systems let their protocol in",
     each=App,
     source="FSx for Lustre user guide, 'File system access control with Amazon VPC'; RDS user guide",
 )
@@ -357,7 +357,7 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF656",
-    title="Names of buckets are ones that S3 takes",
+    title="Names of buckets have characters that S3 accepts",
     each=App,
     source="S3 user guide, 'General purpose bucket naming rules'",
 )

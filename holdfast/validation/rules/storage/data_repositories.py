@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
 
-MOST_LINKS, AT_ONCE = 8, 2
+MOST_LINKS, AT_ONCE = bounds("lustre_links").most, 2
 
 
 @rule(
     "HF617",
-    title="Links to S3 have a file system that can have them",
+    title="Data repository associations are on a file system that supports them",
     each=LustreFileSystem,
     source=f"{FSX}, CreateDataRepositoryAssociation",
 )
@@ -24,7 +25,9 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
     if not links:
         return
     if len(links) > MOST_LINKS:
-        yield refused(lustre.at("data_repositories"), f"{len(links)} links", allowed="at most 8", fix="join some")
+        yield refused(
+            lustre.at("data_repositories"), f"{len(links)} links", allowed=f"at most {MOST_LINKS}", fix="join some"
+        )
     if lustre.deployment_type == "SCRATCH_1" or lustre.version == "2.10":
         yield refused(
             links[0].path,
@@ -34,7 +37,12 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
         )
 
 
-@rule("HF618", title="Folders of links do not overlap", each=LustreFileSystem, source=f"{FSX}, FileSystemPath")
+@rule(
+    "HF618",
+    title="Folders of data repository associations do not overlap",
+    each=LustreFileSystem,
+    source=f"{FSX}, FileSystemPath",
+)
 def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     Folders begin with a slash, and none lies in another; "/" is for a file system with one link. Assumed: FSx refuses
@@ -63,7 +71,7 @@ def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF619",
-    title="Prefixes of links do not overlap",
+    title="S3 prefixes of data repository associations do not overlap",
     each=LustreFileSystem,
     source=f"{FSX}, DataRepositoryPath; CloudFormation",
 )
@@ -82,7 +90,7 @@ def link_prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF620", title="Links have names of their own", each=LustreFileSystem, source="Holdfast")
+@rule("HF620", title="Data repository associations have different names", each=LustreFileSystem, source="Holdfast")
 def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     They tell links from each other when a file changes: without, the wrong one would be replaced.
@@ -96,7 +104,7 @@ def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF624",
     severity="warning",
-    title="Links to S3 are made one after the other",
+    title="Data repository associations are created one after the other",
     each=LustreFileSystem,
     source="aws-parallelcluster 6649",
 )
@@ -114,7 +122,11 @@ def serial_links(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF625", severity="warning", title="Preloaded folders are linked with S3", each=LustreFileSystem, source="Holdfast"
+    "HF625",
+    severity="warning",
+    title="Preloaded folders have a data repository association",
+    each=LustreFileSystem,
+    source="Holdfast",
 )
 def preload(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """

@@ -2,39 +2,44 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits, steps
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
 from holdfast.validation.rules.network import vpc_of
 
 FSX = "FSx API reference"
-THROUGHPUTS = (125, 250, 500, 1000)
-SMALL_METADATA_IOPS, METADATA_STEP, MOST_METADATA_IOPS = (1500, 3000, 6000), 12000, 192000
+THROUGHPUTS = tuple(limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"])
+METADATA_IOPS = steps("lustre_metadata_iops")["PERSISTENT_2"]
+RESTRICTED_CAPACITY = bounds("restricted_lustre_capacity_gib")
+RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
 
 
-@rule("HF608", title="Lustre's capacity is in FSx's steps", each=LustreFileSystem, source=f"{FSX}, StorageCapacity")
+@rule(
+    "HF608",
+    title="Lustre's storage capacity is one that FSx offers",
+    each=LustreFileSystem,
+    source=f"{FSX}, StorageCapacity",
+)
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400).
     """
-    steps = limits("lustre_capacity_gib").get(lustre.deployment_type)
-    if steps is None or lustre.storage_type != "SSD":
+    allowed = steps("lustre_capacity_gib").get(lustre.deployment_type)
+    if allowed is None or lustre.storage_type != "SSD":
         return
     capacity = lustre.capacity_gib
-    if capacity is None or (capacity not in steps["small"] and (capacity <= 0 or capacity % steps["multiple"])):
-        small = ", ".join(map(str, steps["small"]))
-        above = -(-(capacity or 1) // steps["multiple"]) * steps["multiple"]
+    if capacity is None or not allowed.has(capacity):
         yield refused(
             lustre.at("capacity_gib"),
             "no capacity" if capacity is None else f"{capacity} GiB",
-            allowed=f"{small}, or a multiple of {steps['multiple']}",
-            fix=f"write {max(above, steps['small'][0])}",
+            allowed=str(allowed),
+            fix=f"write {max(allowed.step_above(capacity or 1), allowed.small[0])}",
         )
 
 
 @rule(
     "HF609",
-    title="Lustre's throughput is one of its deployment type",
+    title="Lustre's throughput is one that its deployment type offers",
     each=LustreFileSystem,
     source=f"{FSX}, PerUnitStorageThroughput",
 )
@@ -82,7 +87,7 @@ def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF611",
-    title="Capacity with EFA is in EFA's steps",
+    title="Lustre's storage capacity with EFA is one that FSx offers",
     each=LustreFileSystem,
     source="FSx for Lustre user guide, 'Managing storage capacity'",
 )
@@ -142,7 +147,7 @@ def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterat
 
 @rule(
     "HF621",
-    title="PERSISTENT_2 has no import or export path",
+    title="A PERSISTENT_2 file system has no ImportPath or ExportPath",
     each=LustreFileSystem,
     source=f"{FSX}, ImportPath; aws-parallelcluster 5693",
 )
@@ -164,7 +169,7 @@ def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF622",
-    title="The Lustre version is one of the deployment type",
+    title="The Lustre version is one that the deployment type supports",
     each=LustreFileSystem,
     source=f"{FSX}, FileSystemTypeVersion",
 )
@@ -181,20 +186,23 @@ def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF623", title="Metadata IOPS are in FSx's steps", each=LustreFileSystem, source=f"{FSX}, MetadataConfiguration")
+@rule(
+    "HF623",
+    title="Lustre's metadata IOPS are a number that FSx offers",
+    each=LustreFileSystem,
+    source=f"{FSX}, MetadataConfiguration",
+)
 def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only.
     """
     iops = lustre.metadata_iops
-    if iops is not None and iops not in SMALL_METADATA_IOPS and (
-        iops % METADATA_STEP or not METADATA_STEP <= iops <= MOST_METADATA_IOPS
-    ):  # fmt: skip
+    if iops is not None and not METADATA_IOPS.has(iops):
         yield refused(
             lustre.at("metadata_iops"),
             str(iops),
-            allowed="1500, 3000, 6000, or a multiple of 12000 up to 192000",
-            fix="write 12000",
+            allowed=str(METADATA_IOPS),
+            fix=f"write {METADATA_IOPS.multiple}",
         )
     if lustre.metadata_mode is not None and lustre.deployment_type != "PERSISTENT_2":
         yield refused(
@@ -208,7 +216,7 @@ def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF627",
     severity="warning",
-    title="File systems outlive their stack",
+    title="File systems are kept when their stack is deleted",
     each=LustreFileSystem,
     source="Holdfast: nothing lost on deploy",
 )
@@ -227,7 +235,7 @@ def kept(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF628",
-    title="The shared file system of restricted groups has a possible size",
+    title="The shared file system of restricted groups has a size that is offered",
     each=RestrictedLustre,
     source="SageMaker API reference, FSxLustreConfig",
 )
@@ -235,12 +243,12 @@ def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broke
     """
     1200 to 100800 GiB, 125 to 1000 MB/s per TiB.
     """
-    for attribute, value, least, most in (
-        ("capacity_gib", lustre.capacity_gib, 1200, 100800),
-        ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, 125, 1000),
+    for attribute, value, allowed in (
+        ("capacity_gib", lustre.capacity_gib, RESTRICTED_CAPACITY),
+        ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, RESTRICTED_THROUGHPUT),
     ):
-        if not least <= value <= most:
-            yield refused(lustre.at(attribute), str(value), allowed=f"{least} to {most}", fix=f"write {least}")
+        if not allowed.has(value):
+            yield refused(lustre.at(attribute), str(value), allowed=str(allowed), fix=f"write {allowed.least}")
         elif attribute == "throughput_mbps_per_tib" and value not in THROUGHPUTS:
             near = min(THROUGHPUTS, key=lambda each: abs(each - value))
             yield refused(lustre.at(attribute), str(value), allowed="125, 250, 500 or 1000", fix=f"write {near}")

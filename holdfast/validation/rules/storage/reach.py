@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import (
     Deployment,
@@ -18,13 +18,14 @@ from holdfast.validation.model import (
 from holdfast.validation.rules.network import block_of, vpc_of
 from holdfast.validation.rules.storage.lustre import FSX
 
+CAPACITY_GIB = bounds("openzfs_capacity_gib")
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 OPENZFS_PORTS = ((111, 111), (2049, 2049), (20001, 20003))
 
 
 @rule(
     "HF615",
-    title="Nodes and Lustre let each other through",
+    title="Security groups let nodes and Lustre reach each other",
     each=LustreFileSystem,
     source="FSx for Lustre user guide, 'File system access control with Amazon VPC': ports 988 and 1018-1023",
 )
@@ -39,7 +40,7 @@ def lustre_ports(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[B
 
 @rule(
     "HF616",
-    title="Nodes and OpenZFS let each other through",
+    title="Security groups let nodes and OpenZFS reach each other",
     each=OpenZfsFileSystem,
     source="FSx for OpenZFS user guide, 'File system access control with Amazon VPC'",
 )
@@ -53,7 +54,7 @@ def openzfs_ports(openzfs: OpenZfsFileSystem, deployment: Deployment) -> Iterato
 
 @rule(
     "HF626",
-    title="OpenZFS has one of its throughputs and a capacity",
+    title="OpenZFS has a throughput and a capacity that FSx offers",
     each=OpenZfsFileSystem,
     source=f"{FSX}, CreateFileSystemOpenZFSConfiguration",
 )
@@ -69,16 +70,19 @@ def openzfs_size(openzfs: OpenZfsFileSystem, _: Deployment) -> Iterator[Broken]:
             allowed=f"one of {', '.join(map(str, tiers))}",
             fix=f"write {tiers[0]}",
         )
-    if openzfs.capacity_gib is not None and not 64 <= openzfs.capacity_gib <= 524288:
+    if openzfs.capacity_gib is not None and not CAPACITY_GIB.has(openzfs.capacity_gib):
         yield refused(
-            openzfs.at("capacity_gib"), f"{openzfs.capacity_gib} GiB", allowed="64 to 524288 GiB", fix="write 64"
+            openzfs.at("capacity_gib"),
+            f"{openzfs.capacity_gib} GiB",
+            allowed=f"{CAPACITY_GIB} GiB",
+            fix=f"write {CAPACITY_GIB.least}",
         )
 
 
 @rule(
     "HF629",
     severity="warning",
-    title="File systems are mounted by some group",
+    title="File systems are mounted by some instance group",
     each=EnvironmentFile,
     source="Holdfast; under EKS pods mount Lustre through its CSI driver",
 )
@@ -90,7 +94,11 @@ def mounted_somewhere(_: EnvironmentFile, deployment: Deployment) -> Iterator[Br
     mounted = {mount.file_system for group in deployment.cluster.instance_groups for mount in group.mounts}
     under_slurm = deployment.cluster.eks is None
     used_by_pods = () if under_slurm else tuple(lustre.id for lustre in deployment.lustre_file_systems)
-    for each in (*deployment.lustre_file_systems, *deployment.openzfs_file_systems):
+    file_systems: tuple[LustreFileSystem | OpenZfsFileSystem, ...] = (
+        *deployment.lustre_file_systems,
+        *deployment.openzfs_file_systems,
+    )
+    for each in file_systems:
         if each.id not in mounted and each.id not in used_by_pods:
             yield Broken(
                 path=each.path,

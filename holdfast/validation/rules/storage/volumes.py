@@ -3,32 +3,32 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, EnvironmentFile, Group, InstanceGroup, Mount, Volume
 
 EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
 REFERENCES = "SageMaker developer guide, 'SageMaker HyperPod references'"
 KMS = "KMS developer guide, 'Multi-Region keys': a key is of one region, and so is each replica"
-LARGEST_VOLUME_GIB, MOST_STORAGE_CONFIGS = 16384, 4
+SIZE_GIB, MOST_STORAGE_CONFIGS = bounds("volume_gib"), 4
 DNS_NAME = re.compile(r"(fs|fc)i?-[0-9a-f]{8,}\..{4,253}")
 MOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,8}")
 MOUNT_PATH = re.compile(r"/[a-zA-Z0-9._/-]+")
 
 
-@rule("HF601", title="Volumes have 1 to 16384 GiB", each=Volume, source=EBS)
+@rule("HF601", title=f"Volumes have {SIZE_GIB} GiB", each=Volume, source=EBS)
 def size_of_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
     """
     An extra volume needs a size. It is mounted at /opt/sagemaker.
     """
     if volume.root:
         return
-    if volume.size_gib is None or not 1 <= volume.size_gib <= LARGEST_VOLUME_GIB:
+    if volume.size_gib is None or not SIZE_GIB.has(volume.size_gib):
         given = "no size" if volume.size_gib is None else f"{volume.size_gib} GiB"
-        yield refused(volume.at("size_gib"), given, allowed=f"1 to {LARGEST_VOLUME_GIB} GiB", fix="write 500")
+        yield refused(volume.at("size_gib"), given, allowed=f"{SIZE_GIB} GiB", fix="write 500")
 
 
-@rule("HF602", title="A root volume has a key and no size", each=Volume, source=EBS)
+@rule("HF602", title="A root volume has a KMS key only, and no size", each=Volume, source=EBS)
 def root_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
     """
     The only thing to be said about the root volume is the customer managed key that encrypts it.
@@ -42,7 +42,7 @@ def root_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF630", title="Keys of volumes are of the region", each=Volume, source=KMS)
+@rule("HF630", title="KMS keys of volumes are in the region", each=Volume, source=KMS)
 def region_of_volume_key(volume: Volume, deployment: Deployment) -> Iterator[Broken]:
     """
     A key encrypts in its own region only. With a key of another one no node gets its volume.
@@ -50,7 +50,7 @@ def region_of_volume_key(volume: Volume, deployment: Deployment) -> Iterator[Bro
     yield from _elsewhere(volume.at("kms_key"), volume.kms_key, deployment)
 
 
-@rule("HF631", title="The environment's key is of its region", each=EnvironmentFile, source=KMS)
+@rule("HF631", title="The environment's KMS key is in its region", each=EnvironmentFile, source=KMS)
 def region_of_key(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
     File systems, buckets and logs are in the region of the environment, and so is the key that encrypts them.
@@ -119,7 +119,12 @@ def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         seen.append(mount)
 
 
-@rule("HF606", title="Nothing is mounted over the system", each=Mount, source="Filesystem Hierarchy Standard 3.0")
+@rule(
+    "HF606",
+    title="No file system is mounted over a folder of the operating system",
+    each=Mount,
+    source="Filesystem Hierarchy Standard 3.0",
+)
 def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
     """
     A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached.
@@ -131,7 +136,7 @@ def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF607",
-    title="Mounts name a file system of FSx",
+    title="Mounts name an FSx file system",
     each=Mount,
     source="SageMaker API reference, ClusterFsxLustreConfig",
 )

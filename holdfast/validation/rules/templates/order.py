@@ -32,7 +32,7 @@ _WITH_PODS = {
 
 @rule(
     "HF040",
-    title="The cluster waits for the policies of its roles",
+    title="The cluster is created after the policies of its roles",
     each=App,
     source=f"{DEPENDS_ON}: policies of a role that a resource uses; field reports: 'Unable to retrieve subnets'",
 )
@@ -57,7 +57,7 @@ def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF041",
-    title="The cluster waits for its way out",
+    title="The cluster is created after the routes and endpoints of its subnets",
     each=App,
     source=f"{DEPENDS_ON}; SageMaker developer guide, 'Prerequisites': lifecycle scripts come from S3",
 )
@@ -92,7 +92,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF042",
-    title="The cluster waits for its lifecycle scripts",
+    title="The cluster is created after its lifecycle scripts are uploaded",
     each=App,
     source=f"{DEPENDS_ON}; SageMaker developer guide, 'Lifecycle configuration': scripts are read when nodes are made",
 )
@@ -122,7 +122,12 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
                 yield too_late(cluster, delivery, "what uploads the lifecycle scripts")
 
 
-@rule("HF043", title="Routes wait for the gateway's attachment", each=App, source=f"{DEPENDS_ON}, 'Gateway attachment'")
+@rule(
+    "HF043",
+    title="Routes are created after the internet gateway is attached",
+    each=App,
+    source=f"{DEPENDS_ON}, 'Gateway attachment'",
+)
 def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A route to an internet gateway, and an elastic IP in its VPC, need the gateway to be attached; nothing in them names
@@ -158,7 +163,7 @@ def routes_after_attachment(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF044",
-    title="File systems wait for the rules of their security groups",
+    title="File systems are created after the rules of their security groups",
     each=App,
     source="aws-parallelcluster 6181: FSx checks at creation that port 988 is open; " + DEPENDS_ON,
 )
@@ -187,7 +192,7 @@ def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF045",
-    title="Add-ons wait for nodes",
+    title="Add-ons are created after nodes that can run them",
     each=App,
     source="EKS user guide, 'AWS add-ons'; awsome-distributed-ai, wait-for-hyperpod-nodes.sh",
 )
@@ -213,7 +218,7 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF046",
-    title="Who is called may be called before the call",
+    title="What calls another resource is created after the permission to call it",
     each=App,
     source=f"{DEPENDS_ON}; S3 user guide, 'Granting permissions to publish event notifications'",
 )

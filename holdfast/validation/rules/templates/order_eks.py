@@ -24,7 +24,7 @@ _CHARTS = re.compile(r"chart|helm", re.IGNORECASE)
 
 @rule(
     "HF047",
-    title="The cluster waits for the rules between its nodes",
+    title="The cluster is created after the security group rules between its nodes",
     each=App,
     source=f"{DEPENDS_ON}; SageMaker developer guide, 'Prerequisites': all traffic within the security group",
 )
@@ -45,7 +45,12 @@ def cluster_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
                 yield too_late(cluster, late, f"the rules between nodes of {group.logical_id}")
 
 
-@rule("HF048", title="HyperPod waits for what it expects in Kubernetes", each=App, source=EKS_PREREQUISITES)
+@rule(
+    "HF048",
+    title="The cluster is created after the Helm charts that HyperPod needs",
+    each=App,
+    source=EKS_PREREQUISITES,
+)
 def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod's charts are installed "before creating your HyperPod cluster": without the health monitoring agent and the
@@ -81,7 +86,7 @@ def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF049",
-    title="Add-ons wait for the role of their pods, and for what they need",
+    title="Add-ons are created after their pods' roles and the add-ons they need",
     each=App,
     source="EKS user guide, 'Assign an IAM role to a Kubernetes service account'; SageMaker developer guide, "
     "'Installing the training operator'",
@@ -125,7 +130,7 @@ def addons_after_roles(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF065",
-    title="Addresses and secrets are whole before they are used",
+    title="Elastic IPs and secrets are used only after they are ready",
     each=App,
     source=f"{DEPENDS_ON}, 'VPC-gateway attachment'; CloudFormation reference, AWS::EC2::NatGateway, "
     "AWS::SecretsManager::SecretTargetAttachment",
@@ -178,7 +183,7 @@ def _before_the_gateway(app: App) -> Iterator[Broken]:
 
 @rule(
     "HF066",
-    title="Who installs charts gets in before",
+    title="A function that installs charts has its access entry before it runs",
     each=App,
     source="EKS user guide, 'Grant IAM users access to Kubernetes with EKS access entries'",
 )

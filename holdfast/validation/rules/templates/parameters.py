@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from holdfast.validation.cloudformation import Template, closest
@@ -26,7 +25,7 @@ _IDS = {
 _FORMS = {"subnet": r"subnet-[0-9a-f]{8,17}", "security group": r"sg-[0-9a-f]{8,17}", "VPC": r"vpc-[0-9a-f]{8,17}"}
 
 
-@rule("HF067", title="Defaults of parameters are ones that may be given", each=App, source=f"{PARAMETERS}: constraints")
+@rule("HF067", title="Defaults of parameters are allowed values", each=App, source=f"{PARAMETERS}: constraints")
 def defaults(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A default has to be one of AllowedValues, within the lengths and numbers, and a number where the type is Number:
@@ -48,7 +47,7 @@ def defaults(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF068",
-    title="Mappings have the keys that are asked for",
+    title="Mappings have the keys that Fn::FindInMap looks up",
     each=App,
     source="CloudFormation reference, 'Fn::FindInMap'",
 )
@@ -70,7 +69,7 @@ def mappings(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF070",
-    title="Nested stacks are given what they take, and asked for what they give",
+    title="Nested stacks exist, with the parameters and outputs that are used",
     each=App,
     source="CloudFormation reference, AWS::CloudFormation::Stack: Parameters, Outputs.NAME",
 )
@@ -84,8 +83,8 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
         url = node.get("TemplateURL").value
         if template is None:
             local = isinstance(url, str) and "://" not in url and not url.startswith("s3:")
-            folder = Path(stack.template.path).parent if stack.template.path else None
-            if local and folder is not None and stack.template.path and not (folder / str(url)).is_file():
+            beside = stack.template.beside
+            if local and beside is not None and not beside(str(url)):
                 yield refused(
                     f"{stack.path}.TemplateURL",
                     said(url),
@@ -127,7 +126,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF071",
-    title="Parameters are used as what their type says",
+    title="Parameters are used as their type says",
     each=App,
     source=f"{PARAMETERS}: AWS-specific parameter types",
 )

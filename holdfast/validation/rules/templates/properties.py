@@ -24,7 +24,7 @@ _ATTRIBUTES = (
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
 
 
-@rule("HF050", title="Properties are ones that their resource has", each=App, source=SCHEMAS)
+@rule("HF050", title="Properties exist on their resource type", each=App, source=SCHEMAS)
 def known_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A misspelt property fails the deployment with "Encountered unsupported property", or, where a service takes
@@ -33,7 +33,7 @@ def known_properties(app: App, _: Deployment) -> Iterator[Broken]:
     yield from _broken(app, "unknown")
 
 
-@rule("HF051", title="Required properties are there", each=App, source=SCHEMAS)
+@rule("HF051", title="Required properties are given", each=App, source=SCHEMAS)
 def required_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     CloudFormation checks properties against the registry schema before it calls any service, and refuses a resource
@@ -42,7 +42,7 @@ def required_properties(app: App, _: Deployment) -> Iterator[Broken]:
     yield from _broken(app, "missing")
 
 
-@rule("HF052", title="Values of properties are ones that the schema allows", each=App, source=SCHEMAS)
+@rule("HF052", title="Values of properties match the registry schema", each=App, source=SCHEMAS)
 def values_of_properties(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Kinds, words, ranges, lengths and forms, as the registry schema says them: "Properties validation failed for
@@ -74,7 +74,7 @@ def known_types(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF054",
-    title="Resources have no attributes but CloudFormation's",
+    title="Resources have only CloudFormation's attributes",
     each=App,
     source="CloudFormation user guide, 'Resource attribute reference'",
 )

@@ -73,7 +73,7 @@ _ARN_BY_REF = {
 }
 
 
-@rule("HF055", title="References name what is in the template", each=App, source=INTRINSICS)
+@rule("HF055", title="References name something in the template", each=App, source=INTRINSICS)
 def known_names(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref, Fn::GetAtt, Fn::Sub and DependsOn name resources, and Ref and Fn::Sub parameters and pseudo parameters, of the
@@ -86,7 +86,7 @@ def known_names(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF058",
     severity="warning",
-    title="Conditional resources are used under their condition",
+    title="Conditional resources are referred to under the same condition",
     each=App,
     source="CloudFormation reference, 'Condition functions': associate a condition with what uses the resource too",
 )
@@ -110,7 +110,7 @@ def conditional_resources(app: App, _: Deployment) -> Iterator[Broken]:
                         )
 
 
-@rule("HF056", title="Attributes are ones that the resource type gives", each=App, source=RETURN_VALUES)
+@rule("HF056", title="Fn::GetAtt asks for an attribute of the resource type", each=App, source=RETURN_VALUES)
 def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else.
@@ -129,7 +129,7 @@ def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
                         yield from _wrong_attribute(app, template, path, name)
 
 
-@rule("HF057", title="References are of the kind that the property takes", each=App, source=RETURN_VALUES)
+@rule("HF057", title="References give what the property takes: a name, an id or an ARN", each=App, source=RETURN_VALUES)
 def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Ref gives a name, an id or an ARN, depending on the type; a property takes one of them. The name of a role where its

@@ -101,7 +101,9 @@ def region_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterat
                 yield _no_region(path, region)
 
 
-@rule("HF031", title="HyperPod is in the region", each=(EnvironmentFile, App), source=REGIONS, suppressible=True)
+@rule(
+    "HF031", title="HyperPod is available in the region", each=(EnvironmentFile, App), source=REGIONS, suppressible=True
+)
 def hyperpod_in_region(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
     """
     CloudFormation makes HyperPod clusters in some regions only. A region that is newer than the list can be accepted.
@@ -116,7 +118,9 @@ def hyperpod_in_region(item: EnvironmentFile | App, deployment: Deployment) -> I
             yield _not_there(f"{body_path(resource)}.Type", "HyperPod", region, CLUSTER)
 
 
-@rule("HF032", title="The region has the instance types", each=Deployment, source=REGIONS, suppressible=True)
+@rule(
+    "HF032", title="The instance types are available in the region", each=Deployment, source=REGIONS, suppressible=True
+)
 def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod has not every type everywhere. Within a region a zone may still lack it, or have none left: the account
@@ -149,7 +153,13 @@ def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-@rule("HF033", title="The region has the services used", each=(EnvironmentFile, App), source=REGIONS, suppressible=True)
+@rule(
+    "HF033",
+    title="The services used are available in the region",
+    each=(EnvironmentFile, App),
+    source=REGIONS,
+    suppressible=True,
+)
 def services_in_region(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
     """
     CloudFormation refuses a template with a resource type that the region lacks: "Unrecognized resource types". What
@@ -167,7 +177,7 @@ def services_in_region(item: EnvironmentFile | App, deployment: Deployment) -> I
 
 @rule(
     "HF034",
-    title="ARNs and principals are of the region's partition",
+    title="ARNs and service principals belong to the region's partition",
     each=(EnvironmentFile, App),
     source="IAM user guide, 'Amazon Resource Names (ARNs)': partitions aws, aws-cn, aws-us-gov",
 )
@@ -196,7 +206,7 @@ def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[
 
 @rule(
     "HF035",
-    title="What is named by ARN is of the region",
+    title="Resources named by ARN are in the region of the deployment",
     each=(EnvironmentFile, App),
     source="IAM user guide, 'Amazon Resource Names (ARNs)'; each service's page: a resource is used in its region",
 )
@@ -221,7 +231,7 @@ def region_of_arns(item: EnvironmentFile | App, deployment: Deployment) -> Itera
 
 @rule(
     "HF036",
-    title="A template names one region",
+    title="A template names zones and services of one region only",
     each=App,
     source="EC2 user guide, 'Regions and zones'; VPC user guide, 'Interface endpoints': service names hold the region",
 )
@@ -244,7 +254,7 @@ def one_region(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF037",
-    title="Zones are ones that the region has",
+    title="Availability Zones exist in the region",
     each=(EnvironmentFile, App),
     source="EC2 user guide, 'Regions and zones'; zones as moto carries them",
     suppressible=True,
@@ -274,7 +284,7 @@ def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF038",
-    title="The region has the file system's deployment type",
+    title="The file system's deployment type is available in the region",
     each=(LustreFileSystem,),
     source="FSx for Lustre user guide, 'Deployment type availability'",
     suppressible=True,

@@ -58,7 +58,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 
 @rule(
     "HF060",
-    title="Lists name each thing once",
+    title="Lists have no entry twice",
     each=EnvironmentFile,
     source="API reference of each service: duplicates are refused",
 )
@@ -94,7 +94,7 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF061",
-    title="Two resources do not say that they are the same",
+    title="No two resources have the same name or identity",
     each=App,
     source="API reference of each service: AlreadyExists",
 )
@@ -181,7 +181,7 @@ def subnet_blocks(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF063",
-    title="A service has one endpoint with private DNS in a VPC",
+    title="A VPC has one endpoint with private DNS for a service",
     each=App,
     source="AWS PrivateLink guide, 'Private DNS names': one endpoint for a name",
 )
@@ -214,7 +214,7 @@ def endpoints_once(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF064",
-    title="Policies of a role have names of their own",
+    title="Inline policies of a role have different names",
     each=App,
     source="IAM API reference, PutRolePolicy: a second policy of a name takes the place of the first",
 )
