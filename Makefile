@@ -85,6 +85,8 @@ schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follo
 	@$(PYTHON) -m holdfast.validation
 	@$(PYTHON) -m holdfast.updates
 	@$(PYTHON) scripts/write_tables.py
+	@$(PYTHON) scripts/build_wheels.py --page
+	@$(PYTHON) scripts/public_api.py
 	@$(PYTHON) scripts/draw_architecture.py
 
 clean: ## remove what setup and the tools made here

@@ -1,5 +1,5 @@
 """
-A CDK app of your own that takes two constructs from Holdfast's wheel and nothing else of it.
+A CDK app of your own that takes constructs from the wheel holdfast-constructs and nothing else of Holdfast.
 
 The cluster stands in a VPC that this app made for other things too; its lifecycle scripts are its own.
 """

@@ -1,26 +1,33 @@
-"""The wheel holds all that the constructs need: another app installs it and synthesises, far from this checkout."""
+"""Another app synthesises with the constructs' wheel and what it asks for: no moto, no torch, no command line."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from wheel_of_checkout import installed_wheel, run_with_wheel
+from clean_environment import CleanEnvironment
+
+from build_wheels import build
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel, as pip would have put it into site-packages."""
-    return installed_wheel(tmp_path_factory.mktemp("wheel"))
+def environment(tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
+    folder = tmp_path_factory.mktemp("constructs")
+    build(folder / "wheels")
+    return CleanEnvironment(folder / "venv", distribution="holdfast-constructs", wheels=folder / "wheels")
 
 
-def test_another_app_synthesises_a_cluster_from_the_wheel(installed: Path, repository: Path, tmp_path: Path) -> None:
-    app = tmp_path / "reuse_app"
-    app.mkdir()
-    for file in ("app.py", "on_init_complete.sh"):
-        (app / file).write_bytes((repository / "examples/reuse_app" / file).read_bytes())
+def test_another_app_synthesises_a_cluster_from_the_wheel(
+    environment: CleanEnvironment, repository: Path, tmp_path: Path
+) -> None:
+    app = shutil.copytree(repository / "examples/reuse_app", tmp_path / "app")
+    absent = "moto", "torch", "typer", "holdfast.cli", "holdfast.localcloud", "holdfast_runtime"
+    search = f"from importlib.util import find_spec; print([name for name in {absent} if find_spec(name)])"
 
-    done = run_with_wheel(app / "app.py", site=installed, out=tmp_path / "out", repository=repository)
+    found = environment.run("python", "-c", search, cwd=app)
+    done = environment.run("python", "app.py", cwd=app, CDK_OUTDIR=str(tmp_path / "out"))
 
+    assert found.stdout.strip() == "[]", found.stderr
     assert done.returncode == 0, done.stderr
     template = json.loads((tmp_path / "out/Research.template.json").read_text())
     kinds = [resource["Type"] for resource in template["Resources"].values()]
@@ -29,18 +36,15 @@ def test_another_app_synthesises_a_cluster_from_the_wheel(installed: Path, repos
 
 
 def test_a_mistake_in_another_app_fails_its_synth_with_a_code(
-    installed: Path, repository: Path, tmp_path: Path
+    environment: CleanEnvironment, repository: Path, tmp_path: Path
 ) -> None:
-    app = tmp_path / "reuse_app"
-    app.mkdir()
-    script = "on_init_complete.sh"
-    (app / script).write_bytes((repository / "examples/reuse_app" / script).read_bytes())
-    text = (repository / "examples/reuse_app/app.py").read_text()
+    app = shutil.copytree(repository / "examples/reuse_app", tmp_path / "app")
+    text = (app / "app.py").read_text()
     (app / "app.py").write_text(
         text.replace('node_type="Compute"', 'node_type="Controller"').replace(', partition="trn"', "")
     )
 
-    done = run_with_wheel(app / "app.py", site=installed, out=tmp_path / "out", repository=repository)
+    done = environment.run("python", "app.py", cwd=app, CDK_OUTDIR=str(tmp_path / "out"))
 
     assert done.returncode != 0
     assert "HF4" in done.stdout + done.stderr

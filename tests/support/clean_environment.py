@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from distributions import distributions
 
 DEADLINE_S = 600
 """For a program that hangs, however busy the machine is."""
@@ -25,21 +26,23 @@ SITE = Path(sysconfig.get_path("purelib"))
 
 class CleanEnvironment:
     """
-    A virtual environment in a folder, with wheels and what they ask for.
+    A virtual environment in a folder, with one of our wheels, those of ours that it needs, and what they ask for.
 
     Args:
         folder: Where it is made.
-        wheels: What is installed in it, with nothing of the checkout.
+        distribution: What is installed in it, by its name.
+        wheels: A folder with all our wheels.
+        also: What the test itself needs in it.
     """
 
-    def __init__(self, folder: Path, *, wheels: Iterable[Path]) -> None:
+    def __init__(self, folder: Path, *, distribution: str, wheels: Path, also: Iterable[str] = ()) -> None:
         self.folder = folder
         _run(sys.executable, "-m", "venv", "--without-pip", str(folder))
-        self.site = next((folder / "lib").iterdir()) / "site-packages"
-        self._pip("install", "--no-index", "--no-deps", *map(str, wheels))
-        asked = [each for found in metadata.distributions(path=[str(self.site)]) for each in found.requires or ()]
-        self.third_party = closure(asked)
-        _link(SITE, self.site, allowed=self.third_party)
+        site = next((folder / "lib").iterdir()) / "site-packages"
+        chosen = (next(wheels.glob(f"{name.replace('-', '_')}-*.whl")) for name in (distribution, *ours(distribution)))
+        self._pip("install", "--no-index", "--no-deps", *map(str, chosen))
+        asked = [each for found in metadata.distributions(path=[str(site)]) for each in found.requires or ()]
+        _link(SITE, site, allowed=closure((*asked, *also)))
 
     def check(self) -> None:
         """Every requirement of every distribution in here is met, in its range."""
@@ -59,6 +62,12 @@ class CleanEnvironment:
         _run(*pip, *arguments)
 
 
+def ours(distribution: str) -> frozenset[str]:
+    """Those of our distributions that one needs, and those need."""
+    direct = distributions().keys() & distributions()[distribution].requires
+    return frozenset(direct).union(*map(ours, direct))
+
+
 def closure(requirements: Iterable[str]) -> frozenset[str]:
     """
     The names of the distributions that requirements need, and those need, as far as they are not Holdfast's.
@@ -71,9 +80,9 @@ def closure(requirements: Iterable[str]) -> frozenset[str]:
     while left:
         wanted, extra = left.pop()
         name = canonicalize_name(wanted.name)
-        if wanted.marker is not None and not wanted.marker.evaluate({**default_environment(), "extra": extra}):
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
             continue
-        if name.startswith("holdfast-") or (name in found and wanted.extras <= found[name]):
+        if name in distributions() or (name in found and wanted.extras <= found[name]):
             continue
         found[name] |= wanted.extras
         for each in metadata.distribution(name).requires or ():

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from distributions import package_roots
+
 ROOT = Path(__file__).parents[2]
-ROOTS = ("", "constructs/", "stacks/", "containers/common/", "containers/training/", "lifecycle/")
-"""Folders whose packages are imported by their own names."""
 PACKAGES = (
     "holdfast",
     "holdfast_constructs",
@@ -38,10 +38,10 @@ class Import:
 def modules() -> Mapping[str, Path]:
     """Every module and package by name."""
     found = {}
-    for root in ROOTS:
+    for root in package_roots():
         for name in PACKAGES:
-            for path in sorted((ROOT / root / name).rglob("*.py")) if (ROOT / root / name).is_dir() else ():
-                parts = path.relative_to(ROOT / root).with_suffix("").parts
+            for path in sorted((root / name).rglob("*.py")) if (root / name).is_dir() else ():
+                parts = path.relative_to(root).with_suffix("").parts
                 found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 

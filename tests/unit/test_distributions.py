@@ -1,0 +1,118 @@
+"""The wheels of docs/distributions.md: each package is in one, and each asks for all that it imports."""
+
+import ast
+import functools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import packages_distributions, version
+
+import pytest
+from clean_environment import closure, ours
+from house import modules
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from distributions import PAGE, distributions, page, settings
+
+NEVER = {
+    "holdfast-common": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
+    "holdfast-runtime": {"aws-cdk-lib", "boto3", "constructs", "moto", "pydantic", "pyyaml", "typer"},
+    "holdfast-rules": {"aws-cdk-lib", "constructs", "moto", "torch", "typer"},
+    "holdfast-constructs": {"moto", "torch", "typer", "werkzeug"},
+    "holdfast-hyperpod": {"aws-cdk-lib", "constructs", "torch"},
+}
+"""What a wheel does without, and what it asks for does not bring along: that is what it is a wheel of its own for."""
+
+
+@functools.cache
+def shipped() -> Mapping[str, str]:
+    """The wheel that each module of ours is in; what is left out of wheels is not here."""
+    left_out = [
+        name.replace("/", ".").removesuffix(".py") for each in distributions().values() for name in each.left_out
+    ]
+    return {
+        module: each.name
+        for each in distributions().values()
+        for module in modules()
+        if any(f"{module}.".startswith(f"{package}.") for package in each.packages)
+        and not any(f"{module}.".startswith(f"{name}.") for name in left_out)
+    }
+
+
+@functools.cache
+def imported(wheel: str) -> Sequence[tuple[str, str]]:
+    """What the modules of a wheel import when they run, at their top or later: who, and whom."""
+    return [
+        (module, target)
+        for module, owner in shipped().items()
+        if owner == wheel
+        for target in _imported(ast.parse(modules()[module].read_text()))
+    ]
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+        for alias in node.names:
+            longer = f"{node.module}.{alias.name}"
+            yield longer if longer in modules() else node.module
+    for child in ast.iter_child_nodes(node):
+        yield from _imported(child)
+
+
+def test_no_package_is_in_two_wheels() -> None:
+    owned = [name for each in distributions().values() for name in each.packages]
+
+    assert len(owned) == len(set(owned))
+    assert not [(one, two) for one in owned for two in owned if two.startswith(f"{one}.")]
+
+
+@pytest.mark.parametrize("name", distributions())
+def test_a_wheel_imports_what_is_in_it_and_in_those_of_ours_that_it_needs(name: str) -> None:
+    needed = {name, *ours(name)}
+    foreign = [
+        f"{module}: {target}"
+        for module, target in imported(name)
+        if target.startswith("holdfast") and shipped().get(target) not in needed
+    ]
+
+    assert imported(name)
+    assert foreign == []
+
+
+@pytest.mark.parametrize("name", distributions())
+def test_a_wheel_asks_for_the_packages_of_others_that_it_imports(name: str) -> None:
+    wheels = [distributions()[each] for each in (name, *ours(name))]
+    without = closure(each for wheel in wheels for each in wheel.requires)
+    asked = without | closure(each for wheel in wheels for extra in wheel.extras.values() for each in extra)
+    given = {top for top, names in packages_distributions().items() if asked & {*map(canonicalize_name, names)}}
+    lacking = {
+        f"{module}: {top}"
+        for module, target in imported(name)
+        if (top := target.partition(".")[0]) not in given | sys.stdlib_module_names and not top.startswith("holdfast")
+    }
+
+    assert sorted(lacking) == []
+    assert without & NEVER[name] == set()
+
+
+@pytest.mark.parametrize("name", distributions())
+def test_a_range_has_the_pinned_version_in_it(name: str) -> None:
+    for each in (*distributions()[name].requires, *sum(distributions()[name].extras.values(), ())):
+        wanted = Requirement(each)
+        if wanted.name not in distributions():
+            assert wanted.specifier.contains(version(wanted.name)), f"{each}: here is {version(wanted.name)}"
+
+
+def test_the_commands_of_the_checkout_are_those_of_the_wheels() -> None:
+    commands = [command for each in distributions().values() for command in each.scripts]
+
+    assert sorted(commands) == ["holdfast", "holdfast-run"]
+    assert {version(name) for name in distributions()} == {settings()["project"]["version"]}, "run: make setup"
+
+
+def test_the_page_has_the_table_that_would_be_written_now() -> None:
+    assert PAGE.read_text() == page(), "run: make schema"
