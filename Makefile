@@ -13,6 +13,8 @@ SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mar
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip
 CONTAINERS := gcc libc6-dev libslurm-dev runc
+# What benchmarks start and share is no benchmark.
+BENCHMARKS ?= $(filter-out %_program.py %/workload.py,$(wildcard benchmarks/*.py))
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,9 +72,9 @@ integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 e2e: setup ## the whole product, several times over; takes minutes
 	@$(PYTHON) -m pytest -q --e2e -m e2e
 
-bench: setup ## side-by-side measurements
-	@$(PYTHON) benchmarks/boot.py
-	@$(PYTHON) benchmarks/synth.py
+bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/boot.py ..."
+	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
+		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
@@ -82,6 +84,8 @@ schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follo
 	@$(PYTHON) -m holdfast.config
 	@$(PYTHON) -m holdfast.validation
 	@$(PYTHON) -m holdfast.updates
+	@$(PYTHON) scripts/write_events_page.py
+	@$(PYTHON) scripts/draw_architecture.py
 
 clean: ## remove what setup and the tools made here
 	@rm -rf $(VENV) node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache

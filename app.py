@@ -24,31 +24,32 @@ with ThreadPoolExecutor(max_workers=1) as node:
     # The validator that the CDK gives every app takes Node as long to make as Python needs to load what follows.
     # Only one at a time may talk to Node: what is loaded here asks it nothing.
     validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
-    from holdfast.config import EnvironmentFileError, load
-    from holdfast.validation.from_environment import check
+    from holdfast.config import EnvironmentFileError
+    from holdfast.environments import NoSuchEnvironmentError, environment_file
+    from holdfast.validation.from_environment import load_checked
     from holdfast_stacks import HyperPodStack, check_changes
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 
 
-class NoSuchEnvironmentError(Exception):
-    """No environment was named, or one that does not exist."""
-
-
 def main() -> int:
     """Synthesise the environment that the context names; 2 when it cannot be."""
     app = App(analytics_reporting=False)
+    name = app.node.try_get_context("environment")
     try:
-        path = environment_file(app.node.try_get_context("environment"))
-        environment = load(path)
-    except (EnvironmentFileError, NoSuchEnvironmentError) as error:
+        path = environment_file(name if isinstance(name, str) else "", folder=ENVIRONMENTS)
+        environment, report = load_checked(path, errors_only=True)
+    except NoSuchEnvironmentError as error:
+        print(told_of(name, known=error.known), file=sys.stderr)
+        return 2
+    except EnvironmentFileError as error:
         print(error, file=sys.stderr)
         return 2
-    errors = [str(finding) for finding in check(path, errors_only=True).findings]
+    errors = [str(finding) for finding in report.findings]
     if not errors and app.node.try_get_context("changes") != "unchecked":
-        report = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
-        errors = list(report.errors)
-        for note in report.notes:
+        changes = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
+        errors = list(changes.errors)
+        for note in changes.notes:
             print(note, file=sys.stderr)
     if errors:
         print("\n".join(errors), file=sys.stderr)
@@ -60,21 +61,12 @@ def main() -> int:
     return 0
 
 
-def environment_file(name: object) -> Path:
-    """
-    The file of an environment, by its name or its path.
-
-    Raises:
-        NoSuchEnvironmentError: there is no such file.
-    """
-    if isinstance(name, str) and name:
-        for path in (ENVIRONMENTS / f"{name}.yaml", Path(name)):
-            if path.is_file():
-                return path
-    known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
+def told_of(name: object, *, known: tuple[str, ...]) -> str:
+    """What to do about an environment that was not named, or that does not exist."""
     given = f"environment {name!r}" if name else "no environment"
-    raise NoSuchEnvironmentError(
-        f"got {given}; allowed: {known}, or the path of a YAML file; add -c environment=NAME to the cdk command"
+    return (
+        f"got {given}; allowed: {', '.join(known)}, or the path of a YAML file; "
+        f"add -c environment=NAME to the cdk command"
     )
 
 

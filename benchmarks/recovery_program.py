@@ -21,7 +21,7 @@ def main() -> None:
             loss = model(workload.batch_for(step.number, run.rank))
             loss.backward()
             step.update(loss)
-            facts = (f"{time.time():.6f}", run.rank, step.number, run.epoch, step.loss.hex(), time.process_time())
+            facts = (f"{time.time():.6f}", run.rank, step.number, run.generation, step.loss.hex(), time.process_time())
             os.write(log, (" ".join(map(str, facts)) + "\n").encode())
     (folder / f"digest{run.rank}").write_text(workload.digest(model))
     torch.distributed.barrier()

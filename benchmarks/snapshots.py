@@ -81,9 +81,9 @@ class Trainer:
         self.join()
 
     def join(self) -> None:
-        """Begin the epoch of this benchmark."""
+        """Begin the generation of this benchmark."""
         self.snapshots.join(
-            self.shard, rank=self.rank, places=self.places, epoch=1, resume_step=self.step, agree=agree_by()
+            self.shard, rank=self.rank, places=self.places, generation=1, resume_step=self.step, agree=agree_by()
         )
 
     def train(self, steps: int) -> None:
@@ -127,7 +127,7 @@ class Trainer:
         self.snapshots.leave()
         dist.barrier()
         self.snapshots.join(
-            self.shard, rank=self.rank, places=self.places, epoch=2, resume_step=self.step, agree=agree_by()
+            self.shard, rank=self.rank, places=self.places, generation=2, resume_step=self.step, agree=agree_by()
         )
         keeper = (self.rank + len(self.places) // 2) % len(self.places)
         with torch.no_grad():

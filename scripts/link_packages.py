@@ -1,30 +1,47 @@
 """
 Make this checkout's packages importable and its commands runnable in the virtual environment.
 
-A .pth file with the package roots and an entry script for each command: what an editable install would do, in
-milliseconds, with nothing built and no network. Run with the environment's own Python.
+A .pth file with the package roots, an entry script for each command, and for each wheel a note of its name and version:
+what editable installs would do, in milliseconds, with nothing built and no network. Run with the environment's own
+Python.
 """
 
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
 
+import tomllib
+
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = {"holdfast": "holdfast.cli", "holdfast-run": "holdfast_runtime.launcher.__main__"}
-"""As in pyproject.toml: the module whose ``main`` it is."""
-ROOTS = (
-    ROOT,
-    *(ROOT / folder for folder in ("constructs", "stacks", "containers/common", "containers/training", "lifecycle")),
-)
 
 
 def main() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    settings = project["tool"]["holdfast"]
     site_packages = Path(sysconfig.get_path("purelib"))
-    (site_packages / "holdfast-checkout.pth").write_text("".join(f"{root}\n" for root in ROOTS))
-    for name, module in COMMANDS.items():
-        command = Path(sys.executable).parent / name
-        command.write_text(f"#!{sys.executable}\nimport sys\n\nfrom {module} import main\n\nsys.exit(main())\n")
-        command.chmod(0o755)
+    roots = [ROOT / root for root in settings["package-roots"]]
+    (site_packages / "holdfast-checkout.pth").write_text("".join(f"{root}\n" for root in roots))
+    for name, distribution in settings["distributions"].items():
+        _note(site_packages, name.replace("-", "_"), name, project["project"]["version"])
+        for command, target in distribution.get("scripts", {}).items():
+            module, _, function = target.partition(":")
+            _entry_script(Path(sys.executable).parent / command, module, function)
+
+
+def _note(site_packages: Path, stem: str, name: str, version: str) -> None:
+    """What ``importlib.metadata`` reads, and ``pip list``."""
+    for old in site_packages.glob(f"{stem}-*.dist-info"):
+        shutil.rmtree(old)
+    note = site_packages / f"{stem}-{version}.dist-info"
+    note.mkdir()
+    (note / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+
+
+def _entry_script(command: Path, module: str, function: str) -> None:
+    call = f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+    command.write_text(f"#!{sys.executable}\n{call}")
+    command.chmod(0o755)
 
 
 main()

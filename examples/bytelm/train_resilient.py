@@ -36,12 +36,12 @@ class Report:
         self._settings = settings
         self._events = EventLog.from_environment(source="job")
         self._node = find_place().node
-        self._epoch = 0
+        self._generation = 0
         self._checkpoint = -1
 
     def step(self, step: holdfast.Step) -> None:
         """Called in each step, after its update."""
-        if self._run.epoch != self._epoch:
+        if self._run.generation != self._generation:
             self._began(step.number)
         done = step.number + 1
         if self._run.is_logger and (done % REPORT_EVERY_STEPS == 0 or done in (1, self._settings.steps)):
@@ -60,12 +60,12 @@ class Report:
             self._events.write(kind=kinds.JOB_FINISHED, detail={"step": self._run.step, "loss": loss})
 
     def _began(self, step: int) -> None:
-        """The ranks of this epoch are together."""
-        again, self._epoch = step > 0, self._run.epoch
+        """The ranks of this generation are together."""
+        again, self._generation = step > 0, self._run.generation
         nodes: list[str] = [""] * self._run.world_size
         dist.all_gather_object(nodes, self._node)
         if self._run.is_logger:
-            print(f"epoch {self._epoch} from step {step}: ranks on {', '.join(nodes)}", flush=True)
+            print(f"generation {self._generation} from step {step}: ranks on {', '.join(nodes)}", flush=True)
             self._events.write(
                 kind=kinds.JOB_RESUMED if again else kinds.JOB_STARTED,
                 detail={"step": step, "world_size": len(nodes), "nodes": ",".join(nodes)},

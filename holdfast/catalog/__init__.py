@@ -1,10 +1,10 @@
 """Knowledge as data: what AWS offers, each figure with its source. Judging it is left to others."""
 
-from holdfast.catalog.__main__ import botocore_instance_types
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, charts
-from holdfast.catalog.instances import InstanceType, Orchestrator, instance_types
+from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
 from holdfast.catalog.kubernetes import (
+    KUBERNETES_FILE,
     Addon,
     eks_addons,
     eks_image_account,
@@ -12,20 +12,38 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
-from holdfast.catalog.quotas import DATA, limits
-from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
+from holdfast.catalog.properties import ASSOCIATION, CLUSTER, FILE_SYSTEM, Property, property_in
+from holdfast.catalog.quotas import (
+    LIMITS_FILE,
+    Bounds,
+    LustreThroughput,
+    OpenZfsThroughput,
+    Steps,
+    bounds,
+    limits,
+    steps,
+)
 
 __all__ = [
-    "DATA",
+    "ASSOCIATION",
+    "CLUSTER",
+    "FILE_SYSTEM",
+    "INSTANCE_TYPES_FILE",
+    "KUBERNETES_FILE",
     "LARGEST_SUBNET",
-    "PAGE",
+    "LIMITS_FILE",
     "SMALLEST_SUBNET",
     "Addon",
+    "Bounds",
     "Chart",
     "InstanceType",
+    "LustreThroughput",
+    "OpenZfsThroughput",
     "Orchestrator",
+    "Property",
+    "Steps",
     "addresses_needed",
-    "botocore_instance_types",
+    "bounds",
     "charts",
     "eks_addons",
     "eks_image_account",
@@ -34,9 +52,7 @@ __all__ = [
     "kubernetes_versions",
     "limits",
     "nvidia_device_plugin_mirror",
-    "page_text",
-    "policies_text",
     "prefix_length_for",
-    "regions_text",
-    "versions_text",
+    "property_in",
+    "steps",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-DATA = Path(__file__).with_name("charts.json")
+CHARTS_FILE = Path(__file__).with_name("charts.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,5 +32,5 @@ class Chart:
 @functools.cache
 def charts() -> Mapping[str, Chart]:
     """All charts by name."""
-    rows = json.loads(DATA.read_text())["charts"]
+    rows = json.loads(CHARTS_FILE.read_text())["charts"]
     return {name: Chart(name=name, **row) for name, row in rows.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
 
-DATA = Path(__file__).with_name("instance_types.json")
+INSTANCE_TYPES_FILE = Path(__file__).with_name("instance_types.json")
 
 Orchestrator = Literal["slurm", "eks"]
 
@@ -59,5 +59,5 @@ class InstanceType:
 @functools.cache
 def instance_types() -> Mapping[str, InstanceType]:
     """All instance types by name."""
-    rows: dict[str, Facts] = json.loads(DATA.read_text())["instance_types"]
+    rows: dict[str, Facts] = json.loads(INSTANCE_TYPES_FILE.read_text())["instance_types"]
     return {name: InstanceType(name=name, **facts) for name, facts in rows.items()}

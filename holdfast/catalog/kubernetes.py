@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).with_name("kubernetes.json")
+KUBERNETES_FILE = Path(__file__).with_name("kubernetes.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,4 +66,4 @@ def _numbers(version: str) -> list[int]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return dict(json.loads(DATA.read_text()))
+    return dict(json.loads(KUBERNETES_FILE.read_text()))

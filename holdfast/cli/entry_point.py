@@ -15,6 +15,7 @@ from holdfast.cli.commands.environment import check, diff, import_, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
 from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
+from holdfast.environments import NoSuchEnvironmentError
 from holdfast.localcloud import LocalCloudError, ProcessError
 
 OF_A_PATH = frozenset(
@@ -78,7 +79,7 @@ def main() -> None:
         app(standalone_mode=True)
     except CommandError as error:
         _fail(str(error), error.exit_code)
-    except (LocalCloudError, ProcessError) as error:
+    except (NoSuchEnvironmentError, LocalCloudError, ProcessError) as error:
         _fail(str(error), 2)
     except Interrupted:
         _fail("interrupted", INTERRUPTED)
@@ -86,13 +87,13 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
-        message = known_failure(error)
+        message = _known_failure(error)
         if message is None:
             raise
         _fail(message, 2)
 
 
-def known_failure(error: Exception) -> str | None:
+def _known_failure(error: Exception) -> str | None:
     """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 

@@ -5,12 +5,12 @@ Pure: what is deployed comes in as the environment that a stack's template carri
 app import this package; constructs know no environment file.
 """
 
-from holdfast.updates.changes import POLICIES, Change, compare, policy_of
+from holdfast.updates.changes import POLICIES, Change, compare, policy_of, with_default_policies
 from holdfast.updates.metadata import METADATA_KEY, environment_metadata, environment_of
 from holdfast.updates.policies import Case, Edit, Effect, Policy
 from holdfast.updates.reference import UPDATES, updates_text
 from holdfast.updates.refusals import ALLOW_REPLACEMENT, GuardProblem, guard
-from holdfast.updates.schema import settings
+from holdfast.updates.schema import becomes, settings
 
 __all__ = [
     "ALLOW_REPLACEMENT",
@@ -23,6 +23,7 @@ __all__ = [
     "Effect",
     "GuardProblem",
     "Policy",
+    "becomes",
     "compare",
     "environment_metadata",
     "environment_of",
@@ -30,4 +31,5 @@ __all__ = [
     "policy_of",
     "settings",
     "updates_text",
+    "with_default_policies",
 ]

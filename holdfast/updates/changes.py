@@ -1,9 +1,10 @@
 """What deploying a file would do: the settings that differ from what is deployed, each judged by its policy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.catalog import Property
 from holdfast.config import Environment
 from holdfast.updates.policies import (
     CLUSTER,
@@ -22,9 +23,10 @@ from holdfast.updates.policies import (
     Policy,
     with_former_mode,
 )
-from holdfast.updates.schema import completed, differences
+from holdfast.updates.schema import becomes, completed, differences
 
-POLICIES: tuple[Policy, ...] = (
+REGISTRY = "CloudFormation registry: none of the createOnlyProperties of"
+_WRITTEN: tuple[Policy, ...] = (
     *IDENTITY,
     *NETWORK,
     *CLUSTER,
@@ -36,6 +38,29 @@ POLICIES: tuple[Policy, ...] = (
     *EXISTING,
     *HOLDFAST,
 )
+
+
+def with_default_policies(written: Sequence[Policy], properties: Mapping[str, Property]) -> tuple[Policy, ...]:
+    """
+    The table with a policy for each setting that has none of its own and becomes one property.
+
+    Args:
+        properties: By the paths of their settings. A test holds that CloudFormation changes these in place.
+    """
+    named = {setting for policy in written for setting in policy.settings}
+    return *written, *(_default_policy(*each) for each in properties.items() if each[0] not in named)
+
+
+def _default_policy(setting: str, becomes: Property) -> Policy:
+    return Policy(
+        settings=(setting,),
+        effect=Effect.IN_PLACE,
+        reason=f"CloudFormation changes {becomes.name} of what is there",
+        source=f"{REGISTRY} {becomes.resource}",
+    )
+
+
+POLICIES = with_default_policies(_WRITTEN, becomes())
 _BY_SETTING = {setting: policy for policy in POLICIES for setting in policy.settings}
 
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from holdfast.catalog import Property
 from holdfast.config import Environment
+from holdfast.config.models import property_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,11 @@ class Difference:
 def settings() -> tuple[str, ...]:
     """Every setting that can change by itself: leaves, optional sections, and lists of named items."""
     return tuple(_settings(Environment, ""))
+
+
+def becomes() -> dict[str, Property]:
+    """The CloudFormation property that a setting becomes, by its path; only of those that become one."""
+    return dict(_becomes(Environment, ""))
 
 
 def completed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,6 +58,16 @@ def _settings(model: type[BaseModel], place: str) -> Iterator[str]:
         elif field.default is None:
             yield place + name
         yield from _settings(inner, f"{place}{name}{'[]' if named else ''}.")
+
+
+def _becomes(model: type[BaseModel], place: str) -> Iterator[tuple[str, Property]]:
+    for name, field in model.model_fields.items():
+        inner, named = _inner(field)
+        found = property_of(field)
+        if found is not None:
+            yield place + name, found
+        if inner is not None:
+            yield from _becomes(inner, f"{place}{name}{'[]' if named else ''}.")
 
 
 def _completed(model: type[BaseModel], document: Mapping[str, Any]) -> dict[str, Any]:

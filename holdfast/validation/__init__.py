@@ -5,7 +5,7 @@ Rules over a HyperPod cluster and what it stands on, whatever described it.
 ``from_environment`` judges an environment file with it, ``from_template`` templates.
 """
 
-from holdfast.validation import rules  # noqa: F401 - registers every rule
+from holdfast.validation import imports, rules  # noqa: F401 - they register every rule
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.engine import Rule, all_rules, judge
 from holdfast.validation.model import (

@@ -27,14 +27,14 @@ from holdfast_stacks import foundations, kubernetes, watch
 from holdfast_stacks.foundations import Foundations
 from holdfast_stacks.groups import Groups
 from holdfast_stacks.images import TrainingImage
+from holdfast_stacks.sources import SOURCES
 
-ROOT = Path(__file__).resolve().parents[2]
 LIFECYCLE_SOURCES = (
-    ROOT / "lifecycle" / "on_create.sh",
-    ROOT / "lifecycle" / "on_init_complete.sh",
-    ROOT / "lifecycle" / "holdfast_lifecycle",
-    ROOT / "containers" / "common" / "holdfast_common",
-    ROOT / "containers" / "training" / "holdfast_runtime",
+    SOURCES / "lifecycle" / "on_create.sh",
+    SOURCES / "lifecycle" / "on_init_complete.sh",
+    SOURCES / "lifecycle" / "holdfast_lifecycle",
+    SOURCES / "containers" / "common" / "holdfast_common",
+    SOURCES / "containers" / "training" / "holdfast_runtime",
 )
 EVENTS_PATH = "/var/log/holdfast/events.jsonl"
 OF_AWS_ONLY = ("HF032", "HF038", "HF627")
@@ -51,7 +51,7 @@ class HyperPodStack(Stack):
         construct_id: str,
         *,
         environment: Environment,
-        folder: Path = ROOT / "environments",
+        folder: Path = SOURCES / "environments",
     ) -> None:
         """
         Define the stack of an environment.

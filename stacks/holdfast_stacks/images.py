@@ -1,7 +1,5 @@
 """The image of training jobs: one that is there, or one that is built; by a reference that stays what it is."""
 
-from pathlib import Path
-
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
@@ -10,8 +8,7 @@ from constructs import Construct
 
 from holdfast.config import Environment
 from holdfast_constructs import ContainerImage
-
-CONTAINERS = Path(__file__).resolve().parents[2] / "containers"
+from holdfast_stacks.sources import SOURCES
 
 
 class TrainingImage:
@@ -29,7 +26,9 @@ class TrainingImage:
         if settings is None or settings.source == "environment":
             return
         if settings.source == "build":
-            image = ContainerImage.from_asset(scope, "TrainingImage", directory=CONTAINERS, file="training/Dockerfile")
+            image = ContainerImage.from_asset(
+                scope, "TrainingImage", directory=SOURCES / "containers", file="training/Dockerfile"
+            )
             self._repository = image.repository
             self._name(scope, image)
         elif settings.repository is not None:

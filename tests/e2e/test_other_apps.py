@@ -10,8 +10,8 @@ OTHER_APPS = ("test_other_apps_usage", "test_other_apps_stacks", "test_other_app
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
-    return installed_wheel(repository, tmp_path_factory.mktemp("wheel"))
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.mark.parametrize("name", OTHER_APPS)

@@ -36,7 +36,7 @@ for step in run.steps(8):
             os.kill(os.getpid(), signal.SIGKILL)
         step.update()
 if run.is_logger:
-    print("trained", run.step, "epoch", run.epoch, "user", os.getuid())
+    print("trained", run.step, "generation", run.generation, "user", os.getuid())
 """
 
 
@@ -68,7 +68,7 @@ def test_the_image_is_built_and_trains_through_the_loss_of_a_rank(
 
     said = _run(storage, "--nproc-per-node", "2", "--spares", "1", "/job/program.py", folder=tmp_path)
 
-    assert "trained 8 epoch 3 user 10001" in said
+    assert "trained 8 generation 3 user 10001" in said
 
 
 def test_the_image_refuses_what_cannot_be_with_one_message(storage: Buildah, tmp_path: Path) -> None:

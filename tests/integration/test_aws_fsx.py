@@ -91,7 +91,7 @@ def test_a_file_system_is_created_and_becomes_available(client, file_system, sub
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"StorageCapacity": 1000}, "BadRequest", "1200, 2400 and multiples of 2400"),
+        ({"StorageCapacity": 1000}, "BadRequest", "1200 and multiples of 2400"),
         ({"StorageCapacity": 3600}, "BadRequest", "3600 GiB is not valid"),
         ({"lustre": {"PerUnitStorageThroughput": 333}}, "InvalidPerUnitStorageThroughput", "125, 250, 500, 1000"),
         ({"lustre": {"PerUnitStorageThroughput": None}}, "BadRequest", "125, 250, 500, 1000"),

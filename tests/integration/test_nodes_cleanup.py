@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.nodes import Fleet, Node, NodeError, NodeSpec, forward
+from holdfast.localcloud.hyperpod.network import Forwarder
+from holdfast.localcloud.nodes import Fleet, Node, NodeError, NodeSpec
 from holdfast.localcloud.nodes.kernel import proc
 
 pytestmark = pytest.mark.root
@@ -160,12 +161,14 @@ def test_a_service_on_the_machines_loopback_is_reached_through_the_gateway(home:
     thread = threading.Thread(target=answer)
     thread.start()
     listener = fleet.listen("10.1.255.254", 5710)
-    forwarder = forward(listener, service.getsockname())
+    host, port = service.getsockname()
+    forwarder = Forwarder(listener=listener, host=host, port=port)
+    forwarder.start()
     assert ask(node, 5710) == "answer" * 50_000
     thread.join()
     service.close()
     assert ask(node, 5710) == ""
-    forwarder.close()
+    forwarder.stop()
     assert node.run(["bash", "-c", "exec 3<>/dev/tcp/10.1.255.254/5710"], timeout_s=5).returncode == 1
 
 

@@ -8,9 +8,9 @@ from wheel_of_checkout import installed_wheel, run_with_wheel
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the content of the wheel, as pip would have put it into site-packages."""
-    return installed_wheel(repository, tmp_path_factory.mktemp("wheel"))
+    return installed_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_another_app_synthesises_a_cluster_from_the_wheel(installed: Path, repository: Path, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def program(folder: Path) -> None:
 
 
 def train(folder: Path, view: dict[str, Any], snapshots: Any, position: dict[str, int]) -> None:
-    """One epoch."""
+    """One generation."""
     import torch
     import torch.distributed as dist
     from torch import nn
@@ -172,7 +172,7 @@ def train(folder: Path, view: dict[str, Any], snapshots: Any, position: dict[str
     shard = Shard(model, optimizer, {"scheduler": scheduler})
     resume = view["resume_step"]
     places = [Place(*place) for place in view["places"]]
-    snapshots.join(shard, rank=rank, places=places, epoch=view["epoch"], resume_step=resume, agree=agree_by())
+    snapshots.join(shard, rank=rank, places=places, generation=view["epoch"], resume_step=resume, agree=agree_by())
     if resume:
         source = snapshots.restore(resume, view["donors"])
         say({"type": "did", "step": resume, "digest": digest(shard), "source": source})

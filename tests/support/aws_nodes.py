@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
+from holdfast.localcloud.hyperpod.network import Forwarder
 from holdfast.localcloud.image import Image, build
-from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeSpec, forward, python_mounts
+from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
 
 _SETTINGS = ("HOLDFAST_PYTHON_SLURM", "HOLDFAST_PYTHON_EKS")
 PYTHONS = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
@@ -119,12 +120,14 @@ def nodes(home: Path, *, orchestrator: str) -> Iterator[Nodes]:
         shared.mkdir(parents=True)
         shared.chmod(0o755)
         server.start()
-        forwarder = forward(fleet.listen(GATEWAY, 5000), server.get_host_and_port())
+        host, port = server.get_host_and_port()
+        forwarder = Forwarder(listener=fleet.listen(GATEWAY, 5000), host=host, port=port)
+        forwarder.start()
         os.environ.update(PYTHONS)
         try:
             yield Nodes(fleet=fleet, image=build(fleet.directory / "images", orchestrator=orchestrator), shared=shared)
         finally:
-            forwarder.close()
+            forwarder.stop()
     finally:
         server.stop()
         fleet.close()

@@ -18,33 +18,35 @@ from unittest.mock import patch
 import torch
 
 from holdfast_runtime import transfer
-from holdfast_runtime.inprocess import Member, Run, TrainingState
+from holdfast_runtime.inprocess import Member, TrainingState, Updates
 
 STEP = 5
 PROGRAM = Path(__file__).parents[1] / "integration" / "runtime_program.py"
 
 
 def flip() -> None:
-    apply = Run._apply
+    apply = Updates.apply
 
-    def apply_and_flip(run: Run) -> None:
-        apply(run)
-        if run.rank == 1 and run.step == STEP + 1:
+    def apply_and_flip(updates: Updates) -> None:
+        apply(updates)
+        member = updates._member
+        if member is not None and member.rank == 1 and updates.finished == STEP + 1:
             with torch.no_grad():
-                next(run._state.model.parameters()).reshape(-1)[:1].view(torch.int32).bitwise_xor_(1)
+                next(updates._state.model.parameters()).reshape(-1)[:1].view(torch.int32).bitwise_xor_(1)
 
-    Run._apply = apply_and_flip  # type: ignore[method-assign]
+    Updates.apply = apply_and_flip  # type: ignore[method-assign]
 
 
 def ahead() -> None:
-    begin = Run._begin
+    begin = Updates.begin
 
-    def begin_ahead(run: Run, number: int) -> None:
-        begin(run, number)
-        if run.rank == 1 and number == STEP and run._member is not None:
-            run._member.committed_step += 1
+    def begin_ahead(updates: Updates, number: int) -> None:
+        begin(updates, number)
+        member = updates._member
+        if member is not None and member.rank == 1 and number == STEP:
+            member.committed_step += 1
 
-    Run._begin = begin_ahead  # type: ignore[method-assign]
+    Updates.begin = begin_ahead  # type: ignore[method-assign]
 
 
 def stranger() -> None:

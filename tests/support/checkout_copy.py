@@ -5,9 +5,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from distributions import package_roots
+
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("", "constructs", "containers/common", "containers/training", "lifecycle")
-"""Where its packages are, as scripts/link_packages.py has them."""
+FOLDERS = tuple(str(root.relative_to(ROOT)) for root in package_roots())
+"""Where its packages are."""
 
 
 class Checkout:

@@ -6,27 +6,20 @@ import sys
 import zipfile
 from pathlib import Path
 
+from build_wheels import build
+
 DEADLINE_S = 600
 """For a program that hangs, however busy the machine is."""
 
 
-def installed_wheel(repository: Path, folder: Path) -> Path:
-    """A folder with the content of the wheel, as pip would have put it into site-packages."""
-    source = folder / "source"
-    files = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=repository, capture_output=True, check=True, timeout=DEADLINE_S,
-    ).stdout.decode()  # fmt: skip
-    for name in files.split("\0"):
-        if name and (repository / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((repository / name).read_bytes())
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, source],
-        check=True, timeout=DEADLINE_S,
-    )  # fmt: skip
-    (wheel,) = folder.glob("holdfast-*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "site")
+OF_CONSTRUCTS = ("holdfast_common", "holdfast_rules", "holdfast_constructs")
+
+
+def installed_wheel(folder: Path) -> Path:
+    """A folder with the content of the constructs' wheel and of those that it needs, as pip would have put it there."""
+    for wheel in build(folder):
+        if wheel.name.split("-")[0] in OF_CONSTRUCTS:
+            zipfile.ZipFile(wheel).extractall(folder / "site")
     return folder / "site"
 
 

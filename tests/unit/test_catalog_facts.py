@@ -5,25 +5,25 @@ from datetime import date
 
 import pytest
 
-from holdfast import catalog
 from holdfast.catalog import facts, instance_types
-from holdfast.catalog.facts import DATA
+from holdfast.catalog.facts import POLICIES_FILE, REGIONS_FILE, VERSIONS_FILE
+from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
 
 
 def test_the_region_lists_are_those_of_the_pinned_packages() -> None:
-    assert DATA.read_text() == catalog.regions_text(), "run: python -m holdfast.catalog.refresh"
+    assert REGIONS_FILE.read_text() == regions_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_the_versions_are_those_of_the_pinned_packages() -> None:
-    assert DATA.read_text() == catalog.versions_text(), "run: python -m holdfast.catalog.refresh"
+    assert VERSIONS_FILE.read_text() == versions_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_the_managed_policies_are_those_of_the_pinned_packages() -> None:
-    assert DATA.read_text() == catalog.policies_text(), "run: python -m holdfast.catalog.refresh"
+    assert POLICIES_FILE.read_text() == policies_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_the_page_is_as_it_would_be_written_now() -> None:
-    assert catalog.PAGE.read_text() == catalog.page_text(), "run: python -m holdfast.catalog.refresh"
+    assert PAGE.read_text() == page_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_every_fact_from_a_page_has_a_source_and_a_day() -> None:
@@ -57,7 +57,7 @@ def test_ultraservers_are_where_aws_says_that_they_are() -> None:
 
 
 def test_pages_say_only_where_types_are_that_packages_do_not_place() -> None:
-    placed = json.loads(DATA.read_text())["instance_types"]
+    placed = json.loads(REGIONS_FILE.read_text())["instance_types"]
 
     assert placed.keys() & facts.page_fact("regions_of_types_that_packages_lack").keys() == set()
 

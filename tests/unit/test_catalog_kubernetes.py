@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalog import (
-    DATA,
+    KUBERNETES_FILE,
     Addon,
     charts,
     eks_addons,
@@ -22,7 +22,7 @@ def test_hyperpod_accepts_these_kubernetes_versions() -> None:
 
 
 def test_every_entry_has_a_source_and_a_date() -> None:
-    data = json.loads(DATA.read_text())
+    data = json.loads(KUBERNETES_FILE.read_text())
     entries = [*data["addons"].values(), *(entry for name, entry in data.items() if name != "addons")]
 
     assert [entry for entry in entries if not entry["source"]] == []

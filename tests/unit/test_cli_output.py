@@ -56,13 +56,13 @@ def printed(what: object) -> str:
 
 def test_the_screen_says_how_long_ago_each_thread_did_its_pass_and_what_is_wrong() -> None:
     plane = ProcessState(name="hyperpod", pid=7, state="stopped", passed_s_ago={"loop": 12.0, "storage": 11.9})
-    screen = printed(views.render(view(processes=[plane], unseen=["Slurm's nodes and jobs: [refused]"])))
+    screen = printed(views.render_status(view(processes=[plane], unseen=["Slurm's nodes and jobs: [refused]"])))
     assert "control plane  stopped (pid 7)  passes, ago: loop 12.0 s, storage 11.9 s" in screen
     assert "Slurm's nodes and jobs: [refused]" in screen
 
 
 def test_one_screen_shows_stack_cluster_nodes_and_what_stands_in() -> None:
-    screen = printed(views.render(view()))
+    screen = printed(views.render_status(view()))
 
     for word in (
         "holdfast-local  CREATE_COMPLETE",
@@ -75,15 +75,15 @@ def test_one_screen_shows_stack_cluster_nodes_and_what_stands_in() -> None:
 
 
 def test_only_a_slurm_cluster_has_a_column_for_slurm() -> None:
-    assert "Slurm" in printed(views.render(view()))
-    assert "Slurm" not in printed(views.render(view(orchestrator="eks")))
+    assert "Slurm" in printed(views.render_status(view()))
+    assert "Slurm" not in printed(views.render_status(view(orchestrator="eks")))
 
 
 def test_jobs_are_shown_only_when_there_are_some() -> None:
     job = JobView(job_id="7", name="bytelm", state="RUNNING", nodes="ip-10-1-0-11", elapsed="0:10", reason="None")
 
-    assert "bytelm" in printed(views.render(view(jobs=[job])))
-    assert "elapsed" not in printed(views.render(view()))
+    assert "bytelm" in printed(views.render_status(view(jobs=[job])))
+    assert "elapsed" not in printed(views.render_status(view()))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_jobs_are_shown_only_when_there_are_some() -> None:
     ids=["of the embedded AWS", "of the cluster"],
 )
 def test_a_problem_is_on_the_screen(changes: dict[str, object]) -> None:
-    assert "no space left on device" in printed(views.render(view(**changes)))
+    assert "no space left on device" in printed(views.render_status(view(**changes)))
 
 
 SECOND = 1_000_000_000

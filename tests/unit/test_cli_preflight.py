@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.deploying import check
+from holdfast.cli.deploying import check_machine
 from holdfast.cli.terminal import CommandError
 
 
@@ -22,21 +22,21 @@ pytestmark = pytest.mark.usefixtures("capable")
 
 
 def test_a_capable_machine_passes(tmp_path: Path) -> None:
-    assert "cores" in check(home=tmp_path)
+    assert "cores" in check_machine(home=tmp_path)
 
 
 def test_another_operating_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
 
     with pytest.raises(CommandError, match=r"needs Linux .*; this is Darwin"):
-        check(home=tmp_path)
+        check_machine(home=tmp_path)
 
 
 def test_a_user_without_root_is_told_to_use_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
 
     with pytest.raises(CommandError, match=r"needs root; run it with sudo"):
-        check(home=tmp_path)
+        check_machine(home=tmp_path)
 
 
 def test_missing_programs_come_with_the_command_that_installs_them(
@@ -48,7 +48,7 @@ def test_missing_programs_come_with_the_command_that_installs_them(
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/apt-get")
 
     with pytest.raises(CommandError) as caught:
-        check(home=tmp_path)
+        check_machine(home=tmp_path)
 
     assert str(caught.value) == (
         "this machine cannot run the local cloud:\n"
@@ -63,7 +63,7 @@ def test_without_apt_the_package_manager_is_left_to_the_user(tmp_path: Path, mon
     monkeypatch.setattr("shutil.which", lambda _: None)
 
     with pytest.raises(CommandError, match=r"missing programs: slurmd; install Slurm .* with your package manager"):
-        check(home=tmp_path)
+        check_machine(home=tmp_path)
 
 
 def test_all_that_is_missing_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.check_host", staticmethod(lambda: ["no overlay file system"]))
 
     with pytest.raises(CommandError) as caught:
-        check(home=tmp_path / "not" / "there" / "yet")
+        check_machine(home=tmp_path / "not" / "there" / "yet")
 
     lines = str(caught.value).splitlines()
     assert len(lines) == 4

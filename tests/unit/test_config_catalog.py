@@ -1,17 +1,60 @@
 """The catalog agrees with its sources, and subnets are sized by the service's documented figures."""
 
+import ast
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
+import botocore.session
 import pytest
 
 from holdfast.catalog import (
-    DATA,
+    INSTANCE_TYPES_FILE,
+    LIMITS_FILE,
+    Bounds,
+    LustreThroughput,
+    OpenZfsThroughput,
     Orchestrator,
+    Steps,
     addresses_needed,
-    botocore_instance_types,
+    bounds,
     instance_types,
+    limits,
     prefix_length_for,
 )
+from holdfast.catalog.refresh import botocore_instance_types
+
+HOLDFAST = Path(__file__).parents[2] / "holdfast"
+READERS = sorted(
+    path
+    for room in (
+        "config/models",
+        "validation/rules",
+        "importing/sections",
+        "localcloud/aws/fsx",
+        "localcloud/aws/sagemaker",
+    )
+    for path in (HOLDFAST / room).rglob("*.py")
+)
+ENTRIES = json.loads(LIMITS_FILE.read_text())
+SAGEMAKER = botocore.session.get_session().get_service_model("sagemaker")
+
+
+def figures(value: object) -> Iterator[int]:
+    """All numbers in some data."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from figures(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from figures(part)
+    elif isinstance(value, int):
+        yield value
+
+
+AMBIGUOUS = {*range(1000), 1024, 2048, 3600, 4096}
+FIGURES = {figure for entry in ENTRIES.values() for figure in figures(entry["values"])} - AMBIGUOUS
 
 
 def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
@@ -19,7 +62,7 @@ def test_the_catalog_has_exactly_the_types_of_the_api() -> None:
 
 
 def test_the_catalog_names_its_source() -> None:
-    assert "botocore" in json.loads(DATA.read_text())["source"]
+    assert "botocore" in json.loads(INSTANCE_TYPES_FILE.read_text())["source"]
 
 
 @pytest.mark.parametrize(
@@ -70,3 +113,35 @@ def test_an_empty_group_takes_no_address() -> None:
 @pytest.mark.parametrize(("addresses", "prefix"), [(1, 28), (16, 28), (17, 27), (256, 24), (257, 23), (65537, 15)])
 def test_a_subnet_is_the_smallest_with_room(addresses: int, prefix: int) -> None:
     assert prefix_length_for(addresses) == prefix
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if "shape" in entry])
+def test_a_limit_of_the_api_is_that_of_its_shape(name: str) -> None:
+    shape = SAGEMAKER.shape_for(ENTRIES[name]["shape"])
+
+    assert bounds(name) == Bounds(least=shape.metadata["min"], most=shape.metadata["max"])
+
+
+def test_throughputs_are_the_same_for_type_checkers() -> None:
+    assert list(get_args(LustreThroughput)) == limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"]
+    assert list(get_args(OpenZfsThroughput)) == limits("openzfs_throughput_mbps")["SINGLE_AZ_2"]
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(HOLDFAST)))
+def test_a_figure_of_the_catalog_stands_nowhere_else(path: Path) -> None:
+    """Small and round figures mean other things too."""
+    written = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and type(node.value) is int
+    }
+
+    assert not written & FIGURES
+
+
+def test_sizes_come_in_steps() -> None:
+    sizes = Steps(small=(1500, 3000), multiple=12000, most=24000)
+
+    assert [size for size in (0, 1500, 2000, 12000, 24000, 36000) if sizes.has(size)] == [1500, 12000, 24000]
+    assert sizes.step_above(12001) == 24000
+    assert str(sizes) == "1500, 3000, or a multiple of 12000 up to 24000"

@@ -9,8 +9,8 @@ import typer
 
 from holdfast import cli
 
-PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "commands.md").read_text()
 ROW = re.compile(r"^\| `([a-z][a-z -]*[a-z])[^`]*` \| [^|]+ \|([^|]*)\|$", re.MULTILINE)
 
 
@@ -37,9 +37,10 @@ def test_a_row_has_every_option_and_no_other(name: str) -> None:
     assert ROWS[name] == COMMANDS[name]
 
 
-@pytest.mark.parametrize("page", [PAGE, README])
+@pytest.mark.parametrize("page", ["README.md", "docs/commands.md", "docs/main-job.md", "docs/on-aws.md"])
 def test_a_command_in_a_block_of_shell_exists_with_its_options(page: str) -> None:
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    text = (ROOT / page).read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     used = [words for line in lines if (words := line.partition("#")[0].split()) and words[0] == "holdfast"]
     assert used
     for _, command, *words in used:

@@ -1,11 +1,14 @@
 """Events: what is written is read back, what is no event is refused, and writers do not disturb each other."""
 
 import dataclasses
+import importlib.util
 import json
 import multiprocessing
 import os
+import re
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -145,14 +148,55 @@ def test_lines_of_concurrent_writers_never_mix(tmp_path: Path) -> None:
         assert own == list(range(200))
 
 
-def test_every_kind_is_in_the_table_with_a_source_that_exists() -> None:
-    constants = {value for name, value in vars(kinds).items() if name.isupper()}
-    assert kinds.__doc__ is not None
-    rows = [line.split() for line in kinds.__doc__.splitlines() if "_" in line.partition(" ")[0]]
-    table = {row[0]: row[1] for row in rows}
-    assert table.keys() == constants
-    assert set(table.values()) == set(SOURCES)
-    assert all(name.lower() == value for name, value in vars(kinds).items() if name.isupper())
+def page_writer(repository: Path) -> ModuleType:
+    place = repository / "scripts/write_events_page.py"
+    spec = importlib.util.spec_from_file_location(place.stem, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_kind_is_named_as_its_constant_and_says_who_writes_it(repository: Path) -> None:
+    constants = {name: value for name, value in vars(kinds).items() if name.isupper()}
+    rows = list(page_writer(repository).kind_rows())
+    assert [row[0] for row in rows] == list(constants.values())
+    assert {row[1] for row in rows} == set(SOURCES)
+    assert all(name.lower() == value for name, value in constants.items())
+
+
+def test_the_page_about_events_is_the_one_that_the_code_says(repository: Path) -> None:
+    page = (repository / "docs/events.md").read_text()
+    assert page_writer(repository).written(page) == page, "run `make schema`"
+
+
+WRITERS = {
+    "control-plane": ("holdfast/localcloud/hyperpod",),
+    "lifecycle": ("lifecycle",),
+    "job": ("containers/training", "examples"),
+    "cli": ("holdfast/cli",),
+}
+
+
+def test_every_kind_is_written_by_its_source(repository: Path) -> None:
+    texts = {
+        source: "".join(path.read_text() for folder in folders for path in (repository / folder).rglob("*.py"))
+        for source, folders in WRITERS.items()
+    }
+    missing = [
+        f"{kind} by {source}"
+        for kind, source, _ in page_writer(repository).kind_rows()
+        if not re.search(rf"\bkinds\.{kind.upper()}\b", texts[source])
+    ]
+    assert missing == []
+
+
+def test_whoever_writes_an_event_takes_its_kind_from_the_list(repository: Path) -> None:
+    folders = {folder for folders in WRITERS.values() for folder in folders}
+    for path in (path for folder in folders for path in (repository / folder).rglob("*.py")):
+        literal = re.search(r"""(\.emit\(|\bkind=|\.write\(kind=)\s*["'](\w+_\w+)["']""", path.read_text())
+        assert literal is None, f"{path}: {literal}"
 
 
 def test_the_log_group_is_named_after_the_cluster() -> None:

@@ -4,7 +4,8 @@ import importlib
 from pathlib import Path
 
 import pytest
-import tomllib
+
+from distributions import distributions, package_roots, settings
 
 
 def test_the_folder_constructs_holds_no_python_file_of_its_own(repository: Path) -> None:
@@ -19,24 +20,31 @@ def test_import_constructs_finds_the_package_of_the_cdk(repository: Path) -> Non
     assert hasattr(constructs, "Construct")
 
 
-def test_every_package_is_in_the_wheel(repository: Path) -> None:
-    listed = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders, tops = listed["package-dir"], {name.partition(".")[0] for name in listed["packages"]}
-    places = {folders.get(top, top): top for top in tops}
+def test_every_package_is_in_one_wheel(repository: Path) -> None:
+    owned = [name for each in distributions().values() for name in each.packages]
     found = {
-        ".".join((name, *path.parent.relative_to(repository / place).parts))
-        for place, name in places.items()
-        for path in (repository / place).rglob("__init__.py")
+        ".".join(path.parent.relative_to(root).parts)
+        for root in package_roots()
+        for path in (*root.glob("holdfast/*/__init__.py"), *root.glob("holdfast_*/__init__.py"))
     }
 
-    assert sorted(found - set(listed["packages"])) == []
+    assert sorted(owned) == sorted(found - {"holdfast_lifecycle"})
+    assert not (repository / "holdfast/__init__.py").exists()
+
+
+def test_what_repeats_the_package_roots_has_all_of_them() -> None:
+    roots, tools = settings()["tool"]["holdfast"]["package-roots"], settings()["tool"]
+
+    assert set(roots) <= set(tools["pytest"]["ini_options"]["pythonpath"])
+    assert set(roots) <= set(tools["mypy"]["mypy_path"])
+    assert set(roots) <= set(tools["ruff"]["src"])
 
 
 def test_no_test_folder_is_a_package(repository: Path) -> None:
     assert list((repository / "tests").rglob("__init__.py")) == []
 
 
-@pytest.mark.parametrize("name", ["holdfast.catalog", "holdfast.config", "holdfast_constructs", "stacks"])
+@pytest.mark.parametrize("name", ["holdfast.catalog", "holdfast.config", "holdfast_constructs", "holdfast_stacks"])
 def test_public_names_exist_and_are_sorted(name: str) -> None:
     package = importlib.import_module(name)
     upper = [item for item in package.__all__ if item.isupper()]

@@ -9,6 +9,7 @@ from scratch_node import ADDRESS, CONTROLLER_ADDRESS, ScratchNode
 
 from holdfast_lifecycle import LifecycleError, plan
 from holdfast_lifecycle.model import Mount
+from holdfast_lifecycle.model import mounts as mounts_of
 from holdfast_lifecycle.steps import STEPS, mounts
 from holdfast_lifecycle.steps.slurm import answers, daemon
 

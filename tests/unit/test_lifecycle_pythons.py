@@ -111,11 +111,12 @@ def test_every_module_of_a_node_is_imported_by_its_python(setting: str, reposito
 RUN = """
 import sys
 from pathlib import Path
-from holdfast_lifecycle import _context, _main
-_context.own_addresses = lambda: {"10.1.0.12"}
+from holdfast_lifecycle import main
+from holdfast_lifecycle.model import context
+context.own_addresses = lambda: {"10.1.0.12"}
 bundle, root, hook = sys.argv[1:]
 arguments = ["--hook", hook, "--config", bundle + "/config.json", "--only", "job_environment"]
-sys.exit(_main.main(arguments, root=Path(root)))
+sys.exit(main(arguments, root=Path(root)))
 """
 
 

@@ -97,29 +97,29 @@ def test_deadlines_in_another_order_are_refused(wrong: dict[str, float]) -> None
         Deadlines(**wrong)
 
 
-def test_an_entry_of_an_older_epoch_does_not_exist() -> None:
+def test_an_entry_of_an_older_generation_does_not_exist() -> None:
     box = KeyBox(lambda _message: None)
-    box.put("address", b"old", epoch=1)
+    box.put("address", b"old", generation=1)
 
     box.take(Keys.of(2, {"other": base64.b64encode(b"new").decode()}))
 
-    assert not box.has(["address"], epoch=2)
-    with pytest.raises(ConnectionError, match="epoch 1 is over"):
-        box.get("address", epoch=1, deadline_s=0.1)
-    assert box.get("other", epoch=2, deadline_s=0.1) == b"new"
+    assert not box.has(["address"], generation=2)
+    with pytest.raises(ConnectionError, match="generation 1 is over"):
+        box.get("address", generation=1, deadline_s=0.1)
+    assert box.get("other", generation=2, deadline_s=0.1) == b"new"
 
 
 def test_an_entry_that_nobody_sets_is_waited_for_no_longer_than_the_deadline() -> None:
-    with pytest.raises(TimeoutError, match="no rank has set missing of epoch 1"):
-        KeyBox(lambda _message: None).get("missing", epoch=1, deadline_s=0.05)
+    with pytest.raises(TimeoutError, match="no rank has set missing of generation 1"):
+        KeyBox(lambda _message: None).get("missing", generation=1, deadline_s=0.05)
 
 
-def test_a_wait_for_an_entry_ends_when_its_epoch_ends() -> None:
+def test_a_wait_for_an_entry_ends_when_its_generation_ends() -> None:
     box = KeyBox(lambda _message: None)
     threading.Timer(0.05, box.end, [1]).start()
 
-    with pytest.raises(ConnectionError, match="epoch 1 is over"):
-        box.get("missing", epoch=1, deadline_s=20)
+    with pytest.raises(ConnectionError, match="generation 1 is over"):
+        box.get("missing", generation=1, deadline_s=20)
 
 
 class Net:

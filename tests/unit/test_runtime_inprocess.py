@@ -5,6 +5,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -167,8 +168,54 @@ def test_alone_it_starts_no_thread_and_has_one_rank() -> None:
     program.train(2)
     run = program.run
     assert threading.enumerate() == before
-    assert (run.rank, run.world_size, run.epoch, run.step, run.is_logger, run.lost_steps) == (0, 1, 0, 2, True, 0)
+    assert (run.rank, run.world_size, run.generation, run.step, run.is_logger, run.lost_steps) == (0, 1, 0, 2, True, 0)
     assert run.all_reduce_mean(torch.tensor(3.0)).item() == 3.0
+
+
+def test_the_name_that_the_generation_had_before_is_refused_with_the_one_that_it_has() -> None:
+    with pytest.raises(AttributeError, match=r"run\.generation.*an epoch is a pass over the data"):
+        _ = Program().run.epoch
+
+
+class Recorded:
+    """An update of which nothing is done but told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def begin(self, number: int) -> None:
+        self.told.append(("begin", number))
+
+    def no_sync(self) -> AbstractContextManager[None]:
+        self.told.append("no_sync")
+        return nullcontext()
+
+    def reduce(self, loss: float) -> float:
+        self.told.append(("reduce", loss))
+        return loss / 2
+
+    def apply(self) -> None:
+        self.told.append("apply")
+
+    def end(self) -> None:
+        self.told.append("end")
+
+    def survive(self, error: BaseException, *, number: int) -> bool:
+        self.told.append(("survive", str(error), number))
+        return True
+
+
+def test_a_step_needs_of_its_run_what_update_has_and_nothing_else() -> None:
+    update = Recorded()
+    with holdfast.Step(update, 3) as step:
+        with step.accumulate():
+            pass
+        assert step.update(4.0) == step.loss == 2.0
+    with holdfast.Step(update, 4):
+        raise OSError("a peer is gone")
+
+    first = [("begin", 3), "no_sync", ("reduce", 4.0), "apply", "end"]
+    assert update.told == [*first, ("begin", 4), ("survive", "a peer is gone", 4)]
 
 
 def test_alone_an_error_of_the_script_is_its_own() -> None:
@@ -270,7 +317,7 @@ def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> No
 
     program.train(4, between=once(2, interrupt))
     assert launcher.wait(Ready, count=2).committed_step == 2
-    assert program.run.epoch == 2
+    assert program.run.generation == 2
     assert program.digest() == calm(4)
 
 
@@ -281,7 +328,7 @@ def test_a_collective_that_never_ends_is_left_all_the_same(launcher: FakeLaunche
     assert member is not None
     threading.Timer(0.1, launcher.leave, [2]).start()
 
-    with pytest.raises(BrokenError, match="epoch 1 is over"):
+    with pytest.raises(BrokenError, match="generation 1 is over"):
         member.wait(work)
 
     assert work.looks >= 1
@@ -304,7 +351,7 @@ def test_a_leave_during_an_evaluation_between_steps_does_not_break_the_evaluatio
         program.model.train()
 
     program.train(3, between=once(1, evaluate))
-    assert program.run.epoch == 2
+    assert program.run.generation == 2
     assert program.digest() == calm(3)
 
 
@@ -330,7 +377,7 @@ def test_a_leave_does_not_stop_an_update_that_all_ranks_have_agreed_on(launcher:
     program = Program()
 
     def interrupt(*_: object) -> None:
-        if program.run.step == 1 and program.run.epoch == 1:
+        if program.run.step == 1 and program.run.generation == 1:
             launcher.leave(2)
             assert program.run._member is not None
             assert program.run._member.told_to_leave(within_s=5.0)
@@ -357,7 +404,7 @@ def test_nothing_of_a_committed_step_is_put_back(launcher: FakeLauncher) -> None
         launcher.view(2, step=3)
 
     program.train(3, after=once(2, interrupt))
-    assert program.run.epoch == 2
+    assert program.run.generation == 2
     assert program.begun == [0, 1, 2]
     assert program.digest() == calm(3)
 
@@ -402,7 +449,9 @@ def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_deci
     assert not [message for message in launcher.said if isinstance(message, Fault)]
 
 
-def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_epoch(launcher: FakeLauncher) -> None:
+def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_generation(
+    launcher: FakeLauncher,
+) -> None:
     launcher.view(1, source="fresh")
     program = Program()
 
@@ -509,7 +558,7 @@ def test_a_view_of_a_step_that_this_process_does_not_have_is_not_entered(launche
     launcher.view(2, source="fresh")
     program = Program()
     assert "this process has step 0, and not 5" in launcher.wait(Ready, count=2).reason
-    assert program.run.epoch == 2
+    assert program.run.generation == 2
 
 
 def test_a_view_that_wants_a_checkpoint_from_a_script_without_one_is_not_entered(launcher: FakeLauncher) -> None:
@@ -519,7 +568,7 @@ def test_a_view_that_wants_a_checkpoint_from_a_script_without_one_is_not_entered
     assert "this script has none" in launcher.wait(Ready, count=2).reason
 
 
-def test_views_of_older_epochs_are_dropped(launcher: FakeLauncher) -> None:
+def test_views_of_older_generations_are_dropped(launcher: FakeLauncher) -> None:
     launcher.view(3, source="fresh")
     program = Program()
 
@@ -531,7 +580,7 @@ def test_views_of_older_epochs_are_dropped(launcher: FakeLauncher) -> None:
         launcher.view(5, step=1)
 
     program.train(2, between=once(1, interrupt))
-    assert program.run.epoch == 5
+    assert program.run.generation == 5
 
 
 def test_a_stop_ends_the_process_with_the_exit_code_and_the_reason_of_the_launcher(launcher: FakeLauncher) -> None:

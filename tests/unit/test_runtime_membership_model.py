@@ -1,4 +1,4 @@
-"""Every order of events in small worlds: whatever is lost, late or dead, no epoch ever has two committed views."""
+"""Every order of events in small worlds: whatever is lost, late or dead, no generation ever has two committed views."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -214,7 +214,7 @@ def told(world: World, me: int) -> World:
 
 def two_at_once(*, named_alike: bool = False, dead: bool = False) -> World:
     """
-    A job of three at epoch 1, where the first asks for the next view, and which may lose two at once.
+    A job of three at generation 1, where the first asks for the next view, and which may lose two at once.
 
     Args:
         dead: The first two are lost right after they have committed that view, which the third does not know.
@@ -299,12 +299,12 @@ def two_and_a_witness(
 
 
 def explore(first: World) -> tuple[int, int]:
-    """Visit every world; the number of worlds, and the highest epoch that was committed in any."""
+    """Visit every world; the number of worlds, and the highest generation that was committed in any."""
     seen, frontier, highest = {first}, [first], 0
     while frontier:
         world = frontier.pop()
         epochs = [view.epoch for view in world.views]
-        assert len(epochs) == len(set(epochs)), f"two views of one epoch: {world.views}"
+        assert len(epochs) == len(set(epochs)), f"two views of one generation: {world.views}"
         highest = max([highest, *epochs])
         for following in successors(world):
             if following not in seen:
@@ -330,7 +330,7 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(two_and_a_witness(forgets=1, cuts=1), 30_000, 3, id="two cut apart and a witness that forgets"),
     ],
 )
-def test_no_order_of_events_commits_two_views_of_one_epoch(first: World, at_least: int, epoch: int) -> None:
+def test_no_order_of_events_commits_two_views_of_one_generation(first: World, at_least: int, epoch: int) -> None:
     worlds, highest = explore(first)
 
     assert worlds >= at_least
@@ -344,17 +344,19 @@ def test_no_order_of_events_commits_two_views_of_one_epoch(first: World, at_leas
         ("majority", property(lambda node: (len(node.up) + 1) // 2 + 1), beginning(size=3, cuts=1)),
     ],
 )
-def test_without_a_safeguard_two_views_of_one_epoch_are_found(
+def test_without_a_safeguard_two_views_of_one_generation_are_found(
     safeguard: str, broken: property, first: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(m.Node, safeguard, broken)
 
-    with pytest.raises(AssertionError, match="two views of one epoch"):
+    with pytest.raises(AssertionError, match="two views of one generation"):
         explore(first)
 
 
 @pytest.mark.parametrize(
-    ("begins_anew", "found"), [(False, "ends without need"), (True, "two views of one epoch")], ids=["ends", "votes"]
+    ("begins_anew", "found"),
+    [(False, "ends without need"), (True, "two views of one generation")],
+    ids=["ends", "votes"],
 )
 def test_a_launcher_that_is_called_as_its_predecessor_ends_without_need_or_votes_in_its_place(
     begins_anew: bool, found: str, monkeypatch: pytest.MonkeyPatch
@@ -373,7 +375,7 @@ def test_a_launcher_that_is_called_as_its_predecessor_ends_without_need_or_votes
         pytest.param("refuses nothing", two_and_a_witness(cuts=1), id="it keeps no promise"),
     ],
 )
-def test_a_witness_without_a_safeguard_lets_two_views_of_one_epoch_happen(
+def test_a_witness_without_a_safeguard_lets_two_views_of_one_generation_happen(
     broken: object, first: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if broken is True:
@@ -388,7 +390,7 @@ def test_a_witness_without_a_safeguard_lets_two_views_of_one_epoch_happen(
             ),
         )
 
-    with pytest.raises(AssertionError, match="two views of one epoch"):
+    with pytest.raises(AssertionError, match="two views of one generation"):
         explore(first)
 
 

@@ -19,7 +19,7 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
 
 
 def launcher(me: int) -> m.Node:
-    """One of a job at epoch 1 that has met all the others, and whose processes leave at once."""
+    """One of a job at generation 1 that has met all the others, and whose processes leave at once."""
     node = m.start(me=me, size=SIZE, identity=10 + me)
     for peer in sorted({*range(SIZE)} - {me}):
         node, _ = m.found(node, peer, 10 + peer)

@@ -98,7 +98,7 @@ def test_a_program_that_fails_now_and_then_and_trains_on_is_let_go_on() -> None:
     assert end_of(5) is None
 
 
-def test_many_errors_of_one_epoch_count_once() -> None:
+def test_many_errors_of_one_generation_count_once() -> None:
     ledger = Ledger(budget=2)
     for rank in range(20):
         ledger = noted(ledger, error(3, epoch=1, process=str(rank)))
@@ -159,7 +159,7 @@ def test_whoever_raises_the_job_ends_by_the_third_attempt_or_finishes_the_step(r
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_breaks_epochs_the_job_makes_steps_or_ends_within_its_budget(seed: int) -> None:
+def test_whatever_breaks_generations_the_job_makes_steps_or_ends_within_its_budget(seed: int) -> None:
     chance = random.Random(seed)
     ledger, step, idle = Ledger(budget=budget(2)), 0, 0
     for _ in range(2000):

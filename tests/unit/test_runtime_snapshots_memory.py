@@ -75,21 +75,21 @@ def local(numbers: Sequence[int]) -> Sequence[int]:
 
 
 def joined(
-    stack: ExitStack, count: int, *, epoch: int = 1, resume_step: int = 0, places: dict[int, Place] | None = None
+    stack: ExitStack, count: int, *, generation: int = 1, resume_step: int = 0, places: dict[int, Place] | None = None
 ) -> list[Rank]:
-    """Ranks on nodes of their own that have begun an epoch."""
+    """Ranks on nodes of their own that have begun a generation."""
     ranks = [Rank(number, stack, seed=number) for number in range(count)]
-    join(ranks, epoch=epoch, resume_step=resume_step, places=places)
+    join(ranks, generation=generation, resume_step=resume_step, places=places)
     return ranks
 
 
-def join(ranks: list[Rank], *, epoch: int, resume_step: int, places: dict[int, Place] | None = None) -> None:
+def join(ranks: list[Rank], *, generation: int, resume_step: int, places: dict[int, Place] | None = None) -> None:
     members = [Place(rank.number, "127.0.0.1", rank.snapshots.port) for rank in ranks]
     for number, place in (places or {}).items():
         members[number] = place
     for rank in ranks:
         rank.snapshots.join(
-            rank.shard, rank=rank.number, places=members, epoch=epoch, resume_step=resume_step, agree=local
+            rank.shard, rank=rank.number, places=members, generation=generation, resume_step=resume_step, agree=local
         )
 
 
@@ -110,7 +110,7 @@ def test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_
         ranks[0].snapshots.close()
 
         newcomer = Rank(0, stack, seed=9)
-        join([newcomer, ranks[1]], epoch=2, resume_step=1)
+        join([newcomer, ranks[1]], generation=2, resume_step=1)
         assert newcomer.snapshots.restore(1, [1]) == "buddy"
         assert same(newcomer.state(), saved)
         assert newcomer.counter.value == 1
@@ -128,7 +128,7 @@ def test_a_survivor_goes_back_to_its_own_snapshot() -> None:
         assert rank.snapshots.wait() == ""
         saved = rank.state()
         rank.train(2.0)
-        join([rank], epoch=2, resume_step=1)
+        join([rank], generation=2, resume_step=1)
         assert rank.snapshots.restore(1) == "memory"
         assert same(rank.state(), saved)
 
@@ -143,7 +143,7 @@ def test_own_memory_that_has_changed_is_not_used_and_the_keepers_is() -> None:
         block = ranks[0].snapshots._keeper.find(0, 1)
         assert block is not None
         block.data[5] ^= 1
-        join(ranks, epoch=2, resume_step=1)
+        join(ranks, generation=2, resume_step=1)
         assert ranks[0].snapshots.restore(1, [1]) == "buddy"
         assert same(ranks[0].state(), saved)
 
@@ -158,7 +158,7 @@ def test_a_keepers_memory_that_has_changed_is_refused_and_the_next_donor_asked()
         block.data[-1] ^= 1
         newcomer = Rank(0, stack, seed=9)
         before = newcomer.state()
-        join([newcomer, ranks[1]], epoch=2, resume_step=0)
+        join([newcomer, ranks[1]], generation=2, resume_step=0)
         with pytest.raises(
             SnapshotError, match=r"step 0 is lost: rank 1: .* arrived damaged: the CRC of chunk 0 differs"
         ):
@@ -200,11 +200,11 @@ def test_a_byte_that_changes_on_the_way_is_found_and_the_snapshot_is_not_safe() 
         ranks = [Rank(number, stack, seed=number) for number in range(2)]
         seen: list[int] = []
         with _counting(ranks[1].snapshots.port, seen) as port:
-            join(ranks, epoch=1, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
+            join(ranks, generation=1, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
             ranks[0].snapshots.take(0)
             assert ranks[0].snapshots.wait() == ""
         with proxy(ranks[1].snapshots.port, damage_at=seen[0] - 20) as port:
-            join(ranks, epoch=2, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
+            join(ranks, generation=2, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
             ranks[0].snapshots.take(0)
             assert "arrived damaged: the CRC of chunk 0 differs" in ranks[0].snapshots.wait()
 
@@ -230,29 +230,29 @@ def _counting(port: int, seen: list[int]) -> Iterator[int]:
         thread.join(DEADLINE_S)
 
 
-def test_a_visitor_of_an_epoch_that_is_over_is_turned_away() -> None:
+def test_a_visitor_of_a_generation_that_is_over_is_turned_away() -> None:
     with ExitStack() as stack:
         ranks = joined(stack, 2)
-        join([ranks[1]], epoch=2, resume_step=0, places={})
+        join([ranks[1]], generation=2, resume_step=0, places={})
         ranks[0].snapshots.take(0)
-        assert "epoch 1 is over here" in ranks[0].snapshots.wait()
+        assert "generation 1 is over here" in ranks[0].snapshots.wait()
 
 
-def test_a_visitor_of_the_next_epoch_waits_for_it() -> None:
+def test_a_visitor_of_the_next_generation_waits_for_it() -> None:
     with ExitStack() as stack:
         ranks = joined(stack, 2)
         ranks[0].snapshots.take(0)
         ranks[0].snapshots.wait()
         newcomer = Rank(0, stack, seed=9)
         members = [Place(0, "127.0.0.1", newcomer.snapshots.port), Place(1, "127.0.0.1", ranks[1].snapshots.port)]
-        newcomer.snapshots.join(newcomer.shard, rank=0, places=members, epoch=2, resume_step=0, agree=local)
+        newcomer.snapshots.join(newcomer.shard, rank=0, places=members, generation=2, resume_step=0, agree=local)
         found: list[str] = []
         fetching = threading.Thread(target=lambda: found.append(newcomer.snapshots.restore(0, [1])))
         fetching.start()
         fetching.join(0.2)
         assert fetching.is_alive()
         ranks[1].snapshots.leave()
-        ranks[1].snapshots.join(ranks[1].shard, rank=1, places=members, epoch=2, resume_step=0, agree=local)
+        ranks[1].snapshots.join(ranks[1].shard, rank=1, places=members, generation=2, resume_step=0, agree=local)
         fetching.join(DEADLINE_S)
         assert found == ["buddy"]
 
@@ -261,7 +261,7 @@ def test_a_rank_that_is_no_ward_cannot_leave_its_shard() -> None:
     with ExitStack() as stack:
         ranks = joined(stack, 4)
         places = {1: Place(1, "127.0.0.1", ranks[3].snapshots.port)}
-        join([ranks[0], *ranks[1:]], epoch=2, resume_step=0, places=places)
+        join([ranks[0], *ranks[1:]], generation=2, resume_step=0, places=places)
         ranks[0].snapshots.take(0)
         assert "rank 0's shard is not kept here, those of [2] are" in ranks[0].snapshots.wait()
 
@@ -273,7 +273,7 @@ def test_a_dead_keeper_is_a_problem_that_the_next_snapshot_gets_over() -> None:
         ranks = joined(stack, 2, places={1: Place(1, "127.0.0.1", closed)})
         assert ranks[0].snapshots.after_update(2)
         assert "the snapshot of step 2 is not safe" in ranks[0].snapshots.wait()
-        join(ranks, epoch=2, resume_step=0)
+        join(ranks, generation=2, resume_step=0)
         assert not ranks[0].snapshots.after_update(3), "every second step"
         assert ranks[0].snapshots.after_update(4)
         assert ranks[0].snapshots.wait() == ""
@@ -287,7 +287,7 @@ def test_what_was_snapshot_after_the_step_that_counts_is_forgotten() -> None:
             ranks[0].snapshots.take(step)
             ranks[0].snapshots.wait()
         assert ranks[1].snapshots.held() == [(0, 2), (0, 4)]
-        join(ranks, epoch=2, resume_step=2)
+        join(ranks, generation=2, resume_step=2)
         assert [rank.snapshots.held() for rank in ranks] == [[(0, 2)]] * 2
 
 
@@ -304,7 +304,7 @@ def test_there_is_always_a_step_that_every_rank_and_every_keeper_has(
         ranks = joined(stack, 3)
         numbers: list[int] = []
         for rank in ranks:
-            rank.snapshots._epoch = _agreeing(rank.snapshots._epoch, numbers)
+            rank.snapshots._generation = _agreeing(rank.snapshots._generation, numbers)
         for step, failing in enumerate([(False,) * 3, *rounds], start=1):
             numbers[:] = [min(rank.snapshots._safe for rank in ranks), int(all(_idle(rank) for rank in ranks))]
             for rank, fails in zip(ranks, failing, strict=True):
@@ -324,8 +324,8 @@ def test_there_is_always_a_step_that_every_rank_and_every_keeper_has(
             rank.snapshots.wait()
 
 
-def _agreeing(epoch: Any, numbers: list[int]) -> Any:
-    return replace(epoch, agree=lambda _: tuple(numbers))
+def _agreeing(generation: Any, numbers: list[int]) -> Any:
+    return replace(generation, agree=lambda _: tuple(numbers))
 
 
 def _idle(rank: Rank) -> bool:
@@ -340,7 +340,7 @@ def _failing(*_: Any) -> None:
 def test_a_snapshot_of_another_model_is_refused_before_anything_changes() -> None:
     with ExitStack() as stack:
         small, large = Rank(0, stack, width=4), Rank(0, stack, width=5)
-        join([small], epoch=1, resume_step=0)
+        join([small], generation=1, resume_step=0)
         small.snapshots.take(0)
         small.snapshots.wait()
         block = small.snapshots._keeper.find(0, 0)
@@ -351,7 +351,7 @@ def test_a_snapshot_of_another_model_is_refused_before_anything_changes() -> Non
         assert same(large.state(), before)
 
 
-def test_snapshots_between_epochs_are_refused() -> None:
+def test_snapshots_between_generations_are_refused() -> None:
     with ExitStack() as stack:
         rank = Rank(0, stack)
         with pytest.raises(SnapshotError, match=r"need join\(\) first"):

@@ -115,8 +115,8 @@ def test_several_receivers_are_served_at_once(donor: Make) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"epoch": 2}, "asked for replica of epoch 2, step 17; there is that of epoch 3, step 17"),
-        ({"step": 16}, "asked for replica of epoch 3, step 16; there is that of epoch 3, step 17"),
+        ({"epoch": 2}, "asked for replica of generation 2, step 17; there is that of generation 3, step 17"),
+        ({"step": 16}, "asked for replica of generation 3, step 16; there is that of generation 3, step 17"),
         ({"name": "shard"}, "there is none"),
         ({"token": "guessed"}, "the proof of the job's token is wrong"),
     ],
@@ -247,11 +247,11 @@ def test_a_receiver_that_has_to_leave_does_so_in_the_middle(odd_donor: Callable[
 
     def check() -> None:
         if time.monotonic() > leave:
-            raise RuntimeError("the epoch is over")
+            raise RuntimeError("the generation is over")
 
     hung = odd_donor(lambda connection: (header(connection), done.wait(5.0)))
     try:
-        with pytest.raises(RuntimeError, match="the epoch is over"):
+        with pytest.raises(RuntimeError, match="the generation is over"):
             take(hung, check=check)
     finally:
         done.set()
@@ -262,7 +262,7 @@ def test_a_receiver_that_has_to_leave_does_so_in_the_middle(odd_donor: Callable[
     ("fields", "words"),
     [
         ({"tensors": [["nn", [2]]]}, "there is no type nn"),
-        ({"step": STEP + 1}, "offered is epoch 3, step 18"),
+        ({"step": STEP + 1}, "offered is generation 3, step 18"),
         ({"surprise": 1}, "unexpected keyword"),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_header_without_an_end_is_refused(odd_donor: Callable[..., int]) -> No
         take(odd_donor(behave))
 
 
-def test_the_digest_of_the_whole_depends_on_order_epoch_and_step() -> None:
+def test_the_digest_of_the_whole_depends_on_order_generation_and_step() -> None:
     digests = {
         transfer.digest_of([1, 2], epoch=1, step=1),
         transfer.digest_of([2, 1], epoch=1, step=1),

@@ -2,11 +2,10 @@
 
 import pytest
 
+from holdfast.catalog import FILE_SYSTEM, Property
 from holdfast.localcloud.aws.cloudformation.registry import paths, schema
-from holdfast.updates import POLICIES, UPDATES, Effect, settings, updates_text
+from holdfast.updates import POLICIES, UPDATES, Effect, becomes, settings, updates_text, with_default_policies
 from holdfast.updates.policies import MEANINGS
-
-MAPPED = [policy for policy in POLICIES if policy.resource_property]
 
 
 def test_every_setting_has_one_policy_and_every_policy_names_settings() -> None:
@@ -36,13 +35,27 @@ def test_texts_are_plain_ascii_without_a_full_stop() -> None:
                 assert not text.endswith(".")
 
 
-@pytest.mark.parametrize("policy", MAPPED, ids=lambda policy: policy.resource_property)
-def test_what_cloudformation_can_only_create_is_never_called_in_place(policy) -> None:
-    kind, _, path = policy.resource_property.partition("/")
-    create_only = path in paths(kind, "createOnlyProperties")
+@pytest.mark.parametrize("setting", becomes())
+def test_what_cloudformation_can_only_create_is_never_called_in_place(setting: str) -> None:
+    found = becomes()[setting]
+    (policy,) = (policy for policy in POLICIES if setting in policy.settings)
+    create_only = set(paths(found.resource, "createOnlyProperties"))
+    holders = {found.pointer.rsplit("/", depth)[0] for depth in range(found.pointer.count("/") + 1)}
 
-    assert path.partition("/")[0] in schema(kind)["properties"]
-    assert create_only == (policy.effect >= Effect.REPLACES_RESOURCE)
+    assert found.pointer.partition("/")[0] in schema(found.resource)["properties"]
+    if holders & create_only:
+        assert policy.effect >= Effect.REPLACES_RESOURCE
+    else:
+        assert policy.effect < Effect.REPLACES_RESOURCE or policy.effect is Effect.REFUSED
+
+
+def test_a_setting_without_a_policy_of_its_own_is_changed_in_place() -> None:
+    property_ = Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType")
+    (policy,) = with_default_policies((), {"storage.lustre.compression": property_})
+
+    assert policy.settings == ("storage.lustre.compression",)
+    assert policy.effect is Effect.IN_PLACE
+    assert "DataCompressionType" in policy.reason
 
 
 def test_the_page_is_current() -> None:

@@ -215,7 +215,7 @@ def test_no_broken_file_makes_the_check_fail(data: st.DataObject, tmp_path: Path
 def test_every_code_of_a_refused_value_is_that_of_a_rule(repository: Path) -> None:
     told = {
         code
-        for module in (repository / "holdfast" / "config").glob("*.py")
+        for module in (repository / "holdfast" / "config").rglob("*.py")
         for code in re.findall(r'code(?:: str)? ?= ?"(HF\d{3})"', module.read_text())
     }
 

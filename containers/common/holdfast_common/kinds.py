@@ -1,90 +1,95 @@
-"""Names of the things that happen, as they stand in an event's ``kind``.
+"""
+Names of the things that happen, as they stand in an event's ``kind``. Below each: who writes it, and what it means.
 
-A reader keeps events of kinds it does not know, so a newer writer never breaks an older reader.
-
-===================  ==============  =====================================================================
-kind                 written by      meaning
-===================  ==============  =====================================================================
-cluster_creating     control-plane   a new cluster record was seen
-cluster_in_service   control-plane   every node runs and Slurm answers
-cluster_updating     control-plane   node counts or settings are being changed
-cluster_failed       control-plane   creation failed; ``evidence`` names group, instance and step
-cluster_deleting     control-plane   deletion has begun
-cluster_deleted      control-plane   nothing of the cluster is left
-node_booting         control-plane   an instance is being started
-node_booted          control-plane   its init process runs
-slurm_ready          control-plane   its Slurm daemon is registered
-node_in_service      control-plane   lifecycle done, ready for jobs
-node_failed          control-plane   the instance could not be brought into service
-node_lost            control-plane   a running instance is gone; the moment of notice
-node_replacing       control-plane   a replacement was begun
-node_replaced        control-plane   in service again; ``node`` new, ``detail.replaces`` old instance id
-node_rebooting       control-plane   a reboot was begun
-node_rebooted        control-plane   in service again under the same instance id
-node_deleted         control-plane   the instance was removed on request
-daemon_lost          control-plane   a daemon of Slurm on a node has ended or stands still; ``detail.program``
-daemon_restored      control-plane   it runs again; ``duration_s`` since it was missed
-file_imported        control-plane   an S3 object appeared on the file system
-file_exported        control-plane   a file was copied to S3
-lifecycle_started    lifecycle       a lifecycle script has begun; ``detail.role``, ``detail.hook``
-step_finished        lifecycle       a step is satisfied; ``detail.step``, ``detail.outcome``, ``duration_s``
-step_failed          lifecycle       a step failed; ``evidence`` what was seen, ``action`` what to do
-lifecycle_finished   lifecycle       all steps were tried; ``detail.outcome`` succeeded or failed
-job_started          job             the first step is about to run; ``detail.world_size``, ``detail.step``
-job_progress         job             ``detail.step`` steps are done; ``detail.loss``
-checkpoint_saved     job             ``detail.step`` can be resumed from
-job_resumed          job             the job runs again, from the checkpoint of ``detail.step``
-job_finished         job             the last step is done; ``detail.step``, ``detail.loss``
-rank_lost            job             a process of training died; ``evidence`` how, ``detail.rank``, ``detail.step``
-launcher_lost        job             a whole node of training is out of reach; ``detail.lost`` its node rank
-witness_lost         job             the voter beside the controller is out of reach; ``evidence`` how
-spare_ready          job             a node that came back is warm and may take a rank; ``detail.launcher``
-view_committed       job             launchers agreed who has which rank; ``detail.epoch``, ``detail.step``,
-                                     ``detail.lost_steps``, ``duration_s`` since the fault
-job_stopped          job             training cannot go on; ``evidence`` why
-fault_injected       cli             a fault was caused on purpose; ``node`` and ``fault``
-job_submitted        cli             a job was given to the scheduler
-===================  ==============  =====================================================================
+docs/events.md lists them as they are here (``make schema``). A reader keeps events of kinds it does not know, so a
+newer writer never breaks an older reader.
 """
 
 CLUSTER_CREATING = "cluster_creating"
+"""control-plane: a new cluster record was seen"""
 CLUSTER_IN_SERVICE = "cluster_in_service"
+"""control-plane: every node runs and Slurm answers; after a rollback `evidence` says why"""
 CLUSTER_UPDATING = "cluster_updating"
+"""control-plane: node counts or settings are being changed, or taken back"""
 CLUSTER_FAILED = "cluster_failed"
+"""control-plane: creation failed; `evidence` names group, instance and step"""
 CLUSTER_DELETING = "cluster_deleting"
+"""control-plane: deletion has begun"""
 CLUSTER_DELETED = "cluster_deleted"
+"""control-plane: nothing of the cluster is left"""
 NODE_BOOTING = "node_booting"
+"""control-plane: an instance is being started"""
 NODE_BOOTED = "node_booted"
+"""control-plane: its init process runs; `duration_s`"""
 SLURM_READY = "slurm_ready"
+"""control-plane: its Slurm daemon is registered"""
 NODE_IN_SERVICE = "node_in_service"
+"""control-plane: lifecycle done, ready for jobs; `duration_s` since its preparation began"""
 NODE_FAILED = "node_failed"
+"""control-plane: the instance could not be brought into service; `evidence`"""
 NODE_LOST = "node_lost"
+"""control-plane: a running instance is gone or silent; the moment of notice; `fault`, `evidence`, `action`"""
 NODE_REPLACING = "node_replacing"
+"""control-plane: a replacement was begun; `node` old, `detail.replacement` new instance id"""
 NODE_REPLACED = "node_replaced"
+"""control-plane: in service again; `node` new, `detail.replaces` old instance id, `duration_s` since the notice"""
 NODE_REBOOTING = "node_rebooting"
+"""control-plane: a reboot was begun"""
 NODE_REBOOTED = "node_rebooted"
+"""control-plane: in service again under the same instance id; `duration_s`"""
 NODE_DELETED = "node_deleted"
+"""control-plane: the instance was removed on request"""
 DAEMON_LOST = "daemon_lost"
+"""control-plane: a daemon of Slurm on a node has ended or stands still; `evidence` which, `detail.program`"""
 DAEMON_RESTORED = "daemon_restored"
+"""control-plane: it runs again; `duration_s` since it was missed"""
 FILE_IMPORTED = "file_imported"
+"""control-plane: an S3 object appeared on the file system; `detail.path`, `detail.object`, `detail.count`"""
 FILE_EXPORTED = "file_exported"
+"""control-plane: a file was copied to S3; the same details"""
 
 LIFECYCLE_STARTED = "lifecycle_started"
+"""lifecycle: a lifecycle script has begun; `detail.role`, `detail.hook`"""
 STEP_FINISHED = "step_finished"
+"""lifecycle: a step is satisfied; `detail.step`, `detail.outcome`, `duration_s`"""
 STEP_FAILED = "step_failed"
+"""lifecycle: a step failed; `evidence` what was seen, `action` what to do"""
 LIFECYCLE_FINISHED = "lifecycle_finished"
+"""lifecycle: all steps were tried; `detail.outcome` succeeded or failed, `detail.steps`"""
 
 JOB_STARTED = "job_started"
+"""
+job: the first step is about to run; `detail.world_size`, `detail.step`, `detail.nodes` (instance ids, separated by
+commas)
+"""
 JOB_PROGRESS = "job_progress"
+"""job: `detail.step` steps are done; `detail.loss`"""
 CHECKPOINT_SAVED = "checkpoint_saved"
+"""job: `detail.step` can be resumed from; `duration_s`"""
 JOB_RESUMED = "job_resumed"
+"""
+job: the job runs again, from the checkpoint of `detail.step`; `evidence` when a newer one was damaged; otherwise as
+`job_started`
+"""
 JOB_FINISHED = "job_finished"
+"""job: the last step is done; `detail.step`, `detail.loss`"""
 RANK_LOST = "rank_lost"
+"""job: a process of training died; `evidence` how, `detail.rank`, `detail.step`"""
 LAUNCHER_LOST = "launcher_lost"
+"""job: a whole node of training is out of reach; `detail.lost` its node rank"""
 WITNESS_LOST = "witness_lost"
+"""job: the voter beside the controller is out of reach; `evidence` how"""
 SPARE_READY = "spare_ready"
+"""job: a node that came back is warm and may take a rank; `detail.launcher`"""
 VIEW_COMMITTED = "view_committed"
+"""
+job: launchers agreed who has which rank; `detail.epoch`, `detail.step`, `detail.lost_steps`, `duration_s` since the
+fault
+"""
 JOB_STOPPED = "job_stopped"
+"""job: training cannot go on; `evidence` why"""
 
 FAULT_INJECTED = "fault_injected"
+"""cli: a fault was caused on purpose; `node` and `fault`"""
 JOB_SUBMITTED = "job_submitted"
+"""cli: a job was given to the scheduler"""

@@ -5,8 +5,10 @@ What packages know (``regions.json``, ``versions.json``) is written by ``python 
 AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
 """
 
+from holdfast.catalog.facts.forgetting import forget
 from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
+    REGIONS_FILE,
     dns_suffix,
     has_type,
     hyperpod_regions,
@@ -22,15 +24,15 @@ from holdfast.catalog.facts.policies import (
     ASKED,
     EKS_ACTIONS,
     NODE_ACTIONS,
+    POLICIES_FILE,
     VPC_ACTIONS,
     ManagedPolicy,
     managed_policies,
 )
 from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
 from holdfast.catalog.facts.versions import (
-    DATA,
+    VERSIONS_FILE,
     LambdaRuntime,
-    _data,
     facts_date,
     lambda_runtimes,
     rds_versions,
@@ -39,17 +41,19 @@ from holdfast.catalog.facts.versions import (
 
 __all__ = [
     "ASKED",
-    "DATA",
     "EKS_ACTIONS",
     "NODE_ACTIONS",
+    "POLICIES_FILE",
+    "REGIONS_FILE",
+    "VERSIONS_FILE",
     "VPC_ACTIONS",
     "KubernetesVersion",
     "LambdaRuntime",
     "ManagedPolicy",
     "Schema",
-    "_data",
     "dns_suffix",
     "facts_date",
+    "forget",
     "has_type",
     "hyperpod_regions",
     "hyperpod_types",

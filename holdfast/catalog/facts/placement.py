@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.catalog.facts.pages import page_fact
 
-DATA = Path(__file__).with_name("regions.json")
+REGIONS_FILE = Path(__file__).with_name("regions.json")
 
 
 @functools.cache
@@ -85,4 +85,4 @@ def _order() -> Mapping[str, int]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return dict(json.loads(DATA.read_text()))
+    return dict(json.loads(REGIONS_FILE.read_text()))

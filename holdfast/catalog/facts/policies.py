@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-DATA = Path(__file__).with_name("policies.json")
+POLICIES_FILE = Path(__file__).with_name("policies.json")
 
 VPC_ACTIONS = (
     "ec2:CreateNetworkInterface", "ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface",
@@ -51,7 +51,7 @@ class ManagedPolicy:
 @functools.cache
 def managed_policies() -> Mapping[str, ManagedPolicy]:
     """All of them, by the name without what is before it."""
-    data = json.loads(DATA.read_text())
+    data = json.loads(POLICIES_FILE.read_text())
     return {
         name: ManagedPolicy(name=f"{path}{name}", allows=_actions(int(bits, 16)))
         for name, (path, bits) in data["policies"].items()

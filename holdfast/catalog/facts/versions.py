@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).with_name("versions.json")
+VERSIONS_FILE = Path(__file__).with_name("versions.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,4 +54,4 @@ def _date(text: str | None) -> date | None:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return dict(json.loads(DATA.read_text()))
+    return dict(json.loads(VERSIONS_FILE.read_text()))

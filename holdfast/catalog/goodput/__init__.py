@@ -1,13 +1,14 @@
 """Published failure rates, recovery times and prices that planner and rules reckon with. (Not in the top face.)"""
 
 from holdfast.catalog.goodput.failures import FailureRates, ObservedFailures, failure_rates
-from holdfast.catalog.goodput.price_list import prices
+from holdfast.catalog.goodput.price_list import Price, prices
 from holdfast.catalog.goodput.recovery import MeasuredRecovery, RecoveryStages, recovery_stages
 
 __all__ = [
     "FailureRates",
     "MeasuredRecovery",
     "ObservedFailures",
+    "Price",
     "RecoveryStages",
     "failure_rates",
     "prices",

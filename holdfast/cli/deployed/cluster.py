@@ -5,24 +5,21 @@ Gathers what the commands show; how it looks is theirs.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.terminal import CommandError
 
-if TYPE_CHECKING:
-    pass
-
 
 def stack_outputs(context: Context) -> dict[str, str]:
     """Outputs of the environment's stack by key."""
-    return {output["OutputKey"]: output["OutputValue"] for output in _describe_stack(context).get("Outputs", [])}
+    return {output["OutputKey"]: output["OutputValue"] for output in describe_stack(context).get("Outputs", [])}
 
 
 def cluster_nodes(context: Context) -> list[dict[str, Any]]:
     """``ListClusterNodes`` with the address of each, as the API returns them, controllers first."""
-    return _describe_cluster(context)[1]
+    return describe_cluster(context)[1]
 
 
 def cluster_arn(context: Context) -> str:
@@ -32,7 +29,7 @@ def cluster_arn(context: Context) -> str:
     Raises:
         CommandError: there is none of this name.
     """
-    cluster, _ = _describe_cluster(context)
+    cluster, _ = describe_cluster(context)
     if not cluster:
         session = context.session
         raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
@@ -41,7 +38,7 @@ def cluster_arn(context: Context) -> str:
 
 def controller_group(context: Context) -> str:
     """Name of the instance group of Slurm's controller; empty where there is none."""
-    cluster, _ = _describe_cluster(context)
+    cluster, _ = describe_cluster(context)
     return next(
         (
             group["InstanceGroupName"]
@@ -59,7 +56,7 @@ def controller_hostname(context: Context) -> str:
     Raises:
         CommandError: the cluster has none.
     """
-    cluster, nodes = _describe_cluster(context)
+    cluster, nodes = describe_cluster(context)
     controllers = {
         group["InstanceGroupName"]
         for group in cluster.get("InstanceGroups", [])
@@ -67,7 +64,7 @@ def controller_hostname(context: Context) -> str:
     }
     for node in nodes:
         if node["InstanceGroupName"] in controllers:
-            return _hostname(node)
+            return hostname_of(node)
     raise CommandError(f"cluster {context.session.cluster_name} has no Slurm controller; see: holdfast status")
 
 
@@ -78,7 +75,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
     Raises:
         CommandError: no data repository association imports a directory called ``jobs``.
     """
-    cluster, _ = _describe_cluster(context)
+    cluster, _ = describe_cluster(context)
     mount_path = next(
         (
             storage["FsxLustreConfig"].get("MountPath", "/fsx")
@@ -88,7 +85,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
         ),
         None,
     )
-    for association in _associations(context, stack_outputs(context).get("FileSystemId", "")):
+    for association in associations_of(context, stack_outputs(context).get("FileSystemId", "")):
         if association["FileSystemPath"].rstrip("/").endswith("/jobs") and mount_path is not None:
             bucket, _, prefix = association["DataRepositoryPath"].removeprefix("s3://").partition("/")
             return bucket, prefix.strip("/"), mount_path + association["FileSystemPath"].rstrip("/")
@@ -97,7 +94,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
     )
 
 
-def _describe_stack(context: Context) -> dict[str, Any]:
+def describe_stack(context: Context) -> dict[str, Any]:
     if not context.session.stack_name:
         return {}
     try:
@@ -108,7 +105,7 @@ def _describe_stack(context: Context) -> dict[str, Any]:
         return {"StackStatus": "absent"}
 
 
-def _describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     name = context.session.cluster_name
     try:
         cluster = context.ask("sagemaker", "DescribeCluster", ClusterName=name)
@@ -135,7 +132,7 @@ def _pages(context: Context, service: str, operation: str, *, items: str, **para
         parameters["NextToken"] = page["NextToken"]
 
 
-def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, Any]]:
+def associations_of(context: Context, file_system_id: str) -> Iterable[dict[str, Any]]:
     answer = context.ask(
         "fsx", "DescribeDataRepositoryAssociations", Filters=[{"Name": "file-system-id", "Values": [file_system_id]}]
     )
@@ -143,9 +140,9 @@ def _associations(context: Context, file_system_id: str) -> Iterable[dict[str, A
     return associations
 
 
-def _hostname(node: dict[str, Any]) -> str:
+def hostname_of(node: dict[str, Any]) -> str:
     return str(node.get("PrivateDnsHostname", "")).partition(".")[0]
 
 
 def _address_key(node: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(int(part) for part in _hostname(node).split("-")[1:] if part.isdigit())
+    return tuple(int(part) for part in hostname_of(node).split("-")[1:] if part.isdigit())

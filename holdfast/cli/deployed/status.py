@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.cluster import (
+    associations_of,
+    controller_hostname,
+    describe_cluster,
+    describe_stack,
+    hostname_of,
+)
+from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
+from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.terminal import CommandError
 
 if TYPE_CHECKING:
-    from holdfast.cli.deployed.finished_jobs import JobRow
     from holdfast.localcloud.processes import ProcessState
-from holdfast.cli.deployed.cluster import (
-    _associations,
-    _describe_cluster,
-    _describe_stack,
-    _hostname,
-    controller_hostname,
-)
 
 T = TypeVar("T")
-
 
 STAND_IN_TAG = "holdfast:stand-in:"
 
@@ -86,7 +86,7 @@ class StatusView:
     jobs: list[JobView]
     file_system: FileSystemView | None
     stand_ins: dict[str, str]
-    ended: "list[JobRow]" = field(default_factory=list)
+    ended: list[JobRow] = field(default_factory=list)
     """Jobs of the last day that are over, failed ones first."""
     unseen: list[str] = field(default_factory=list)
     """What could not be looked at, and why."""
@@ -103,9 +103,9 @@ def read_status(context: Context) -> StatusView:
     """
     session = context.session
     unseen: list[str] = []
-    stack: dict[str, Any] = _seen(lambda: _describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
+    stack: dict[str, Any] = _seen(lambda: describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-    cluster, nodes = _describe_cluster(context)
+    cluster, nodes = describe_cluster(context)
     if not cluster and not session.stack_name:
         raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
     orchestrator = "eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm"
@@ -145,7 +145,7 @@ def _problem(context: Context) -> str:
     return "\n".join(line for line in (own, *context.local.problems()) if line)
 
 
-def _seen(ask: "Callable[[], T]", *, what: str, otherwise: "T", unseen: list[str]) -> "T":
+def _seen(ask: Callable[[], T], *, what: str, otherwise: T, unseen: list[str]) -> T:
     """What AWS answers, or ``otherwise`` where it refuses: the rest of the picture is worth having without it."""
     try:
         return ask()
@@ -155,7 +155,7 @@ def _seen(ask: "Callable[[], T]", *, what: str, otherwise: "T", unseen: list[str
 
 
 def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
-    hostname = _hostname(node)
+    hostname = hostname_of(node)
     return NodeView(
         instance_id=node["InstanceId"],
         instance_group=node["InstanceGroupName"],
@@ -170,11 +170,8 @@ def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
 
 def _read_slurm(
     context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]
-) -> "tuple[dict[str, str], list[JobView], list[JobRow]]":
+) -> tuple[dict[str, str], list[JobView], list[JobRow]]:
     """Node states, the queue and the jobs that are over; what cannot be asked for is told in ``unseen``."""
-    from holdfast.cli.deployed.finished_jobs import ended_jobs
-    from holdfast.cli.deployed.nodes import run
-
     if context.session.cloud == "aws":
         unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
         return {}, [], []
@@ -218,7 +215,7 @@ def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | 
         status=described["Lifecycle"],
         capacity_gib=described["StorageCapacity"],
         data_repositories={
-            a["FileSystemPath"]: a["DataRepositoryPath"] for a in _associations(context, file_system_id)
+            a["FileSystemPath"]: a["DataRepositoryPath"] for a in associations_of(context, file_system_id)
         },
     )
 

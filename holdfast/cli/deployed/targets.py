@@ -6,8 +6,10 @@ from typing import Any
 
 import typer
 
+from holdfast.cli.definitions import read_definition
 from holdfast.cli.deployed.sessions import Context, Session, load
 from holdfast.cli.terminal import CommandError
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 ENVIRONMENT = typer.Option(
@@ -68,15 +70,8 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
-    from holdfast.cli.commands.deployment import up
-    from holdfast.config import EnvironmentFileError
-    from holdfast.config import load as load_environment
-
-    path = up.environment_file(name)
-    try:
-        definition = load_environment(path)
-    except EnvironmentFileError as error:
-        raise CommandError(str(error)) from None
+    path = environment_file(name)
+    definition = read_definition(path)
     if definition.cloud == "embedded":
         return _embedded(definition, path=path, region=region, profile=profile)
     if region is not None and region != definition.region:

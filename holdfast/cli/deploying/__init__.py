@@ -1,7 +1,7 @@
 """From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
 
 from holdfast.cli.deploying.cdk import PROJECT
-from holdfast.cli.deploying.deployment import deploy, environment_of, taken_down_on
-from holdfast.cli.deploying.preflight import check
+from holdfast.cli.deploying.deployment import deploy, taken_down_on
+from holdfast.cli.deploying.preflight import check_machine
 
-__all__ = ["PROJECT", "check", "deploy", "environment_of", "taken_down_on"]
+__all__ = ["PROJECT", "check_machine", "deploy", "taken_down_on"]

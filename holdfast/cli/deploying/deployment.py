@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import Context, Session
-from holdfast.cli.deploying import preflight
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
+from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.terminal import CommandError, Step, step
 from holdfast.localcloud import LocalCloud
 
@@ -25,21 +25,6 @@ NODES_POLL_S = 0.25
 
 GIVEN_UP_AFTER_S = 5.0
 """A failed instance that HyperPod tries again is gone sooner."""
-
-
-def environment_of(path: Path) -> "Environment":
-    from holdfast.config import EnvironmentFileError
-    from holdfast.config import load as load_environment
-    from holdfast.validation.from_environment import check
-
-    try:
-        definition = load_environment(path)
-    except EnvironmentFileError as error:
-        raise CommandError(str(error)) from None
-    errors = [str(finding) for finding in check(path, errors_only=True).findings]
-    if errors:
-        raise CommandError("\n".join(errors))
-    return definition
 
 
 def refuse_replacements(definition: "Environment", context: Context) -> None:
@@ -80,7 +65,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     variables: dict[str, str] = {}
     if embedded:
         with step("check this machine") as progress:
-            progress.update(preflight.check(home=local.home))
+            progress.update(check_machine(home=local.home))
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.

@@ -25,7 +25,7 @@ PROGRAMS = {
 MIN_FREE_GIB = 3.0
 
 
-def check(*, home: Path) -> str:
+def check_machine(*, home: Path) -> str:
     """
     Words for the progress line when everything is there.
 

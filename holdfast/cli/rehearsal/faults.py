@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from holdfast.cli.deployed import Context, instance, record_event
+from holdfast_common import kinds
 
 
 class Fault(StrEnum):
@@ -22,6 +23,6 @@ def inject(context: Context, *, node: str, fault: Fault) -> str:
     target = instance(context, node=node)
     instance_id = target.spec.instance_id
     # Recorded first: the timeline counts the seconds to notice from here.
-    record_event(context, kind="fault_injected", node=instance_id, fault=TAXONOMY[fault])
+    record_event(context, kind=kinds.FAULT_INJECTED, node=instance_id, fault=TAXONOMY[fault])
     {Fault.destroy: target.destroy, Fault.freeze: target.freeze, Fault.cut: target.cut}[fault]()
     return instance_id

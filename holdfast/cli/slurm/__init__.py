@@ -1,14 +1,24 @@
 """What Slurm says of jobs, text in and records out. Pure; asking Slurm is left to deployed."""
 
-from holdfast.cli.slurm.queue import FIELDS, SQUEUE, merged, parse_squeue
-from holdfast.cli.slurm.records import DELIMITER, SACCT, WAITING, JobRecord, newest_first, outcome, parse_sacct
+from holdfast.cli.slurm.queue import SQUEUE, SQUEUE_FIELDS, merged, parse_squeue
+from holdfast.cli.slurm.records import (
+    DELIMITER,
+    SACCT,
+    SACCT_FIELDS,
+    WAITING,
+    JobRecord,
+    newest_first,
+    outcome,
+    parse_sacct,
+)
 from holdfast.cli.slurm.submissions import Submission, first_host, output_files, parse_submission
 
 __all__ = [
     "DELIMITER",
-    "FIELDS",
     "SACCT",
+    "SACCT_FIELDS",
     "SQUEUE",
+    "SQUEUE_FIELDS",
     "WAITING",
     "JobRecord",
     "Submission",

@@ -10,23 +10,23 @@ from collections.abc import Sequence
 
 from holdfast.cli.slurm.records import DELIMITER, WAITING, JobRecord, untorn
 
-FIELDS = (
+SQUEUE_FIELDS = (
     "JobArrayID", "State", "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
     "Reason", "WorkDir", "Command", "Name",
 )  # fmt: skip
 SQUEUE = (
     "squeue", "--noheader", "--all", "--array", "--states=all",
-    "--Format=" + ",".join(f"{name}:{DELIMITER}" for name in FIELDS),
+    "--Format=" + ",".join(f"{name}:{DELIMITER}" for name in SQUEUE_FIELDS),
 )  # fmt: skip
 """Its times are seconds since 1970 under SLURM_TIME_FORMAT=%s."""
 
-_BEFORE_FREE_TEXT = FIELDS.index("WorkDir")
+_BEFORE_FREE_TEXT = SQUEUE_FIELDS.index("WorkDir")
 _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII)
 
 
 def parse_squeue(text: str) -> list[JobRecord]:
     """The records of squeue's text, in which the delimiter ends each field, the last one, too."""
-    count = len(FIELDS)
+    count = len(SQUEUE_FIELDS)
     return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
 
 
@@ -62,7 +62,7 @@ def _number_of(record: JobRecord) -> str:
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(FIELDS, fields, strict=True))
+    said = dict(zip(SQUEUE_FIELDS, fields, strict=True))
     state = said["State"].strip() or "UNKNOWN"
     status = _whole(said["exit_code"]) or 0
     return JobRecord(

@@ -5,18 +5,18 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-FIELDS = (
+SACCT_FIELDS = (
     "JobID", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "NodeList", "User", "WorkDir", "SubmitLine",
     "JobName",
 )  # fmt: skip
 DELIMITER = "\x1f"
 SACCT = (
     "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", f"--delimiter={DELIMITER}",
-    f"--format={','.join(FIELDS)}",
+    f"--format={','.join(SACCT_FIELDS)}",
 )  # fmt: skip
 """Its times are seconds since 1970 under SLURM_TIME_FORMAT=%s."""
 
-_BEFORE_FREE_TEXT = FIELDS.index("WorkDir")
+_BEFORE_FREE_TEXT = SACCT_FIELDS.index("WorkDir")
 """Fields in which no line break can be."""
 WAITING = frozenset({
     "PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING", "REQUEUE_FED",
@@ -85,7 +85,7 @@ class JobRecord:
 
 def parse_sacct(text: str) -> list[JobRecord]:
     """The records of sacct's text."""
-    last = len(FIELDS) - 1
+    last = len(SACCT_FIELDS) - 1
     return [_record(one.split(DELIMITER, last)) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)]
 
 
@@ -132,7 +132,7 @@ def outcome(states: Iterable[str]) -> str:
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(FIELDS, fields, strict=True))
+    said = dict(zip(SACCT_FIELDS, fields, strict=True))
     state, _, by = said["State"].partition(" by ")
     code, _, number = said["ExitCode"].partition(":")
     return JobRecord(

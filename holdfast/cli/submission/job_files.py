@@ -20,6 +20,7 @@ from holdfast.cli.deployed import Context, controller_hostname, jobs_prefix, rec
 from holdfast.cli.submission.sbatch_options import Words
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
+from holdfast_common import kinds
 
 APPEAR_TIMEOUT_S = 30.0
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
@@ -114,7 +115,7 @@ def submit_job(
             raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
         job_id = answer.stdout.strip().partition(";")[0]
         progress.update(f"job {job_id} in {target}")
-    record_event(context, kind="job_submitted", job=job_id)
+    record_event(context, kind=kinds.JOB_SUBMITTED, job=job_id)
     return job_id
 
 

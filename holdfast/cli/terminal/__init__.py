@@ -9,11 +9,11 @@ from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
     Step,
     UncutConsole,
-    _width,
     console,
     error_console,
     print_json,
     step,
+    stream_width,
 )
 from holdfast.cli.terminal.version import installed_version
 
@@ -24,10 +24,10 @@ __all__ = [
     "Interrupted",
     "Step",
     "UncutConsole",
-    "_width",
     "console",
     "error_console",
     "installed_version",
     "print_json",
     "step",
+    "stream_width",
 ]

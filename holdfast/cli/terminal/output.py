@@ -36,13 +36,13 @@ class UncutConsole(Console):
         super().print(*objects, **{"crop": False, **options})
 
 
-def _width(stream: IO[str]) -> int | None:
+def stream_width(stream: IO[str]) -> int | None:
     """None: as the terminal, or ``COLUMNS``, says."""
     return None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
 
 
 # No markup: what is printed holds names that others chose, and "[/x]" in one would be an error.
-console = UncutConsole(markup=False, emoji=False, highlight=False, width=_width(sys.stdout))
+console = UncutConsole(markup=False, emoji=False, highlight=False, width=stream_width(sys.stdout))
 # Whole lines for a program; a terminal would break them within a word.
 error_console = UncutConsole(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=not sys.stderr.isatty())
 

@@ -14,7 +14,7 @@ SHOWN_ENDED = 8
 NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper"}
 
 
-def render(view: StatusView) -> Group:
+def render_status(view: StatusView) -> Group:
     """The one screen: facts, nodes, jobs, and what could not be seen."""
     parts: list[RenderableType] = [_facts(view), node_table(view)]
     if view.jobs:

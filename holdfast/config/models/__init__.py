@@ -17,7 +17,7 @@ from holdfast.config.models.cluster import (
     Taint,
     TieredStorage,
 )
-from holdfast.config.models.docstrings import meanings
+from holdfast.config.models.docstrings import meanings, property_of
 from holdfast.config.models.environment import Encryption, Environment, Goodput, Suppression
 from holdfast.config.models.existing import (
     ExistingBucket,
@@ -89,4 +89,5 @@ __all__ = [
     "User",
     "meanings",
     "mode_of",
+    "property_of",
 ]

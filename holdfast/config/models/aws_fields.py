@@ -8,12 +8,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import bounds, instance_types
 from holdfast.config.refusals import Allowed, closest_word, refused
 
 REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 SERVICE_NAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
-NAME_IN_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
+_NAME, _TYPES, _ALARMS = bounds("name_length"), bounds("flexible_types"), bounds("rollback_alarms")
+_SUBNETS, _GROUPS, _LABELS = bounds("subnets"), bounds("security_groups"), bounds("labels")
+_TAG_KEY, _TAG_VALUE = bounds("tag_key_length"), bounds("tag_value_length")
+NAME_IN_WORDS = f"{_NAME} letters, digits and hyphens, beginning and ending with a letter or digit"
 
 
 def _instance_type(value: str) -> str:
@@ -36,11 +39,17 @@ def _own_tag(value: str) -> str:
 
 
 ClusterName = Annotated[
-    str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "frontier", code="HF101")
+    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "frontier", code="HF101")
 ]
-GroupName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "workers", code="HF102")]
-Partition = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "dev", code="HF408")]
-DatasetName = Annotated[str, Field(pattern=SERVICE_NAME, max_length=63), Allowed(NAME_IN_WORDS, "data", code="HF620")]
+GroupName = Annotated[
+    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "workers", code="HF102")
+]
+Partition = Annotated[
+    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "dev", code="HF408")
+]
+DatasetName = Annotated[
+    str, Field(pattern=SERVICE_NAME, max_length=_NAME.most), Allowed(NAME_IN_WORDS, "data", code="HF620")
+]
 Account = Annotated[
     str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
 ]
@@ -86,8 +95,8 @@ DigestSha256 = Annotated[
 ]
 InstanceTypeNames = Annotated[
     tuple[InstanceTypeName, ...],
-    Field(min_length=1, max_length=20, strict=False),
-    Allowed("a list of 1 to 20 instance types, the preferred one first", [], code="HF109"),
+    Field(min_length=_TYPES.least, max_length=_TYPES.most, strict=False),
+    Allowed(f"a list of {_TYPES} instance types, the preferred one first", [], code="HF109"),
 ]
 VolumeKey = Annotated[
     str,
@@ -152,7 +161,7 @@ PermissionsBoundary = Annotated[
 ]
 LifecycleFileName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", max_length=128),
+    Field(pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", max_length=bounds("script_name_length").most),
     Allowed("the name of a file below the prefix", "on_create.sh"),
 ]
 RoleArn = Annotated[
@@ -199,13 +208,13 @@ SubnetId = Annotated[
 ]
 SubnetIds = Annotated[
     tuple[SubnetId, ...],
-    Field(max_length=16, strict=False),
-    Allowed("a list of at most 16 ids of subnets", [], code="HF202"),
+    Field(max_length=_SUBNETS.most, strict=False),
+    Allowed(f"a list of at most {_SUBNETS.most} ids of subnets", [], code="HF202"),
 ]
 OneOrMoreSubnetIds = Annotated[
     tuple[SubnetId, ...],
-    Field(min_length=1, max_length=16, strict=False),
-    Allowed("a list of 1 to 16 ids of subnets", [], code="HF202"),
+    Field(min_length=_SUBNETS.least, max_length=_SUBNETS.most, strict=False),
+    Allowed(f"a list of {_SUBNETS} ids of subnets", [], code="HF202"),
 ]
 SecurityGroupId = Annotated[
     str,
@@ -219,8 +228,8 @@ SecurityGroupIds = Annotated[
 ]
 OneOrMoreSecurityGroupIds = Annotated[
     tuple[SecurityGroupId, ...],
-    Field(min_length=1, max_length=5, strict=False),
-    Allowed("a list of 1 to 5 ids of security groups", [], code="HF202"),
+    Field(min_length=_GROUPS.least, max_length=_GROUPS.most, strict=False),
+    Allowed(f"a list of {_GROUPS} ids of security groups", [], code="HF202"),
 ]
 DeepHealthChecks = Annotated[
     # MultiNodeTrainingValidation is in the API alone: CloudFormation's schema refuses it before anything is made.
@@ -237,7 +246,7 @@ LabelKey = Annotated[
     str,
     Field(
         pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$",
-        max_length=317,
+        max_length=bounds("label_key_length").most,
     ),
     Allowed(
         "the key of a Kubernetes label: at most 63 letters, digits, '-', '_' and '.', after a prefix and '/'",
@@ -252,29 +261,36 @@ LabelValue = Annotated[
 ]
 Labels = Annotated[
     dict[LabelKey, LabelValue],
-    Field(max_length=50),
-    Allowed("at most 50 labels as key: value", {"team": "a"}, code="HF312"),
+    Field(max_length=_LABELS.most),
+    Allowed(f"at most {_LABELS.most} labels as key: value", {"team": "a"}, code="HF312"),
 ]
 TagKey = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]+$", max_length=128),
+    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]+$", max_length=_TAG_KEY.most),
     AfterValidator(_own_tag),
-    Allowed("the key of a tag: 1 to 128 letters, digits and _.:/=+-@, not beginning with aws:", "team", code="HF115"),
+    Allowed(
+        f"the key of a tag: {_TAG_KEY} letters, digits and _.:/=+-@, not beginning with aws:", "team", code="HF115"
+    ),
 ]
 TagValue = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]*$", max_length=256),
-    Allowed("the value of a tag: at most 256 letters, digits and _.:/=+-@", "training", code="HF115"),
+    Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]*$", max_length=_TAG_VALUE.most),
+    Allowed(f"the value of a tag: at most {_TAG_VALUE.most} letters, digits and _.:/=+-@", "training", code="HF115"),
 ]
 Tags = Annotated[
     dict[TagKey, TagValue], Field(max_length=40), Allowed("at most 40 tags as key: value", {"team": "a"}, code="HF115")
 ]
 AlarmNames = Annotated[
     tuple[
-        Annotated[str, Field(min_length=1, max_length=255), Allowed("the name of a CloudWatch alarm", "errors")], ...
+        Annotated[
+            str,
+            Field(min_length=1, max_length=bounds("alarm_name_length").most),
+            Allowed("the name of a CloudWatch alarm", "errors"),
+        ],
+        ...,
     ],
-    Field(min_length=1, max_length=10, strict=False),
-    Allowed("a list of 1 to 10 names of CloudWatch alarms", [], code="HF712"),
+    Field(min_length=_ALARMS.least, max_length=_ALARMS.most, strict=False),
+    Allowed(f"a list of {_ALARMS} names of CloudWatch alarms", [], code="HF712"),
 ]
 ScheduleExpression = Annotated[
     str,

@@ -4,12 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from holdfast.catalog import CLUSTER, Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import LifeCycleConfig
 from holdfast.config.models.lifecycle_mode import LifecycleMode
 from holdfast.config.refusals import Allowed
+
+_GROUPS = bounds("instance_groups")
 
 
 class GroupSlurm(Model):
@@ -131,7 +134,7 @@ class InstanceGroup(Model):
     """Security patches that are applied by themselves. Default: none"""
     labels: aws.Labels = {}  # noqa: RUF012 - pydantic copies it
     """Kubernetes labels of the nodes, on EKS. Default: none"""
-    taints: Annotated[tuple[Taint, ...], Field(max_length=50, strict=False)] = ()
+    taints: Annotated[tuple[Taint, ...], Field(max_length=bounds("taints").most, strict=False)] = ()
     """Kubernetes taints of the nodes, on EKS. Default: none"""
     lifecycle_mode: LifecycleMode | None = None
     """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
@@ -208,35 +211,35 @@ class TieredStorage(Model):
 class Cluster(Model):
     """The HyperPod cluster."""
 
-    name: aws.ClusterName | None = None
+    name: Annotated[aws.ClusterName | None, Property(CLUSTER, "ClusterName")] = None
     """Changing it replaces the whole cluster. Default: the environment's name"""
-    node_recovery: Literal["Automatic", "None"] = "Automatic"
+    node_recovery: Annotated[Literal["Automatic", "None"], Property(CLUSTER, "NodeRecovery")] = "Automatic"
     """Whether HyperPod replaces or reboots nodes that its health monitoring finds faulty. Default: Automatic"""
-    node_provisioning_mode: Literal["Continuous"] | None = None
+    node_provisioning_mode: Annotated[Literal["Continuous"] | None, Property(CLUSTER, "NodeProvisioningMode")] = None
     """Continuous: the cluster is in service with the nodes that are there, and goes on asking for the others.
     Default: all nodes or none"""
     execution_role_arn: aws.RoleArn | None = None
     """A role that is there already, for the nodes of all groups that name none (API: ExecutionRole). Nothing is added
     to it. Default: one is made, with what this environment needs"""
-    cluster_role_arn: aws.RoleArn | None = None
-    """A role that is there already, with which Karpenter adds and removes nodes (API: ClusterRole). Nothing is added to
+    cluster_role_arn: Annotated[aws.RoleArn | None, Property(CLUSTER, "ClusterRole")] = None
+    """A role that is there already, with which Karpenter adds and removes nodes. Nothing is added to
     it. Default: one is made where auto_scaler is there"""
     auto_scaler: Literal["Karpenter"] | None = None
     """Karpenter, run by the service, adds and removes nodes as pods need them; on EKS only. Default: none"""
     tiered_storage: TieredStorage | None = None
     """Checkpoints in the memory of the nodes; on EKS only. Default: none"""
-    tags: aws.Tags = {}  # noqa: RUF012 - pydantic copies it
+    tags: Annotated[aws.Tags, Property(CLUSTER, "Tags")] = {}  # noqa: RUF012 - pydantic copies it
     """Tags of the cluster, beside Holdfast's own. Default: none"""
     instance_groups: Annotated[
         tuple[InstanceGroup, ...],
-        Field(min_length=1, max_length=100, strict=False),
-        Allowed("a list of 1 to 100 instance groups", [], code="HF103"),
+        Field(min_length=_GROUPS.least, max_length=_GROUPS.most, strict=False),
+        Allowed(f"a list of {_GROUPS} instance groups", [], code="HF103"),
     ]
     """With Slurm, exactly one of them is the Controller. Taking one away deletes its nodes."""
     restricted_instance_groups: Annotated[
         tuple[RestrictedInstanceGroup, ...],
-        Field(max_length=100, strict=False),
-        Allowed("a list of at most 100 restricted instance groups", []),
+        Field(max_length=_GROUPS.most, strict=False),
+        Allowed(f"a list of at most {_GROUPS.most} restricted instance groups", []),
     ] = ()
     """Groups for training Nova models, on EKS only. Default: none"""
     restricted_environment: RestrictedEnvironment | None = None

@@ -2,11 +2,15 @@
 
 import ast
 import inspect
+import re
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from holdfast.catalog import Property
 
 
 @cache
@@ -16,7 +20,17 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
     for kind in reversed(model.__mro__):
         if issubclass(kind, BaseModel) and kind is not BaseModel:
             found |= _docstrings(kind)
-    return found
+    return {name: _with_api_name(text, property_of(model.model_fields[name])) for name, text in found.items()}
+
+
+def property_of(field: FieldInfo) -> Property | None:
+    """The CloudFormation property that a setting becomes, where it is one."""
+    return next((mark for mark in field.metadata if isinstance(mark, Property)), None)
+
+
+def _with_api_name(text: str, becomes: Property | None) -> str:
+    """The meaning with what the API calls the setting, at the end of the first statement."""
+    return text if becomes is None else re.sub(r"(?=[.;](\s|$))|$", f" (API: {becomes.name})", text, count=1)
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:

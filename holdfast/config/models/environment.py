@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from holdfast.catalog import FILE_SYSTEM, Property
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -24,7 +25,7 @@ from holdfast.config.models.storage import Storage
 class Encryption(Model):
     """The key that data at rest is encrypted with: file systems, buckets, logs, topics, Kubernetes secrets."""
 
-    kms_key: aws.KmsKey = "aws-managed"
+    kms_key: Annotated[aws.KmsKey, Property(FILE_SYSTEM, "KmsKeyId")] = "aws-managed"
     """aws-managed: each service's own key. create: one customer managed key for this environment. Or the id,
     alias or ARN of a key of yours, whose policy lets the services use it: CloudWatch Logs, and the role
     AWSServiceRoleForFSxS3Access_fs-* of linked file systems. An alias is resolved when the stack is deployed.
@@ -64,7 +65,9 @@ class Environment(Model):
     """AWS region."""
     encryption: Encryption = Encryption()
     """Keys of data at rest. Default: each service's own key"""
-    permissions_boundary: aws.PermissionsBoundary | None = None
+    permissions_boundary: Annotated[
+        aws.PermissionsBoundary | None, Property("AWS::IAM::Role", "PermissionsBoundary")
+    ] = None
     """A policy that is there already and that every role made here gets as its permissions boundary. Default: none"""
     network: Network
     """VPC, subnet and way out."""

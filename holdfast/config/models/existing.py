@@ -1,5 +1,8 @@
 """What a team has already and an environment uses: buckets, file systems, scripts, an EKS cluster."""
 
+from typing import Annotated
+
+from holdfast.catalog import CLUSTER, Property
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -67,8 +70,8 @@ class ExistingHome(Model):
 class ExistingEks(Model):
     """An EKS cluster that is there already. Its version, its network and who administers it are its owner's."""
 
-    cluster: aws.EksClusterNameOrArn
-    """The cluster: its name, or its ARN (API: ClusterArn)."""
+    cluster: Annotated[aws.EksClusterNameOrArn, Property(CLUSTER, "Orchestrator.Eks.ClusterArn")]
+    """The cluster: its name, or its ARN."""
     install_charts: bool = False
     """Whether this stack installs HyperPod's Helm charts on it. The add-ons that nodes need (vpc-cni, kube-proxy,
     coredns, eks-pod-identity-agent) are its owner's in any case. Default: false, its owner has installed them"""

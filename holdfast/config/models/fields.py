@@ -9,9 +9,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from holdfast.catalog import bounds, steps
 from holdfast.config.refusals import Allowed, number_in_words, refused
 
-NODES_PER_GROUP = 6758
+LUSTRE = "PERSISTENT_2"
+"""The deployment type that Holdfast makes."""
+_COUNT, _VOLUME, _HOME = bounds("instance_count"), bounds("volume_gib"), bounds("openzfs_capacity_gib")
+_WAIT, _LINKS = bounds("wait_interval_s"), bounds("lustre_links")
+_RESTRICTED_CAPACITY = bounds("restricted_lustre_capacity_gib")
+_RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
+_CAPACITY, _IOPS = steps("lustre_capacity_gib")[LUSTRE], steps("lustre_metadata_iops")[LUSTRE]
 
 
 def _cidr(value: str) -> str:
@@ -41,17 +48,17 @@ def _without_host_bits(value: object) -> str | None:
 
 
 def _capacity(value: int) -> int:
-    if value != 1200 and (value <= 0 or value % 2400):
+    if not _CAPACITY.has(value):
         raise refused()
     return value
 
 
 def _capacity_above(value: object) -> int | None:
-    return -(-value // 2400) * 2400 if isinstance(value, int) and value > 0 else None
+    return _CAPACITY.step_above(value) if isinstance(value, int) and value > 0 else None
 
 
 def _metadata_iops(value: int) -> int:
-    if value not in (1500, 3000, 6000) and (value % 12000 or not 12000 <= value <= 192000):
+    if not _IOPS.has(value):
         raise refused()
     return value
 
@@ -74,15 +81,17 @@ Cidr = Annotated[
 ]
 NodeCount = Annotated[
     int,
-    Field(ge=0, le=NODES_PER_GROUP),
-    Allowed(f"a whole number from 0 to {NODES_PER_GROUP}", 4, number_in_words, code="HF105"),
+    Field(ge=_COUNT.least, le=_COUNT.most),
+    Allowed(f"a whole number from {_COUNT}", 4, number_in_words, code="HF105"),
 ]
 ThreadsPerCore = Annotated[int, Field(ge=1, le=2), Allowed("1 or 2", 1, number_in_words, code="HF112")]
 VolumeGib = Annotated[
-    int, Field(ge=1, le=16384), Allowed("a whole number of GiB from 1 to 16384", 500, number_in_words, code="HF601")
+    int,
+    Field(ge=_VOLUME.least, le=_VOLUME.most),
+    Allowed(f"a whole number of GiB from {_VOLUME}", 500, number_in_words, code="HF601"),
 ]
 CapacityGib = Annotated[
-    int, AfterValidator(_capacity), Allowed("1200, or a multiple of 2400", 1200, _capacity_above, code="HF608")
+    int, AfterValidator(_capacity), Allowed(str(_CAPACITY), _CAPACITY.small[0], _capacity_above, code="HF608")
 ]
 AbsolutePath = Annotated[
     str,
@@ -122,35 +131,46 @@ CidrList = Annotated[
     Allowed("a list of IPv4 blocks", [], code="HF214"),
 ]
 WaitSeconds = Annotated[
-    int, Field(ge=0, le=3600), Allowed("a whole number of seconds from 0 to 3600", 600, number_in_words, code="HF711")
+    int,
+    Field(ge=_WAIT.least, le=_WAIT.most),
+    Allowed(f"a whole number of seconds from {_WAIT}", 600, number_in_words, code="HF711"),
 ]
 Percentage = Annotated[int, Field(ge=0, le=100), Allowed("a whole number from 0 to 100", 20, number_in_words)]
 PartOfWhole = Annotated[int, Field(ge=1, le=99), Allowed("a whole number from 1 to 99", 10, number_in_words)]
 BatchSize = Annotated[
-    int, Field(ge=1, le=NODES_PER_GROUP), Allowed("a whole number from 1", 1, number_in_words, code="HF710")
+    int, Field(ge=1, le=_COUNT.most), Allowed("a whole number from 1", 1, number_in_words, code="HF710")
 ]
 MetadataIops = Annotated[
     int,
     AfterValidator(_metadata_iops),
-    Allowed("1500, 3000, 6000, or a multiple of 12000 up to 192000", 6000, code="HF623"),
+    Allowed(str(_IOPS), _IOPS.small[-1], code="HF623"),
 ]
 HomeCapacityGib = Annotated[
-    int, Field(ge=64, le=524288), Allowed("a whole number of GiB from 64 to 524288", 512, number_in_words, code="HF626")
+    int,
+    Field(ge=_HOME.least, le=_HOME.most),
+    Allowed(f"a whole number of GiB from {_HOME}", 512, number_in_words, code="HF626"),
 ]
 RestrictedCapacityGib = Annotated[
     int,
-    Field(ge=1200, le=100800),
-    Allowed("a whole number of GiB from 1200 to 100800", 1200, number_in_words, code="HF628"),
+    Field(ge=_RESTRICTED_CAPACITY.least, le=_RESTRICTED_CAPACITY.most),
+    Allowed(
+        f"a whole number of GiB from {_RESTRICTED_CAPACITY}", _RESTRICTED_CAPACITY.least, number_in_words, code="HF628"
+    ),
 ]
 RestrictedThroughput = Annotated[
     int,
-    Field(ge=125, le=1000),
-    Allowed("a whole number of MB/s per TiB from 125 to 1000", 125, number_in_words, code="HF628"),
+    Field(ge=_RESTRICTED_THROUGHPUT.least, le=_RESTRICTED_THROUGHPUT.most),
+    Allowed(
+        f"a whole number of MB/s per TiB from {_RESTRICTED_THROUGHPUT}",
+        _RESTRICTED_THROUGHPUT.least,
+        number_in_words,
+        code="HF628",
+    ),
 ]
 Paths = Annotated[
     tuple[FileSystemPath, ...],
-    Field(max_length=8, strict=False),
-    Allowed("a list of at most 8 paths in the file system", []),
+    Field(max_length=_LINKS.most, strict=False),
+    Allowed(f"a list of at most {_LINKS.most} paths in the file system", []),
 ]
 ScriptPath = Annotated[
     str,

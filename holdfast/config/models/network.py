@@ -1,7 +1,8 @@
 """The network of an environment."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from holdfast.catalog import CLUSTER, Property
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
@@ -17,14 +18,14 @@ class ExistingNetwork(Model):
     """Its IPv4 block. Default: unknown"""
     subnet_id: aws.SubnetId
     """The private subnet of the nodes, in network.availability_zone."""
-    additional_subnet_ids: aws.SubnetIds = ()
+    additional_subnet_ids: Annotated[aws.SubnetIds, Property(CLUSTER, "VpcConfig.Subnets")] = ()
     """Further subnets that the cluster may put nodes into; EFA does not cross their zones. They cannot be changed
     later. Default: none"""
     subnet_cidr: fields.Cidr | None = None
     """IPv4 block of that subnet; whether the nodes fit into it can be judged only when it is known. Default: unknown"""
     security_group_id: aws.SecurityGroupId
     """The group of nodes and file systems: all traffic from and to itself has to be allowed."""
-    additional_security_group_ids: aws.SecurityGroupIds = ()
+    additional_security_group_ids: Annotated[aws.SecurityGroupIds, Property(CLUSTER, "VpcConfig.SecurityGroupIds")] = ()
     """Further groups of the nodes, such as that of a file system that is there already. They cannot be changed later.
     Default: none"""
     route_table_id: aws.RouteTableId | None = None
@@ -40,7 +41,7 @@ class Network(Model):
     cidr: fields.Cidr | None = None
     """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
     can change its size later. Default: none, and network.existing names a VPC"""
-    availability_zone: aws.AvailabilityZone | None = None
+    availability_zone: Annotated[aws.AvailabilityZone | None, Property("AWS::EC2::Subnet", "AvailabilityZone")] = None
     """Where nodes and file system are. It must be in the environment's region. Default: none, and
     availability_zone_id or network.existing says where"""
     availability_zone_id: aws.AvailabilityZoneId | None = None

@@ -1,7 +1,8 @@
 """How an environment is watched."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from holdfast.catalog import Property
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 
@@ -13,7 +14,9 @@ RetentionDays = Literal[
 class Grafana(Model):
     """A Managed Grafana workspace beside Managed Prometheus."""
 
-    authentication: Literal["AWS_SSO", "SAML"] = "AWS_SSO"
+    authentication: Annotated[
+        Literal["AWS_SSO", "SAML"], Property("AWS::Grafana::Workspace", "AuthenticationProviders")
+    ] = "AWS_SSO"
     """How people sign in: IAM Identity Center, or SAML. Default: AWS_SSO"""
 
 

@@ -4,11 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from holdfast.catalog import Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingEks
 from holdfast.config.refusals import Allowed
+
+_CLASSES = bounds("priority_classes")
 
 
 class Accounting(Model):
@@ -91,8 +94,8 @@ class TaskGovernance(Model):
     """Who has which share. Default: nobody has one"""
     priority_classes: Annotated[
         tuple[PriorityClass, ...],
-        Field(max_length=10, strict=False),
-        Allowed("a list of at most 10 priority classes", [], code="HF324"),
+        Field(max_length=_CLASSES.most, strict=False),
+        Allowed(f"a list of at most {_CLASSES.most} priority classes", [], code="HF324"),
     ] = ()
     """Priorities of jobs. Default: none, first come first served"""
 
@@ -103,7 +106,7 @@ class Eks(Model):
     existing: ExistingEks | None = None
     """An EKS cluster to use instead of making one; its nodes, network and API server are its owner's. Default: one is
     made"""
-    kubernetes_version: aws.KubernetesVersion | None = None
+    kubernetes_version: Annotated[aws.KubernetesVersion | None, Property("AWS::EKS::Cluster", "Version")] = None
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()

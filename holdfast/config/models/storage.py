@@ -4,12 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, LustreThroughput, OpenZfsThroughput, Property, bounds
 from holdfast.config.models import aws_fields as aws
 from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingBucket, ExistingHome, ExistingLustre
 from holdfast.config.refusals import Allowed
 
+MOST_DATASETS = bounds("lustre_links").most
+Compression = Literal["LZ4", "NONE"]
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
 
@@ -18,17 +21,21 @@ class Dataset(Model):
 
     name: aws.DatasetName
     """Unique among the datasets."""
-    file_system_path: fields.FileSystemPath
+    file_system_path: Annotated[fields.FileSystemPath, Property(ASSOCIATION, "FileSystemPath")]
     """The folder. Folders of datasets may not lie in one another."""
-    s3_prefix: fields.Prefix | None = None
+    s3_prefix: Annotated[fields.Prefix | None, Property(ASSOCIATION, "DataRepositoryPath")] = None
     """The prefix in the data bucket. Prefixes of datasets may not lie in one another. Default: none, and s3_uri says
     where"""
-    s3_uri: aws.S3Uri | None = None
-    """Bucket and prefix, where it is another bucket that is there already (API: DataRepositoryPath). Default: none,
+    s3_uri: Annotated[aws.S3Uri | None, Property(ASSOCIATION, "DataRepositoryPath")] = None
+    """Bucket and prefix, where it is another bucket that is there already. Default: none,
     and s3_prefix says where"""
-    auto_import: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    auto_import: Annotated[
+        tuple[FileEvent, ...], Field(strict=False), Property(ASSOCIATION, "S3.AutoImportPolicy")
+    ] = ()
     """Which changes of objects appear in the folder by themselves. Default: none"""
-    auto_export: Annotated[tuple[FileEvent, ...], Field(strict=False)] = ()
+    auto_export: Annotated[
+        tuple[FileEvent, ...], Field(strict=False), Property(ASSOCIATION, "S3.AutoExportPolicy")
+    ] = ()
     """Which changes of files appear in the bucket by themselves. Default: none"""
 
 
@@ -38,27 +45,33 @@ class Lustre(Model):
     existing: ExistingLustre | None = None
     """A file system to use instead of making one; then neither throughput, metadata_iops nor compression is said.
     Default: one is made"""
-    capacity_gib: fields.CapacityGib | None = None
+    capacity_gib: Annotated[fields.CapacityGib | None, Property(FILE_SYSTEM, "StorageCapacity")] = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
-    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
-    """Throughput per TiB of capacity, in MB/s (API: PerUnitStorageThroughput). Default: none, and existing names a
+    throughput_mbps_per_tib: Annotated[
+        LustreThroughput | None, Property(FILE_SYSTEM, "LustreConfiguration.PerUnitStorageThroughput")
+    ] = None
+    """Throughput per TiB of capacity, in MB/s. Default: none, and existing names a
     file system"""
     mount_path: fields.AbsolutePath = "/fsx"
     """Where it is mounted on every node. Default: /fsx"""
-    efa: bool = False
+    efa: Annotated[bool, Property(FILE_SYSTEM, "LustreConfiguration.EfaEnabled")] = False
     """Whether nodes reach it through EFA. It cannot be changed later, and the capacity has to be a multiple of 4800
     GiB or more, depending on the throughput. Default: false, over TCP"""
-    metadata_iops: fields.MetadataIops | None = None
+    metadata_iops: Annotated[
+        fields.MetadataIops | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")
+    ] = None
     """Metadata operations per second. Default: as many as come with the capacity"""
-    compression: Literal["LZ4", "NONE"] = "LZ4"
+    compression: Annotated[Compression, Property(FILE_SYSTEM, "LustreConfiguration.DataCompressionType", "NONE")] = (
+        "LZ4"
+    )
     """How data is compressed. Default: LZ4"""
     preload: fields.Paths = ()
     """Folders whose files are fetched from S3 when the cluster is made; others are when they are first read.
     Default: none"""
     datasets: Annotated[
         tuple[Dataset, ...],
-        Field(max_length=8, strict=False),
-        Allowed("a list of at most 8 datasets", [], code="HF617"),
+        Field(max_length=MOST_DATASETS, strict=False),
+        Allowed(f"a list of at most {MOST_DATASETS} datasets", [], code="HF617"),
     ] = ()
     """Folders that are kept equal with S3. Default: none"""
 
@@ -68,9 +81,11 @@ class Home(Model):
 
     existing: ExistingHome | None = None
     """A file system to use instead of making one; then neither capacity nor throughput is said. Default: one is made"""
-    capacity_gib: fields.HomeCapacityGib | None = None
+    capacity_gib: Annotated[fields.HomeCapacityGib | None, Property(FILE_SYSTEM, "StorageCapacity")] = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
-    throughput_mbps: Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240] = 160
+    throughput_mbps: Annotated[OpenZfsThroughput, Property(FILE_SYSTEM, "OpenZFSConfiguration.ThroughputCapacity")] = (
+        160
+    )
     """Throughput in MB/s. Default: 160"""
     mount_path: fields.AbsolutePath = "/home"
     """Where it is mounted on every node. Default: /home"""

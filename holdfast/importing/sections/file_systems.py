@@ -4,15 +4,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.catalog import bounds, limits, steps
+from holdfast.config.models import Home, Lustre
 from holdfast.importing.account import file_system_id, mounts
 from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.sections.settings import read_back, without_defaults
 
-THROUGHPUT = (125, 250, 500, 1000)
-HOME_THROUGHPUT = (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
-LARGEST_SMALL_GIB = 1200
-CAPACITY_STEP_GIB = 2400
-UNKNOWN_LUSTRE = {"capacity_gib": LARGEST_SMALL_GIB, "throughput_mbps_per_tib": 125}
-UNKNOWN_HOME = {"capacity_gib": 64}
+CAPACITY_GIB = steps("lustre_capacity_gib")["PERSISTENT_2"]
+THROUGHPUT: list[int] = limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"]
+HOME_THROUGHPUT: list[int] = limits("openzfs_throughput_mbps")["SINGLE_AZ_2"]
+UNKNOWN_LUSTRE = {"capacity_gib": CAPACITY_GIB.small[0], "throughput_mbps_per_tib": THROUGHPUT[0]}
+UNKNOWN_HOME = {"capacity_gib": bounds("openzfs_capacity_gib").least}
 
 
 def storage(
@@ -89,7 +91,8 @@ def _kept_lustre(
     mount_path = _mount_path("FsxLustreConfig", groups, "storage.lustre", imported)
     if mount_path not in (None, "/fsx"):
         section["mount_path"] = mount_path
-    return section | ({"efa": True} if of_fsx.get("EfaEnabled") else {})
+    told = without_defaults(Lustre, read_back(Lustre, described or {}))
+    return section | ({"efa": True} if "efa" in told else {})
 
 
 def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Imported) -> dict[str, Any]:
@@ -156,20 +159,16 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
     kind = f"{config['DeploymentType']} on {described.get('StorageType', 'SSD')}"
     if kind != "PERSISTENT_2 on SSD":
         imported.note(path, f"was {kind}; Holdfast makes PERSISTENT_2 on SSD, check size and throughput", decide=True)
-    capacity = described["StorageCapacity"]
-    section: dict[str, Any] = {
-        "capacity_gib": capacity if capacity <= LARGEST_SMALL_GIB else _next_step(capacity),
-        "throughput_mbps_per_tib": _at_least(config.get("PerUnitStorageThroughput", 0), THROUGHPUT),
+    told = read_back(Lustre, described)
+    capacity = told["capacity_gib"]
+    section: dict[str, Any] = without_defaults(Lustre, told) | {
+        "capacity_gib": capacity if capacity <= CAPACITY_GIB.small[-1] else CAPACITY_GIB.step_above(capacity),
+        "throughput_mbps_per_tib": _at_least(told.get("throughput_mbps_per_tib", 0), THROUGHPUT),
     }
     if section["capacity_gib"] != capacity:
         imported.note(f"{path}.capacity_gib", f"was {capacity}, which PERSISTENT_2 does not have")
-    if config.get("EfaEnabled"):
-        section["efa"] = True
-    metadata = config.get("MetadataConfiguration") or {}
-    if metadata.get("Mode") == "USER_PROVISIONED":
-        section["metadata_iops"] = metadata["Iops"]
-    if config.get("DataCompressionType", "NONE") != "LZ4":
-        section["compression"] = "NONE"
+    if (config.get("MetadataConfiguration") or {}).get("Mode") != "USER_PROVISIONED":
+        section.pop("metadata_iops", None)  # FSx tells the rate that it chose, too
     if (config.get("RootSquashConfiguration") or {}).get("RootSquash", "0:0") != "0:0":
         imported.note(path, "its root squash is left out, the file has no setting for it")
     if config.get("AutomaticBackupRetentionDays"):
@@ -210,11 +209,9 @@ def _home(
     if described is None:
         imported.note(path, f"size and throughput of {fs_id} are not known; say them", decide=True)
     else:
-        throughput = described["OpenZFSConfiguration"]["ThroughputCapacity"]
-        section = {
-            "capacity_gib": described["StorageCapacity"],
-            "throughput_mbps": _at_least(throughput, HOME_THROUGHPUT),
-        }
+        section = read_back(Home, described)
+        throughput = section["throughput_mbps"]
+        section["throughput_mbps"] = _at_least(throughput, HOME_THROUGHPUT)
         if section["throughput_mbps"] != throughput:
             imported.note(
                 f"{path}.throughput_mbps", f"was {throughput}, which Holdfast's deployment type does not have"
@@ -254,10 +251,6 @@ def _dataset_name(folder: str, taken: set[str]) -> str:
     if last not in taken:
         return last
     return stem if stem not in taken else f"{stem}-{len(taken)}"
-
-
-def _next_step(capacity: int) -> int:
-    return -(-capacity // CAPACITY_STEP_GIB) * CAPACITY_STEP_GIB
 
 
 def _at_least(wanted: int, choices: Sequence[int]) -> int:

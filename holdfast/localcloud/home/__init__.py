@@ -9,6 +9,7 @@ from holdfast.localcloud.home.errors import LocalCloudError
 from holdfast.localcloud.home.keys import Keys, fresh_keys, keys_of, made_keys
 from holdfast.localcloud.home.marking import MARKER, OURS, HomeError, claim, recognise, release
 from holdfast.localcloud.home.private import private_bytes, write_private
+from holdfast.localcloud.home.setting_aside import set_aside, spared
 from holdfast.localcloud.home.signing import signed_headers
 from holdfast.localcloud.home.trees import remove_tree, remove_tree_quietly
 
@@ -27,6 +28,8 @@ __all__ = [
     "release",
     "remove_tree",
     "remove_tree_quietly",
+    "set_aside",
     "signed_headers",
+    "spared",
     "write_private",
 ]

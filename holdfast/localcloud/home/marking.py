@@ -6,7 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-from holdfast import __version__
 from holdfast.localcloud.home.errors import LocalCloudError
 from holdfast.localcloud.home.private import fault, write_private
 from holdfast.localcloud.home.trees import remove_tree
@@ -55,8 +54,10 @@ def claim(home: Path) -> None:
             f"{home} is not empty and has no {MARKER}, so it is not the home of a local cloud; "
             "name an empty or a new folder with HOLDFAST_HOME=<folder>"
         )
+    from importlib.metadata import version  # only for a new home: it takes 20 ms to load
+
     home.chmod(0o700)
-    write_private(home / MARKER, (json.dumps({"holdfast": __version__}) + "\n").encode())
+    write_private(home / MARKER, (json.dumps({"holdfast": version("holdfast-hyperpod")}) + "\n").encode())
 
 
 def recognise(home: Path) -> None:

@@ -3,7 +3,7 @@ Virtual instances: whole machines made of Linux namespaces, for a HyperPod clust
 
 A node has its own processes, network, mounts, host name and IPC over an overlay of the machine's root, which it
 can read and never write. Accounts, keys, home directories and logs of the machine are not in it. There is no name
-service and no way out of the nodes' network except what ``Fleet.listen`` and ``forward`` carry.
+service and no way out of the nodes' network except through whoever serves a socket of ``Fleet.listen``.
 
     fleet = Fleet(home=Path("/var/lib/holdfast"))
     fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
@@ -14,7 +14,7 @@ service and no way out of the nodes' network except what ``Fleet.listen`` and ``
     node.freeze(), node.thaw(), node.cut(), node.heal()
     node.destroy()                                # power off; node.read_file still gives what it wrote
     fleet.boot(spec, keep_root=True)              # reboot;  without keep_root: a fresh root
-    forward(fleet.listen("10.1.255.254", 5710), ("127.0.0.1", 5710))
+    fleet.listen("10.1.255.254", 5710)            # a listening socket of the machine inside the nodes' network
     fleet.close()                                 # nothing is left, whoever crashed before
 
 Nodes outlive the process that booted them. Any process finds them again through ``Fleet(home=...)``, because the
@@ -41,7 +41,6 @@ from holdfast.localcloud.nodes.spec import NodeRecord
 
 from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
-from .forwarding import Forwarder, forward
 from .node import Node, kill_group
 from .programs import census
 from .root import REACHABLE, REACHABLE_NFS, UBUNTU_UID, python_mounts
@@ -55,7 +54,6 @@ __all__ = [
     "Accounts",
     "FileSpec",
     "Fleet",
-    "Forwarder",
     "Mount",
     "Node",
     "NodeError",
@@ -65,7 +63,6 @@ __all__ = [
     "census",
     "disk_mounts",
     "emptied_directories",
-    "forward",
     "gshadow_for",
     "hidden_names",
     "hosts",

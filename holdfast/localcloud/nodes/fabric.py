@@ -1,6 +1,6 @@
 """The network between the nodes: a bridge in a network namespace of its own, pinned by a file.
 
-The machine's own network is never touched. Plugging a node in is done by ``_boot``, from inside the node.
+The machine's own network is never touched. Plugging a node in is done by ``kernel.boot``, from inside the node.
 """
 
 import contextlib

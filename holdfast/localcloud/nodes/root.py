@@ -1,6 +1,6 @@
 """What a node's root holds: which of the machine's files it shares, hides, replaces and adds.
 
-Pure apart from reading the machine's own files. The mounting is in ``_boot``.
+Pure apart from reading the machine's own files. The mounting is in ``kernel.boot``.
 """
 
 import hashlib

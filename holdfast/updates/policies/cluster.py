@@ -57,7 +57,6 @@ CLUSTER = (
         reason="a cluster cannot be renamed: one of the new name is made, then the old one is deleted with its nodes",
         action="wait until no job runs, and have quota and addresses for both clusters at once",
         source=CREATE_ONLY,
-        resource_property=f"{GROUP_TYPE}/ClusterName",
         cases=(
             Case(
                 when="it says what the default was",
@@ -72,14 +71,12 @@ CLUSTER = (
         effect=Effect.IN_PLACE,
         reason="HyperPod heeds it from the next fault on",
         source=UPDATE_CLUSTER,
-        resource_property=f"{GROUP_TYPE}/NodeRecovery",
     ),
     Policy(
         settings=("cluster.node_provisioning_mode",),
         effect=Effect.IN_PLACE,
         reason="nodes that run stay; missing ones are asked for until they come",
         source=f"{UPDATE_CLUSTER}; {SLURM_MIGRATION}",
-        resource_property=f"{GROUP_TYPE}/NodeProvisioningMode",
         cases=(
             Case(
                 when="it is taken away",
@@ -115,6 +112,5 @@ CLUSTER = (
         effect=Effect.IN_PLACE,
         reason="tags are added and removed",
         source="SageMaker API, AddTags and DeleteTags",
-        resource_property=f"{GROUP_TYPE}/Tags",
     ),
 )

@@ -107,8 +107,6 @@ class Policy:
     action: str = ""
     """Default: nothing has to be done."""
     cases: tuple[Case, ...] = ()
-    resource_property: str = ""
-    """The CloudFormation property that the setting becomes, as Type/Path. Default: none, or more than one"""
 
 
 def grows(edit: Edit) -> bool:

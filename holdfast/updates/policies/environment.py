@@ -50,7 +50,6 @@ IDENTITY = (
         reason="the key of a file system, and of Kubernetes secrets, is chosen when it is made",
         action="copy the data first, then allow it; replace all nodes afterwards, they have mounted the old one",
         source="CloudFormation registry, AWS::FSx::FileSystem and AWS::EKS::Cluster createOnlyProperties",
-        resource_property="AWS::FSx::FileSystem/KmsKeyId",
         cases=(
             Case(
                 when="EKS is the orchestrator",
@@ -90,7 +89,6 @@ NETWORK = (
         reason="a subnet lies in one zone: cluster and file systems are made anew in another one, empty",
         action="copy the data first, then allow it",
         source=f"{SUBNET}; {NETWORK_SOURCE}",
-        resource_property="AWS::EC2::Subnet/AvailabilityZone",
         cases=(
             BY_SUBNET,
             Case(
@@ -194,7 +192,6 @@ OBSERVABILITY = (
         effect=Effect.IN_PLACE,
         reason="people sign in another way from now on",
         source="Managed Grafana API, UpdateWorkspaceAuthentication",
-        resource_property="AWS::Grafana::Workspace/AuthenticationProviders",
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from holdfast.updates.policies.cluster import (
     CREATE_ONLY,
-    GROUP_TYPE,
     LIFECYCLE_UPDATE,
     NAME_IS_TAKEN,
     REPLACE_NODES,
@@ -113,7 +112,6 @@ EXISTING = (
         effect=Effect.IN_PLACE,
         reason="Karpenter works with the other role from now on",
         source=f"{UPDATE_CLUSTER}, ClusterRole",
-        resource_property=f"{GROUP_TYPE}/ClusterRole",
     ),
     Policy(
         settings=("eks.existing", "eks.existing.cluster"),
@@ -121,7 +119,6 @@ EXISTING = (
         reason="a HyperPod cluster cannot go over to another EKS cluster: another one is made and this one deleted",
         action="wait until no job runs",
         source=CREATE_ONLY,
-        resource_property=f"{GROUP_TYPE}/Orchestrator/Eks",
         cases=(NAME_IS_TAKEN,),
     ),
     Policy(
@@ -146,7 +143,6 @@ EXISTING = (
         reason="subnets and security groups of a cluster cannot be changed: another cluster is made",
         action="wait until no job runs; or give groups an override_vpc when they are made",
         source=CREATE_ONLY,
-        resource_property=f"{GROUP_TYPE}/VpcConfig",
         cases=(NAME_IS_TAKEN,),
     ),
     Policy(
@@ -154,7 +150,6 @@ EXISTING = (
         effect=Effect.IN_PLACE,
         reason="what every role made here may do at most changes at once",
         source="IAM API, PutRolePermissionsBoundary",
-        resource_property="AWS::IAM::Role/PermissionsBoundary",
     ),
     Policy(
         settings=("images.repositories",),

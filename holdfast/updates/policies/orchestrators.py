@@ -1,7 +1,7 @@
 """Update policies of the orchestrator: Slurm or EKS."""
 
 from holdfast.config import Slurm
-from holdfast.updates.policies.cluster import CREATE_ONLY, GROUP_TYPE, NAME_IS_TAKEN, SLURM_MIGRATION, UPDATE_CLUSTER
+from holdfast.updates.policies.cluster import CREATE_ONLY, NAME_IS_TAKEN, SLURM_MIGRATION, UPDATE_CLUSTER
 from holdfast.updates.policies.effects import Case, Effect, Policy, vanishes
 
 ACCOUNTING_API = "SageMaker API, ClusterAccountingDatabase"
@@ -72,7 +72,6 @@ ORCHESTRATORS = (
         reason="a cluster cannot change its orchestrator: another one is made and this one deleted",
         action="wait until no job runs; data outside the file systems is lost",
         source=CREATE_ONLY,
-        resource_property=f"{GROUP_TYPE}/Orchestrator/Eks",
         cases=(NAME_IS_TAKEN,),
     ),
     Policy(
@@ -81,7 +80,6 @@ ORCHESTRATORS = (
         reason="the control plane is upgraded; nodes keep their kubelet until their software is updated",
         action="upgrade add-ons, then call UpdateClusterSoftware",
         source="EKS API, UpdateClusterVersion",
-        resource_property="AWS::EKS::Cluster/Version",
         cases=(
             Case(
                 when="the control plane is one that is there already",

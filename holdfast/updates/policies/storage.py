@@ -70,7 +70,6 @@ STORAGE = (
         effect=Effect.IN_PLACE,
         reason="the file system grows while it is used; the next increase has to wait six hours",
         source=f"{UPDATE_FILE_SYSTEM}; FSx guide, storage capacity",
-        resource_property=f"{FILE_SYSTEM}/StorageCapacity",
         cases=(
             Case(
                 when="the capacity falls",
@@ -173,7 +172,6 @@ STORAGE = (
         effect=Effect.REPLACES_RESOURCE,
         reason="another folder is linked; the files in the old one stay and are not kept equal any more",
         source=CREATE_ONLY,
-        resource_property=f"{ASSOCIATION}/FileSystemPath",
         cases=(
             Case(
                 when="the old and the new association overlap",
@@ -189,7 +187,6 @@ STORAGE = (
         effect=Effect.REPLACES_RESOURCE,
         reason="another prefix is linked; objects under the old one stay",
         source=CREATE_ONLY,
-        resource_property=f"{ASSOCIATION}/DataRepositoryPath",
         cases=(
             Case(
                 when="the old and the new association overlap",
@@ -205,14 +202,12 @@ STORAGE = (
         effect=Effect.IN_PLACE,
         reason="changes of files from now on are exported by it",
         source="FSx API, UpdateDataRepositoryAssociation",
-        resource_property=f"{ASSOCIATION}/S3",
     ),
     Policy(
         settings=(f"{DATASET}.auto_import",),
         effect=Effect.IN_PLACE,
         reason="changes of objects from now on are imported by it",
         source=f"FSx API, UpdateDataRepositoryAssociation; {CREATE_ONLY}",
-        resource_property=f"{ASSOCIATION}/S3",
         cases=(
             Case(
                 when="it begins or ends",

@@ -3,6 +3,6 @@ From an environment file to a deployment, and everything that is wrong with the 
 it, that knows holdfast.config.
 """
 
-from holdfast.validation.from_environment.report import Facts, check, deployment_in, findings_for
+from holdfast.validation.from_environment.report import Facts, Report, check, deployment_in, findings_for, load_checked
 
-__all__ = ["Facts", "check", "deployment_in", "findings_for"]
+__all__ = ["Facts", "Report", "check", "deployment_in", "findings_for", "load_checked"]

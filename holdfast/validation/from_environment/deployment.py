@@ -295,43 +295,35 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     return LustreFileSystem(
         path=lustre.path,
         places={
-            **lustre.places(
-                capacity_gib="capacity_gib",
-                throughput_mbps_per_tib="throughput_mbps_per_tib",
-                efa="efa",
-                metadata_iops="metadata_iops",
-                data_repositories="datasets",
-                preload="preload",
-            ),
+            **lustre.places_in(LustreFileSystem),
+            **lustre.places(data_repositories="datasets"),
             "kept": file.storage.at("on_delete"),
         },
         id=LUSTRE,
         deployment_type=THERE if there else "PERSISTENT_2",
-        capacity_gib=_of_new(lustre, "capacity_gib"),
-        throughput_mbps_per_tib=_of_new(lustre, "throughput_mbps_per_tib"),
         version="2.15",
-        efa=lustre.efa,
         metadata_mode=None if there else "USER_PROVISIONED" if lustre.says("metadata_iops") else "AUTOMATIC",
-        metadata_iops=lustre.metadata_iops,
         vpc=vpc,
         kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repositories=datasets if datasets is UNRESOLVED else tuple(_link(dataset) for dataset in datasets),
-        preload=lustre.preload,
+        **{
+            **lustre.values_in(LustreFileSystem),
+            "capacity_gib": _of_new(lustre, "capacity_gib"),
+            "throughput_mbps_per_tib": _of_new(lustre, "throughput_mbps_per_tib"),
+        },
     )
 
 
 def _link(dataset: Settings) -> DataRepository:
     return DataRepository(
         path=dataset.path,
-        places=dataset.places(
-            name="name",
-            file_system_path="file_system_path",
-            repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix",
-        ),
-        name=dataset.name,
-        file_system_path=dataset.file_system_path,
+        places={
+            **dataset.places_in(DataRepository),
+            **dataset.places(repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix"),
+        },
         repository_path=_repository_path(dataset),
         waits_for_others=True,
+        **dataset.values_in(DataRepository),
     )
 
 
@@ -354,12 +346,11 @@ def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
         return None
     return OpenZfsFileSystem(
         path=home.path,
-        places=home.places(capacity_gib="capacity_gib", throughput_mbps="throughput_mbps"),
+        places=home.places_in(OpenZfsFileSystem),
         id=HOME,
         deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
-        capacity_gib=_of_new(home, "capacity_gib"),
-        throughput_mbps=home.throughput_mbps,
         vpc=vpc,
+        **{**home.values_in(OpenZfsFileSystem), "capacity_gib": _of_new(home, "capacity_gib")},
     )
 
 

@@ -33,13 +33,13 @@ def existing(file: Settings) -> Existing:
 def _choices(file: Settings) -> Iterator[Choice]:
     storage, network, eks = file.storage, file.network, file.eks
     if storage.lustre is not None:
-        new = ("throughput_mbps_per_tib", "metadata_iops", "compression")
+        new = storage.lustre.becoming(beside=("capacity_gib", "efa"))  # which alarms and nodes want to know of any
         yield _choice(storage.lustre, "a file system", new, ("capacity_gib", "throughput_mbps_per_tib"))
         datasets = storage.lustre.datasets
         for dataset in datasets if datasets is not UNRESOLVED else ():
             yield _choice(dataset, "a dataset", ("s3_prefix",), ("s3_prefix",), other="s3_uri")
     if storage.home is not None:
-        yield _choice(storage.home, "a file system", ("capacity_gib", "throughput_mbps"), ("capacity_gib",))
+        yield _choice(storage.home, "a file system", storage.home.becoming(), ("capacity_gib",))
     if eks is not None:
         yield _choice(eks, "a control plane", ("public_access_cidrs",), ("kubernetes_version",))
     zone = "availability_zone"

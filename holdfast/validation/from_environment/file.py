@@ -24,7 +24,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "orchestrators": "slurm",
             "accounting_settings": "slurm.accounting",
             "image_source": "images.training.source",
-            "image_repository": "images.training.repository",
+            "image_settings": "images.training.repository",
             "stand_ins": "stand_ins",
             "users": "lifecycle.users",
             "scripts": "lifecycle.scripts",

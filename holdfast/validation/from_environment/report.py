@@ -4,7 +4,7 @@ Judges environment files: reads one, and says everything that is wrong with it, 
 Apart from the package itself, because constructs read that and know no environment file.
 """
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -58,8 +58,40 @@ def check(
         findings = [_shape(problem) for problem in error.problems]
         return Report(file=error.problems[0].file, usable=False, findings=findings, suppressed=[])
     problems = parse(document)[1]
+    return _judged(
+        document, problems, folder=path.parent, errors_only=errors_only, facts=facts, describe=describe, today=today
+    )
+
+
+def load_checked(path: Path, *, errors_only: bool = False) -> tuple[Environment, Report]:
+    """
+    The environment that a file describes and what rules find in it; the file is read once, and no account is asked.
+
+    Args:
+        errors_only: Leave out what forbids nothing. Default: False, all findings.
+
+    Raises:
+        EnvironmentFileError: it describes none; all problems at once.
+    """
+    document = read(path)
+    environment, problems = parse(document)
+    if problems or environment is None:
+        raise EnvironmentFileError(problems)
+    return environment, _judged(document, problems, folder=path.parent, errors_only=errors_only)
+
+
+def _judged(
+    document: Document,
+    problems: Sequence[Problem],
+    *,
+    folder: Path,
+    errors_only: bool,
+    facts: Facts | None = None,
+    describe: Describe | None = None,
+    today: date | None = None,
+) -> Report:
     broken = {problem.path for problem in problems}
-    deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=path.parent)
+    deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
     deployment = deployment.changed(today=today)
     if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)

@@ -4,15 +4,18 @@ An environment file as builders read it: what is written, the default where noth
 One broken setting hides nothing in the others, so a file is judged as far as it can be read.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from holdfast.config.models import property_of
 from holdfast.config.reading import bare
 from holdfast.config.refusals import dotted
 from holdfast.validation.cloudformation import UNRESOLVED
+from holdfast.validation.model import Item
 
 Location = tuple[str | int, ...]
 
@@ -56,6 +59,23 @@ class Settings:
     def places(self, **settings: str) -> dict[str, str]:
         """Paths of settings under the names of attributes: ``places(wait_interval_s="wait_interval_s")``."""
         return {attribute: self.at(setting) for attribute, setting in settings.items()}
+
+    def places_in(self, kind: type[Item]) -> dict[str, str]:
+        """Paths of the settings that what rules judge has under the same names."""
+        return {name: self.at(name) for name in self._shared(kind)}
+
+    def values_in(self, kind: type[Item]) -> dict[str, Any]:
+        """Their values."""
+        return {name: getattr(self, name) for name in self._shared(kind)}
+
+    def _shared(self, kind: type[Item]) -> Iterator[str]:
+        judged = {field.name for field in fields(kind)}
+        return (name for name in self._model.model_fields if name in judged)
+
+    def becoming(self, *, beside: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Its settings that become a CloudFormation property each, without those ``beside``."""
+        found = (name for name, field in self._model.model_fields.items() if property_of(field) is not None)
+        return tuple(name for name in found if name not in beside)
 
     def __getattr__(self, name: str) -> Any:
         field = self._model.model_fields[name]

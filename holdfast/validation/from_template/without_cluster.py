@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from holdfast.catalog import FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Graph, Resource, Template, Values
 from holdfast.validation.from_template.per_cluster import LOG_GROUP, app_of, log_group
 from holdfast.validation.from_template.resources import (
     CDK_EKS_CLUSTER,
     CLUSTER,
     EKS_CLUSTER,
-    FILE_SYSTEM,
     ClusterReader,
 )
 from holdfast.validation.model import MANAGED_POLICY, Deployment

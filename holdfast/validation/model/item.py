@@ -8,7 +8,7 @@ of that.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from holdfast.validation.cloudformation import UNRESOLVED
 
@@ -42,11 +42,13 @@ class Item:
         """A copy with other attributes; ``dataclasses.replace`` would read those that are not known."""
         return type(self)(**{**vars(self), **attributes})
 
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        if value is UNRESOLVED:
-            raise UnresolvedError(self.at(name))
-        return value
+    if not TYPE_CHECKING:  # a type checker that sees it takes every name for an attribute, misspelt ones too
+
+        def __getattribute__(self, name: str) -> Any:
+            value = super().__getattribute__(name)
+            if value is UNRESOLVED:
+                raise UnresolvedError(self.at(name))
+            return value
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path})"

@@ -3,7 +3,9 @@
 import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from holdfast.catalog import ASSOCIATION, FILE_SYSTEM, Property
 from holdfast.validation.model.item import Item
 
 
@@ -133,8 +135,8 @@ class DataRepository(Item):
     """A link of a folder of a Lustre file system with a prefix of a bucket (a data repository association)."""
 
     name: str
-    file_system_path: str
-    repository_path: str
+    file_system_path: Annotated[str, Property(ASSOCIATION, "FileSystemPath")]
+    repository_path: Annotated[str, Property(ASSOCIATION, "DataRepositoryPath")]
     """``s3://bucket/prefix``, or the prefix alone when all are in one bucket."""
     waits_for_others: bool
     """Whether it is made after, or before, each other link of its file system, never at once."""
@@ -145,17 +147,19 @@ class LustreFileSystem(Item):
     """An FSx for Lustre file system."""
 
     id: str
-    deployment_type: str
-    storage_type: str = "SSD"
-    capacity_gib: int | None
-    throughput_mbps_per_tib: int | None
-    version: str | None
-    efa: bool = False
-    metadata_mode: str | None = None
+    deployment_type: Annotated[str, Property(FILE_SYSTEM, "LustreConfiguration.DeploymentType", "SCRATCH_1")]
+    storage_type: Annotated[str, Property(FILE_SYSTEM, "StorageType", "SSD")] = "SSD"
+    capacity_gib: Annotated[int | None, Property(FILE_SYSTEM, "StorageCapacity")]
+    throughput_mbps_per_tib: Annotated[
+        int | None, Property(FILE_SYSTEM, "LustreConfiguration.PerUnitStorageThroughput")
+    ]
+    version: Annotated[str | None, Property(FILE_SYSTEM, "FileSystemTypeVersion")]
+    efa: Annotated[bool, Property(FILE_SYSTEM, "LustreConfiguration.EfaEnabled")] = False
+    metadata_mode: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Mode")] = None
     """None: no metadata configuration. ``AUTOMATIC`` or ``USER_PROVISIONED``."""
-    metadata_iops: int | None = None
-    import_path: str | None = None
-    export_path: str | None = None
+    metadata_iops: Annotated[int | None, Property(FILE_SYSTEM, "LustreConfiguration.MetadataConfiguration.Iops")] = None
+    import_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ImportPath")] = None
+    export_path: Annotated[str | None, Property(FILE_SYSTEM, "LustreConfiguration.ExportPath")] = None
     vpc: VpcConfig
     kept: bool
     """Whether it outlives its stack."""
@@ -169,9 +173,9 @@ class OpenZfsFileSystem(Item):
     """An FSx for OpenZFS file system."""
 
     id: str
-    deployment_type: str
-    capacity_gib: int | None
-    throughput_mbps: int
+    deployment_type: Annotated[str, Property(FILE_SYSTEM, "OpenZFSConfiguration.DeploymentType")]
+    capacity_gib: Annotated[int | None, Property(FILE_SYSTEM, "StorageCapacity")]
+    throughput_mbps: Annotated[int, Property(FILE_SYSTEM, "OpenZFSConfiguration.ThroughputCapacity")]
     vpc: VpcConfig
 
 

@@ -3,21 +3,18 @@ MariaDB, accounting and work in the background on a controller, and their move t
 loaded on first use.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from holdfast_lifecycle.controller.accounting import point_slurmdbd, send_records, sends_records
-    from holdfast_lifecycle.controller.background import is_running, leave_running
-    from holdfast_lifecycle.controller.database import DATA, admit_slurm, ask, data_owner, make_data, start_database
-    from holdfast_lifecycle.controller.moving import (
-        LOCK,
-        LOG,
-        accounting_is_up,
-        adopt,
-        adopt_running,
-        is_moved,
-        move_accounting,
-    )
+from holdfast_lifecycle.controller.accounting import point_slurmdbd, send_records, sends_records
+from holdfast_lifecycle.controller.background import is_running, leave_running
+from holdfast_lifecycle.controller.database import DATA, admit_slurm, ask, data_owner, make_data, start_database
+from holdfast_lifecycle.controller.moving import (
+    LOCK,
+    LOG,
+    accounting_is_up,
+    adopt,
+    adopt_running,
+    is_moved,
+    move_accounting,
+)
 
 __all__ = [
     "DATA",
@@ -39,53 +36,3 @@ __all__ = [
     "sends_records",
     "start_database",
 ]
-
-_FROM = {
-    **dict.fromkeys(
-        (
-            "point_slurmdbd",
-            "send_records",
-            "sends_records",
-        ),
-        "accounting",
-    ),
-    **dict.fromkeys(
-        (
-            "is_running",
-            "leave_running",
-        ),
-        "background",
-    ),
-    **dict.fromkeys(
-        (
-            "DATA",
-            "admit_slurm",
-            "ask",
-            "data_owner",
-            "make_data",
-            "start_database",
-        ),
-        "database",
-    ),
-    **dict.fromkeys(
-        (
-            "LOCK",
-            "LOG",
-            "accounting_is_up",
-            "adopt",
-            "adopt_running",
-            "is_moved",
-            "move_accounting",
-        ),
-        "moving",
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """A step is a process of its own: it loads what it uses, and nothing else."""
-    if name not in _FROM:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_FROM[name]}"), name)

@@ -1,7 +1,7 @@
 """A step, and the order of steps. Pure: running them is the runner's."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from holdfast_lifecycle.model.bundle import LifecycleError
 from holdfast_lifecycle.model.context import HOOKS, Context
@@ -24,20 +24,17 @@ class StepError(Exception):
         self.action = action
 
 
-if TYPE_CHECKING:
-    from typing import Protocol
+class Work(Protocol):
+    """What a step does; the file of each has these three."""
 
-    class Work(Protocol):
-        """What a step does; the file of each has these three."""
+    def check(self, context: Context, /) -> bool:
+        """Whether the node already is as it must be."""
 
-        def check(self, context: Context, /) -> bool:
-            """Whether the node already is as it must be."""
+    def apply(self, context: Context, /) -> None:
+        """Make it so."""
 
-        def apply(self, context: Context, /) -> None:
-            """Make it so."""
-
-        def verify(self, context: Context, /) -> str:
-            """A remark, possibly empty; StepError when it still is not."""
+    def verify(self, context: Context, /) -> str:
+        """A remark, possibly empty; StepError when it still is not."""
 
 
 class Step(NamedTuple):
@@ -47,7 +44,7 @@ class Step(NamedTuple):
     """
 
     name: str
-    load: Callable[[], "Work"]
+    load: Callable[[], Work]
     timeout_s: float
     needs: tuple[str, ...] = ()
     roles: tuple[str, ...] = EVERYWHERE

@@ -1,35 +1,32 @@
 """
-The node's own things: files, programs, services, accounts, Slurm's settings, and what outlives a controller. Each is
-loaded on first use. What is done with them is for ``steps``.
+The node's own things: files, programs, services, accounts, Slurm's settings, and what outlives a controller. What is
+done with them is for ``steps``.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from holdfast_lifecycle.node.accounts import Account, account, name_of
-    from holdfast_lifecycle.node.files import (
-        copy_folder,
-        fill_folder,
-        is_written,
-        own_folder,
-        point_to,
-        with_lines,
-        write_whole,
-    )
-    from holdfast_lifecycle.node.programs import find_program, has_program, run_program
-    from holdfast_lifecycle.node.services import (
-        add_to_unit,
-        answers,
-        disable,
-        drop_in,
-        inactive,
-        is_active,
-        start,
-        stop,
-        wait_until,
-    )
-    from holdfast_lifecycle.node.shared_state import ACCOUNTING, SERIES, STATE, SharedState, is_open_elsewhere
-    from holdfast_lifecycle.node.slurm import includes, slurm_file, slurm_settings, wait_for_configuration
+from holdfast_lifecycle.node.accounts import Account, account, name_of
+from holdfast_lifecycle.node.files import (
+    copy_folder,
+    fill_folder,
+    is_written,
+    own_folder,
+    point_to,
+    with_lines,
+    write_whole,
+)
+from holdfast_lifecycle.node.programs import find_program, has_program, run_program
+from holdfast_lifecycle.node.services import (
+    add_to_unit,
+    answers,
+    disable,
+    drop_in,
+    inactive,
+    is_active,
+    start,
+    stop,
+    wait_until,
+)
+from holdfast_lifecycle.node.shared_state import ACCOUNTING, SERIES, STATE, SharedState, is_open_elsewhere
+from holdfast_lifecycle.node.slurm import includes, slurm_file, slurm_settings, wait_for_configuration
 
 __all__ = [
     "ACCOUNTING",
@@ -64,76 +61,3 @@ __all__ = [
     "with_lines",
     "write_whole",
 ]
-
-_FROM = {
-    **dict.fromkeys(
-        (
-            "Account",
-            "account",
-            "name_of",
-        ),
-        "accounts",
-    ),
-    **dict.fromkeys(
-        (
-            "copy_folder",
-            "fill_folder",
-            "is_written",
-            "own_folder",
-            "point_to",
-            "with_lines",
-            "write_whole",
-        ),
-        "files",
-    ),
-    **dict.fromkeys(
-        (
-            "find_program",
-            "has_program",
-            "run_program",
-        ),
-        "programs",
-    ),
-    **dict.fromkeys(
-        (
-            "add_to_unit",
-            "answers",
-            "disable",
-            "drop_in",
-            "inactive",
-            "is_active",
-            "start",
-            "stop",
-            "wait_until",
-        ),
-        "services",
-    ),
-    **dict.fromkeys(
-        (
-            "ACCOUNTING",
-            "SERIES",
-            "STATE",
-            "SharedState",
-            "is_open_elsewhere",
-        ),
-        "shared_state",
-    ),
-    **dict.fromkeys(
-        (
-            "includes",
-            "slurm_file",
-            "slurm_settings",
-            "wait_for_configuration",
-        ),
-        "slurm",
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """A step is a process of its own: it loads what it uses, and nothing else."""
-    if name not in _FROM:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_FROM[name]}"), name)

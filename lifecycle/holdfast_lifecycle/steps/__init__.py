@@ -6,29 +6,26 @@ take no longer than their imports.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step
-
-if TYPE_CHECKING:
-    from holdfast_lifecycle.model import Work
+from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step, Work
 
 _Names = tuple[str, ...]
-_FILES = {
-    "accounting": "slurm.accounting",
-    "munge": "slurm.munge",
-    "slurm": "slurm.answers",
-    "slurm_daemon": "slurm.daemon",
-    "slurm_state": "slurm.state",
-}
-"""Steps whose file is not called as they are; their names are in events and logs."""
 
 
 def _step(
-    name: str, *, timeout_s: float, needs: _Names = (), roles: _Names = EVERYWHERE, hooks: _Names = HOOKS
+    name: str,
+    *,
+    timeout_s: float,
+    file: str = "",
+    needs: _Names = (),
+    roles: _Names = EVERYWHERE,
+    hooks: _Names = HOOKS,
 ) -> Step:
-    def load() -> "Work":
-        return cast("Work", import_module(f"{__name__}.{_FILES.get(name, name)}"))
+    """A row of the table. ``file`` is that of a step which is not called as its file; names are in events and logs."""
+
+    def load() -> Work:
+        return cast("Work", import_module(f"{__name__}.{file or name}"))
 
     return Step(name=name, load=load, timeout_s=timeout_s, needs=needs, roles=roles, hooks=hooks)
 
@@ -43,12 +40,14 @@ STEPS = (
     _step("preload", timeout_s=30, needs=("fsx",), roles=(CONTROLLER,)),
     _step("job_environment", timeout_s=30),
     _step("witness", timeout_s=120, needs=("job_environment",), roles=(CONTROLLER,)),
-    _step("munge", timeout_s=120, roles=SLURM, hooks=(ON_CREATE,)),
-    _step("slurm_state", timeout_s=540, needs=("fsx",), roles=(CONTROLLER,)),
-    _step("accounting", timeout_s=420, needs=("munge", "slurm_state"), roles=(CONTROLLER,)),
-    _step("slurm_daemon", timeout_s=300, needs=("munge", "slurm_state", "accounting"), roles=SLURM),
+    _step("munge", file="slurm.munge", timeout_s=120, roles=SLURM, hooks=(ON_CREATE,)),
+    _step("slurm_state", file="slurm.state", timeout_s=540, needs=("fsx",), roles=(CONTROLLER,)),
+    _step("accounting", file="slurm.accounting", timeout_s=420, needs=("munge", "slurm_state"), roles=(CONTROLLER,)),
+    _step(
+        "slurm_daemon", file="slurm.daemon", timeout_s=300, needs=("munge", "slurm_state", "accounting"), roles=SLURM
+    ),
     _step("ubuntu_home", timeout_s=120, needs=("fsx", "users"), roles=SLURM, hooks=(ON_CREATE,)),
-    _step("slurm", timeout_s=150, needs=("slurm_daemon",), roles=SLURM),
+    _step("slurm", file="slurm.answers", timeout_s=150, needs=("slurm_daemon",), roles=SLURM),
     _step(
         "scripts",
         timeout_s=1800,

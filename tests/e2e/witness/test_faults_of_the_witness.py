@@ -113,16 +113,16 @@ def test_killed_and_started_again_it_gets_its_vote_back_and_the_job_may_lose_a_n
         story.says("the witness is lost", times=2)
         story.trains(5)
         story.voter.start()
-        story.says("epoch 3: 2 ranks on nodes [0, 1]", times=2)
+        story.says("generation 3: 2 ranks on nodes [0, 1]", times=2)
         story.says("1 of 2 launchers may be lost", times=4)
         story.signal_launcher(1, signal.SIGKILL)
-        story.says("epoch 4: 2 ranks on nodes [0]")
+        story.says("generation 4: 2 ranks on nodes [0]")
 
     with witness(tmp_path) as voter:
         outcome = Story(tmp_path, voter).play(happens)
 
     assert outcome.codes == (143, -9), outcome.text[-3000:]
-    assert "epoch 3 is wanted: the witness is back" in outcome.text
+    assert "generation 3 is wanted: the witness is back" in outcome.text
     assert bits(outcome, calm) == []
 
 
@@ -138,7 +138,7 @@ def test_stopped_for_a_while_it_costs_no_view(tmp_path: Path, calm: Outcome) -> 
         outcome = Story(tmp_path, voter).play(happens)
 
     assert outcome.codes == (143, 143), outcome.text[-3000:]
-    assert "epoch 3" not in outcome.text
+    assert "generation 3" not in outcome.text
     assert bits(outcome, calm) == []
 
 
@@ -151,7 +151,7 @@ def test_a_node_that_is_lost_while_it_is_stopped_is_recovered_from_when_it_goes_
         story.says("node 0 is lost")
         story.says("the witness is lost: it was silent for 3 s")
         story.voter.signal(signal.SIGCONT)
-        story.says("epoch 3: 2 ranks on nodes [1]")
+        story.says("generation 3: 2 ranks on nodes [1]")
 
     with witness(tmp_path) as voter:
         outcome = Story(tmp_path, voter).play(happens)

@@ -13,9 +13,9 @@ REASONS = {
     "beyond the vocabulary": "raised IndexError: index out of range in self (hopeless_program.py:",
     "sharded late": "what replaces them, such as fully_shard, has to come before Run",
     "load": "raised RuntimeError: this state cannot be loaded",
-    "after every update": "the program itself ended 23 epochs within 100 steps, and 22 are allowed; the last one",
-    "an exit at every step": "the program itself ended 23 epochs within 100 steps, and 22 are allowed; the last one",
-    "connections break": "23 epochs in a row ended without a finished step, and 22 are allowed; the last one because",
+    "after every update": "the program itself ended 23 generations within 100 steps, and 22 are allowed; the last",
+    "an exit at every step": "the program itself ended 23 generations within 100 steps, and 22 are allowed; the last",
+    "connections break": "23 generations in a row ended without a finished step, and 22 are allowed; the last one",
 }
 QUICK = ("all raise", "load")
 SILENT = ("connections break", "an exit at every step")

@@ -11,15 +11,15 @@ from unittest.mock import patch
 
 import runtime_program
 
-from holdfast_runtime.store import EpochStore
+from holdfast_runtime.store import GenerationStore
 
-EPOCH = 3
+GENERATION = 3
 """That of the recovery after the first loss."""
 OTHERS_WAIT_S = 1.0
 """Until all others have its address, and wait for its call."""
 
 
-class Dying(EpochStore):
+class Dying(GenerationStore):
     def get(self, key: str) -> bytes:
         self._die()
         return super().get(key)
@@ -30,12 +30,12 @@ class Dying(EpochStore):
 
     def _die(self) -> None:
         mark = Path(sys.argv[1]) / "fired" / "0.told"
-        if self._epoch == EPOCH and os.environ["RANK"] == "2" and not mark.exists():
+        if self._generation == GENERATION and os.environ["RANK"] == "2" and not mark.exists():
             mark.write_text("")
             time.sleep(OTHERS_WAIT_S)
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    patch("holdfast_runtime.inprocess.member.EpochStore", Dying).start()
+    patch("holdfast_runtime.inprocess.member.GenerationStore", Dying).start()
     runtime_program.main()

@@ -65,7 +65,7 @@ def test_a_caller_without_the_token_is_told_so_and_heard_no_further(guess: str) 
             answer = HANDSHAKE.decode(await reader.readline())
             rest = await reader.read()
 
-        assert answer == Refused("the token of the run is another")
+        assert answer == Refused("token", "the token of the run is another")
         assert rest == b""
         assert (end.up, end.messages, end.taken) == ([], [], [])
         assert len(end.strangers) == 1
@@ -157,7 +157,7 @@ def test_a_refusal_without_a_proof_ends_nothing() -> None:
         async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(HANDSHAKE.encode(Challenge(nonce="00")) + b"\n")
             await reader.readline()
-            writer.write(HANDSHAKE.encode(Refused("node 1 was replaced", 99)) + b"\n")
+            writer.write(HANDSHAKE.encode(Refused("replaced", "node 1 was replaced", 99)) + b"\n")
             await writer.drain()
 
         async with listener(refuse) as port:
@@ -170,7 +170,7 @@ def test_a_refusal_without_a_proof_ends_nothing() -> None:
 
 
 def test_what_a_stranger_says_is_not_repeated_word_for_word() -> None:
-    told = at_the_other_end(Refused("\x1b[2J" * 1000), ("h", 1))
+    told = at_the_other_end(Refused("itself", "\x1b[2J" * 1000), ("h", 1))
 
     assert told.startswith("who answers at h port 1 does not know the token of this run")
     assert len(told) < 200

@@ -14,12 +14,7 @@ import pytest
 import typer
 
 from holdfast import cli
-from holdfast.cli.commands.cluster import kill_node
-from holdfast.cli.commands.deployment import images, up
-from holdfast.cli.commands.environment import diff
 from holdfast.cli.deployed import Context, Session
-from holdfast.cli.deployed import sessions as _session
-from holdfast.cli.rehearsal import jobs as _rehearse
 from holdfast.cli.slurm import DELIMITER
 from holdfast.localcloud import LocalCloud, containers
 from holdfast_common import Event, kinds
@@ -125,21 +120,27 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (Context, "ask"): lambda self, service, operation, **_: ANSWERS[operation],
         (Context, "client"): lambda self, service: MagicMock(),
         (Context, "describe_stack"): lambda self: stack,
-        (_session, "_refuse_dead"): lambda local, *, environment: None,
         (LocalCloud, "is_claimed"): lambda self: True,
         (LocalCloud, "client_environment"): lambda self, *, region: {"AWS_REGION": region},
         (LocalCloud, "health"): lambda self: {},
-        (kill_node, "inject"): lambda context, *, node, fault: "i-4",
-        (_rehearse, "inject"): lambda context, *, node, fault: "i-4",
-        (up, "_deploy"): lambda *_, **__: None,
-        (diff, "_ask"): lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json")),
-        (images, "_store"): lambda *, change: SimpleNamespace(list=list),
         (containers, "add_image"): lambda *_, **__: SimpleNamespace(name="name", digest="d"),
         (containers, "build_training_image"): lambda *_, **__: SimpleNamespace(name="name", digest="d"),
     }
+    by_path: dict[str, Callable[..., Any]] = {
+        "holdfast.cli.deployed.sessions._refuse_dead": lambda local, *, environment: None,
+        "holdfast.cli.commands.cluster.kill_node.inject": lambda context, *, node, fault: "i-4",
+        "holdfast.cli.rehearsal.jobs.inject": lambda context, *, node, fault: "i-4",
+        "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: None,
+        "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
+            environment=wanted.model_dump(mode="json")
+        ),
+        "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
+        "holdfast.cli.deployed.nodes.instance": lambda context, *, node: FakeNode(),
+    }
     for (owner, name), stand_in in replaced.items():
         monkeypatch.setattr(owner, name, stand_in)
-    monkeypatch.setattr("holdfast.cli.deployed.nodes.instance", lambda context, *, node: FakeNode())
+    for path, stand_in in by_path.items():
+        monkeypatch.setattr(path, stand_in)
     monkeypatch.setattr("holdfast.cli.rehearsal.jobs.EVENTS_WITHIN_S", 0.0)
     monkeypatch.setattr("holdfast.cli.rehearsal.jobs.POLL_S", 0.0)
     monkeypatch.setenv("HOLDFAST_HOME", str(home))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.deployed import FileSystemView, JobRow, JobView, NodeView, StatusView
 from holdfast.cli.terminal import UncutConsole
-from holdfast.cli.views import EventLine, render
+from holdfast.cli.views import EventLine, render_status
 from holdfast.cli.views.layout import Column, Facts, Fitted
 from holdfast_common import Event
 
@@ -59,7 +59,7 @@ def words(view: StatusView) -> set[str]:
 
 
 def test_status_at_80_columns_has_every_word_whole() -> None:
-    shown = printed(render(long_view()), width=80).replace("2026-11-22 18:25:12", "2026-11-22T18:25:12Z")
+    shown = printed(render_status(long_view()), width=80).replace("2026-11-22 18:25:12", "2026-11-22T18:25:12Z")
     missing = {word for word in words(long_view()) if word not in shown.split()}
     assert missing == set()
     assert "…" not in shown

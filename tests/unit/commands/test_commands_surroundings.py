@@ -7,7 +7,7 @@ from botocore.exceptions import NoCredentialsError
 from typer.testing import CliRunner
 
 from holdfast import cli
-from holdfast.cli.terminal import PIPE_WIDTH, _width
+from holdfast.cli.terminal import PIPE_WIDTH, stream_width
 from holdfast.localcloud import LocalCloudError, from_environment
 
 
@@ -26,8 +26,19 @@ def test_a_region_that_none_can_be_is_not_handed_to_a_shell(monkeypatch: pytest.
     assert "got --region 'x'; allowed: a region of AWS" in said("env", "--region", "x")
 
 
-def test_whoever_has_no_credentials_is_told_how_to_get_some() -> None:
-    assert "AWS_PROFILE" in str(cli.known_failure(NoCredentialsError()))
+def test_whoever_has_no_credentials_is_told_how_to_get_some(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask(**_: object) -> None:
+        raise NoCredentialsError
+
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("holdfast.cli.entry_point.app", ask)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 2
+    assert "AWS_PROFILE" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_no_assembly_is_told_from_one(tmp_path: Path) -> None:
@@ -42,4 +53,4 @@ def test_output_to_a_pipe_is_as_wide_as_columns_says(
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
     with Path("/dev/null").open() as pipe:
-        assert _width(pipe) == width
+        assert stream_width(pipe) == width

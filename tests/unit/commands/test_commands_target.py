@@ -13,6 +13,7 @@ from holdfast import cli
 from holdfast.cli import deployed
 from holdfast.cli.deployed import Context, locate
 from holdfast.cli.terminal import CommandError
+from holdfast.environments import NoSuchEnvironmentError
 
 ARN = "arn:aws:sagemaker:us-east-2:111122223333:cluster/abc123def456"
 CLUSTER = {
@@ -163,5 +164,5 @@ def test_options_that_contradict_each_other_or_name_nothing_are_refused(
     options: dict[str, str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
-    with pytest.raises(CommandError, match=words):
+    with pytest.raises((CommandError, NoSuchEnvironmentError), match=words):
         locate(**{"environment": None, "cluster": None, "region": None, "profile": None, **options})

@@ -5,7 +5,7 @@ import pytest
 from holdfast.cli.deployed import parse_scontrol, row
 from holdfast.cli.slurm import (
     DELIMITER,
-    FIELDS,
+    SACCT_FIELDS,
     JobRecord,
     newest_first,
     outcome,
@@ -21,7 +21,7 @@ def text(*, name: str = "train", **changes: str) -> str:
         "End": "1795371915", "ElapsedRaw": "2", "NodeList": "ip-10-1-0-[11-13]", "User": "ubuntu",
         "WorkDir": "/fsx/jobs/a b", "SubmitLine": "sbatch --parsable ./a b.sbatch one", "JobName": name, **changes,
     }  # fmt: skip
-    return DELIMITER.join(said[field] for field in FIELDS)
+    return DELIMITER.join(said[field] for field in SACCT_FIELDS)
 
 
 def record(**changes: str) -> JobRecord:

@@ -21,11 +21,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] 
     """The command for a job whose output and outcome are these, one after the other; the last stays."""
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     reads, ends = lasting(outputs), lasting(outcomes)
-    monkeypatch.setattr("holdfast.cli.deployed.logs.POLL_S", 0.0)
-    monkeypatch.setattr("holdfast.cli.deployed.logs.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.logs.POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.logs.locate", lambda **_: context)
     monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [(PATH, "ip-10-1-0-11")])
     monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(reads))
-    monkeypatch.setattr("holdfast.cli.deployed.logs.job_outcome", lambda _context, *, job: next(ends))
+    for user in ("commands.cluster.logs", "deployed.logs"):
+        monkeypatch.setattr(f"holdfast.cli.{user}.job_outcome", lambda _context, *, job: next(ends))
     return CliRunner().invoke(cli.app, ["logs", "--job", "7", *words])
 
 
@@ -33,11 +34,12 @@ def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.M
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     files = lasting([["a 1"], ["b 1"], ["a 1", "a 2"], ["b 1"], ["a 1", "a 2"], ["b 1", "b 2"]])
     ends = lasting(["", "", "COMPLETED"])
-    monkeypatch.setattr("holdfast.cli.deployed.logs.POLL_S", 0.0)
-    monkeypatch.setattr("holdfast.cli.deployed.logs.locate", lambda **_: context)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.logs.POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.logs.locate", lambda **_: context)
     monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [("/a", "h"), ("/b", "h")])
     monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(files))
-    monkeypatch.setattr("holdfast.cli.deployed.logs.job_outcome", lambda _context, *, job: next(ends))
+    for user in ("commands.cluster.logs", "deployed.logs"):
+        monkeypatch.setattr(f"holdfast.cli.{user}.job_outcome", lambda _context, *, job: next(ends))
     done = CliRunner().invoke(cli.app, ["logs", "--job", "7", "--follow"])
 
     assert done.stdout.splitlines() == [

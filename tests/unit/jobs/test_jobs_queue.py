@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from holdfast.cli.slurm import DELIMITER, FIELDS, JobRecord, merged, outcome, parse_squeue
+from holdfast.cli.slurm import DELIMITER, SQUEUE_FIELDS, JobRecord, merged, outcome, parse_squeue
 
 
 def text(**changes: str) -> str:
@@ -14,7 +14,7 @@ def text(**changes: str) -> str:
         "UserName": "ubuntu", "Reason": "None", "WorkDir": "/fsx/a b", "Command": "./a b.sbatch one", "Name": "train",
         **changes,
     }  # fmt: skip
-    return "".join(f"{said[field]}{DELIMITER}" for field in FIELDS) + "\n"
+    return "".join(f"{said[field]}{DELIMITER}" for field in SQUEUE_FIELDS) + "\n"
 
 
 def job(number: str, state: str) -> JobRecord:

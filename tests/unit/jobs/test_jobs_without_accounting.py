@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from holdfast.cli.deployed import Context, Session, known_jobs
-from holdfast.cli.slurm import DELIMITER, FIELDS
+from holdfast.cli.slurm import DELIMITER, SQUEUE_FIELDS
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud
 
-SAID = dict.fromkeys(FIELDS, "0") | {"JobArrayID": "7", "State": "RUNNING", "Name": "train"}
-SQUEUE = "".join(f"{SAID[name]}{DELIMITER}" for name in FIELDS) + "\n"
+SAID = dict.fromkeys(SQUEUE_FIELDS, "0") | {"JobArrayID": "7", "State": "RUNNING", "Name": "train"}
+SQUEUE = "".join(f"{SAID[name]}{DELIMITER}" for name in SQUEUE_FIELDS) + "\n"
 DISABLED = (1, "", "Slurm accounting storage is disabled")
 GONE = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
 

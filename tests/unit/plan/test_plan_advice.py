@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from holdfast.cli.views.plan import advice, cost_cells, goodput_cells, render
+from holdfast.cli.views.plan import advice, cost_cells, goodput_cells, render_plan
 from holdfast.planner import Way, cheapest_spares, goodput, spares_costs
 from holdfast.planner.inputs import Inputs, Options, gather
 
@@ -176,7 +176,7 @@ def test_at_80_columns_no_word_and_no_number_is_cut() -> None:
     inputs = inputs_for(instances=512, spares=2, price="5500")
     plan = inputs.plan(runs=2, seed=0)
     narrow = Console(width=80, file=io.StringIO(), markup=False)
-    narrow.print(render(plan, inputs, None))
+    narrow.print(render_plan(plan, inputs, None))
     said_here = narrow.file.getvalue()  # type: ignore[attr-defined]
     words = said_here.split()
 

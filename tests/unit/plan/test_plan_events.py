@@ -6,6 +6,7 @@ from event_logs import log_of
 from holdfast.cli.commands.environment import plan
 from holdfast.cli.deployed import Context, Session
 from holdfast.cli.terminal import CommandError
+from holdfast.config import Environment
 from holdfast.localcloud import from_environment
 from holdfast.planner.inputs import Options, gather
 from holdfast_common import Event
@@ -18,15 +19,13 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     """An environment that is up, whose events are ``EVENTS``."""
     name = "local"
     session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
-    monkeypatch.setattr(
-        "holdfast.cli.deployed.sessions.load", lambda: Context(session=session, local=from_environment())
-    )
-    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: EVENTS)
+    monkeypatch.setattr("holdfast.cli.deployed.load", lambda: Context(session=session, local=from_environment()))
+    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: EVENTS)
     return name
 
 
-def learned(environment: str | None) -> tuple[list[Event] | None, str | None]:
-    return plan._events(None, environment=environment, actual=True)
+def learned(environment: str | None) -> tuple[list[Event] | None, Environment | None]:
+    return plan._learned(None, environment=environment, actual=True)
 
 
 def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
@@ -40,7 +39,7 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
 def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
     deployed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.deployed.cluster.read_events", lambda context: [])
+    monkeypatch.setattr("holdfast.cli.deployed.read_events", lambda context: [])
 
     with pytest.raises(CommandError, match="holds no event"):
         learned(deployed)
@@ -51,7 +50,8 @@ def test_the_events_of_the_environment_that_is_planned_are_learned_from(deployed
     events, environment = learned(given)
 
     assert events == EVENTS
-    assert environment == (given or deployed)
+    assert environment is not None
+    assert environment.name == deployed
 
 
 def test_nine_of_ten_recoveries_are_compared_with_nine_of_ten_and_a_mean_with_a_mean() -> None:

@@ -118,7 +118,8 @@ def test_lost_time_is_drawn_and_not_goodput(text: str) -> None:
 
 def test_without_a_page_the_library_that_draws_it_is_not_loaded(repository: Path) -> None:
     code = (
-        "import sys; from holdfast.cli import _plan, _plan_output, planpage; "
+        "import sys; from holdfast.cli.commands.environment import plan; "
+        "import holdfast.cli.views.plan, holdfast.cli.views.plan_page; "
         "assert not any(name.partition('.')[0] == 'matplotlib' for name in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)

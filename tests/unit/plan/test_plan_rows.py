@@ -87,6 +87,8 @@ def test_a_rate_and_a_time_to_write_are_those_of_every_row(given_options: Option
     if log is not None and given_options.failure_rate_percent is None:
         seen = calibrate(log).rate
         assert seen is not None
+        if seen.failures == 0:
+            return  # none in a few hours is no reason to plan for none
         assert scenarios[0].failures.per_instance_hour == pytest.approx(seen.per_instance_hour)
 
 

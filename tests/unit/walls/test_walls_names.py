@@ -16,9 +16,8 @@ from rich.console import Console
 from holdfast.cli import views
 from holdfast.cli.deployed import JobView, StatusView, job_output, parse_slurm
 from holdfast.cli.submission import check_submission, submit_job
-from holdfast.cli.terminal import CommandError, step
+from holdfast.cli.terminal import CommandError, error_console, step
 from holdfast.cli.terminal import console as output_console
-from holdfast.cli.terminal import output as _output
 
 REPOSITORY = Path(__file__).parents[3]
 NASTY = (
@@ -146,10 +145,8 @@ def test_the_name_of_a_job_cannot_disturb_the_queue() -> None:
     assert [(job.job_id, job.name, job.state) for job in jobs] == [("7", "a|b|c", "RUNNING"), ("8", "x", "PENDING")]
 
 
-@pytest.mark.parametrize("console", ["console", "error_console"])
-def test_what_looks_like_markup_is_printed_as_it_is(console: str) -> None:
-    printer: Console = getattr(_output, console)
-
+@pytest.mark.parametrize("printer", [output_console, error_console], ids=["console", "error_console"])
+def test_what_looks_like_markup_is_printed_as_it_is(printer: Console) -> None:
     with printer.capture() as printed:
         printer.print("[/x] [bold]a[/bold] :smile:")
 
@@ -165,7 +162,7 @@ def test_a_job_called_like_markup_is_shown(monkeypatch: pytest.MonkeyPatch) -> N
     )  # fmt: skip
 
     with output_console.capture() as printed:
-        output_console.print(views.render(view))
+        output_console.print(views.render_status(view))
 
     assert all(word in printed.get() for word in ("[/x]", "[/y]", "[/e]", "[/s]", "[/c]", "[/m]", "[/g]", "[/h]"))
 

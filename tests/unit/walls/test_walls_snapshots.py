@@ -13,7 +13,7 @@ from holdfast_runtime.snapshots import Block, Keeper, Link, SnapshotError, proof
 @pytest.fixture
 def keeper() -> Iterator[Keeper]:
     made = Keeper(host="127.0.0.1", deadline_s=20.0, token="ours")
-    made.open(epoch=1, wards=[0], resume_step=0)
+    made.open(generation=1, wards=[0], resume_step=0)
     yield made
     made.close()
 
@@ -25,9 +25,9 @@ def visit(port: int) -> Link:
 def test_who_does_not_know_the_token_neither_brings_nor_fetches(keeper: Keeper) -> None:
     for token in ("", "theirs"):
         with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="the proof of the run's token"):
-            snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token=token)
+            snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token=token)
     with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="is not here"):
-        snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+        snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
 
 
 def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
@@ -39,7 +39,7 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
         impostor.greet()
         impostor.say({"label": {}, "proof": "0" * 64})
         with pytest.raises(SnapshotError, match="who answers does not know the token"):
-            snapshots.fetch(Block(), link, epoch=1, rank=0, step=1, token="ours")
+            snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
 
 
 def test_a_proof_is_of_one_message_and_one_challenge() -> None:

@@ -1,4 +1,4 @@
-"""Entries of the store of another epoch do not exist: not where they are collected, and not at a rank."""
+"""Entries of the store of another generation do not exist: not where they are collected, and not at a rank."""
 
 import base64
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ def outlet() -> Outlet:
 
 @pytest.fixture
 def collector(outlet: Outlet) -> SharedKeys:
-    """The launcher at which epoch 4 is collected."""
+    """The launcher at which generation 4 is collected."""
     keys = SharedKeys(outlet, node=0)  # type: ignore[arg-type]
     keys.begin(4, nodes=[0])
     return keys
@@ -46,7 +46,7 @@ def change(epoch: int) -> ChangeAt:
 
 
 @pytest.mark.parametrize(("epoch", "shared"), [(3, False), (4, True), (5, False)])
-def test_an_entry_is_shared_in_its_own_epoch_only(
+def test_an_entry_is_shared_in_its_own_generation_only(
     collector: SharedKeys, outlet: Outlet, epoch: int, shared: bool
 ) -> None:
     assert collector.put(Put(epoch=epoch, key="k", value=VALUE)) is shared
@@ -55,7 +55,7 @@ def test_an_entry_is_shared_in_its_own_epoch_only(
 
 
 @pytest.mark.parametrize(("epoch", "shared"), [(3, False), (4, True), (5, False)])
-def test_an_entry_of_another_launcher_is_shared_in_its_own_epoch_only(
+def test_an_entry_of_another_launcher_is_shared_in_its_own_generation_only(
     collector: SharedKeys, outlet: Outlet, epoch: int, shared: bool
 ) -> None:
     assert collector.take(Keys.of(epoch, {"k": VALUE})) is shared
@@ -64,7 +64,7 @@ def test_an_entry_of_another_launcher_is_shared_in_its_own_epoch_only(
 
 
 @pytest.mark.parametrize(("epoch", "answered"), [(3, False), (4, True), (5, False)])
-def test_a_change_is_made_in_its_own_epoch_only(
+def test_a_change_is_made_in_its_own_generation_only(
     collector: SharedKeys, outlet: Outlet, epoch: int, answered: bool
 ) -> None:
     collector.change_here(change(epoch))
@@ -72,7 +72,7 @@ def test_a_change_is_made_in_its_own_epoch_only(
     assert bool(outlet.said) is answered
 
 
-def test_what_came_early_is_there_when_its_epoch_begins_and_nothing_of_the_one_before(
+def test_what_came_early_is_there_when_its_generation_begins_and_nothing_of_the_one_before(
     collector: SharedKeys, outlet: Outlet
 ) -> None:
     collector.put(Put(epoch=4, key="old", value=VALUE))
@@ -83,13 +83,13 @@ def test_what_came_early_is_there_when_its_epoch_begins_and_nothing_of_the_one_b
     assert {key for keys in outlet.said for key, _ in keys.entries} == {"early"}
 
 
-def test_a_rank_takes_no_entry_of_an_older_epoch_and_forgets_those_it_has() -> None:
+def test_a_rank_takes_no_entry_of_an_older_generation_and_forgets_those_it_has() -> None:
     box = KeyBox(lambda _: None)
     box.take(Keys.of(3, {"k": VALUE}))
     box.take(Keys.of(4, {"other": VALUE}))
     box.take(Keys.of(3, {"late": VALUE}))
 
-    assert box.get("other", epoch=4, deadline_s=5.0) == b"1"
+    assert box.get("other", generation=4, deadline_s=5.0) == b"1"
     for key in ("k", "late"):
         with pytest.raises(TimeoutError):
-            box.get(key, epoch=4, deadline_s=0.01)
+            box.get(key, generation=4, deadline_s=0.01)

@@ -87,7 +87,7 @@ def test_the_number_of_the_job_says_nothing_about_the_token(monkeypatch: pytest.
 
 def test_the_ranks_of_a_run_have_its_token() -> None:
     options = parse_options(["script.py"], {})
-    given = variables(options, rank=0, slot=0, epoch=1, restarts=0, master=("h", 1), base={})
+    given = variables(options, rank=0, slot=0, generation=1, restarts=0, master=("h", 1), base={})
 
     assert given["HOLDFAST_TOKEN"] == options.token
 
@@ -96,7 +96,7 @@ def test_a_proof_is_good_for_one_role_one_pair_of_nonces_and_one_message() -> No
     ours, theirs = Proofs(run_id="7", token="a"), Proofs(run_id="7", token="b")
     call = ours.call(HELLO, challenge="c")
     answer = ours.answer(replace(HELLO, node=0, nonce="m"), challenge="c", call=call)
-    refusal = ours.refusal(Refused("another launcher", 9), challenge="c", call=call)
+    refusal = ours.refusal(Refused("taken", "another launcher", 9), challenge="c", call=call)
 
     assert ours.is_call(call, challenge="c")
     assert ours.is_answer(answer, challenge="c", call=call)

@@ -66,7 +66,7 @@ def take() -> Iterator[Take]:
             thread.join(20.0)
 
 
-def test_the_end_is_the_digest_of_these_chunks_in_this_epoch_and_at_this_step(take: Take) -> None:
+def test_the_end_is_the_digest_of_these_chunks_in_this_generation_and_at_this_step(take: Take) -> None:
     for wrong in ({"epoch": EPOCH + 1}, {"step": STEP + 1}, {"size": 1}):
 
         def say(connection: socket.socket, wrong: dict[str, int] = wrong) -> None:
@@ -90,8 +90,8 @@ def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Take) -> N
 
 
 @pytest.mark.parametrize("changes", [{"epoch": EPOCH - 1}, {"step": STEP - 1}])
-def test_another_epoch_or_step_is_refused_at_once(take: Take, changes: dict[str, int]) -> None:
-    with pytest.raises(TransferError, match="offered is epoch"):
+def test_another_generation_or_step_is_refused_at_once(take: Take, changes: dict[str, int]) -> None:
+    with pytest.raises(TransferError, match="offered is generation"):
         take(lambda connection: send_header(connection, **changes))
 
 
@@ -104,7 +104,7 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Take) -> Non
         take(say)
 
 
-def test_a_digest_is_of_its_epoch_and_step() -> None:
+def test_a_digest_is_of_its_generation_and_step() -> None:
     assert len({transfer.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4
 
 

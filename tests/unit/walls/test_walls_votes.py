@@ -1,4 +1,4 @@
-"""Votes on views: what a launcher without a vote, an older proposal or an older epoch may not do."""
+"""Votes on views: what a launcher without a vote, an older proposal or an older generation may not do."""
 
 from dataclasses import replace
 
@@ -128,7 +128,7 @@ def test_after_a_promise_an_older_proposal_is_refused_and_not_accepted() -> None
     assert after.accepted is None
 
 
-def test_answers_to_another_proposal_and_of_another_epoch_are_not_counted() -> None:
+def test_answers_to_another_proposal_and_of_another_generation_are_not_counted() -> None:
     node, ballot = proposer()
     other = Ballot(ballot.round + 1, 1)
 
@@ -141,7 +141,7 @@ def test_answers_to_another_proposal_and_of_another_epoch_are_not_counted() -> N
     assert node.committed.epoch == 0
 
 
-def test_a_vote_of_an_older_epoch_is_not_counted_in_the_next() -> None:
+def test_a_vote_of_an_older_generation_is_not_counted_in_the_next() -> None:
     node, _ = heard(launcher(1), m.Commit(view(1)))
     node, _ = m.trouble(node, "again")
     node, _ = m.ready(node, m.Status(node=1, incarnation=0))

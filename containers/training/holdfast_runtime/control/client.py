@@ -120,7 +120,7 @@ class ControlClient:
             return self._inbox.popleft()
 
     def receive_view(self, *, deadline_s: float, after: int = 0) -> View | Stop:
-        """The next view of an epoch later than ``after``, or the stop; leaves that come before it are dropped."""
+        """The next view of a generation later than ``after``, or the stop; leaves that come before it are dropped."""
         end = time.monotonic() + deadline_s
         while True:
             message = self.receive(deadline_s=max(0.0, end - time.monotonic()))

@@ -1,8 +1,8 @@
 """
 The entries of the store as a rank sees them: pushed by the launcher, so that reading one asks nobody.
 
-Only the newest epoch is kept. An entry of an older one cannot be read by mistake, which is what breaks the restarts of
-stores that outlive an attempt.
+Only the newest generation is kept. An entry of an older one cannot be read by mistake, which is what breaks the
+restarts of stores that outlive an attempt.
 """
 
 import base64
@@ -22,63 +22,63 @@ class KeyBox:
         self._changed = threading.Condition()
         self._awaited: list[set[str]] = []
         """For each thread that waits, the entries that it still lacks."""
-        self._epoch = 0
+        self._generation = 0
         self._items: dict[str, str] = {}
         """Base64: most of them are never read."""
         self._answers: dict[int, bytes] = {}
         self._requests = itertools.count(1)
         self._closed = ""
 
-    def put(self, key: str, value: bytes, *, epoch: int) -> None:
+    def put(self, key: str, value: bytes, *, generation: int) -> None:
         """Set an entry, for all ranks."""
         text = base64.b64encode(value).decode()
         with self._changed:
-            self._move_to(epoch)
-            if epoch == self._epoch:
+            self._move_to(generation)
+            if generation == self._generation:
                 self._items[key] = text
                 self._found([key])
-        self._send(Put(epoch=epoch, key=key, value=text))
+        self._send(Put(epoch=generation, key=key, value=text))
 
-    def get(self, key: str, *, epoch: int, deadline_s: float) -> bytes:
+    def get(self, key: str, *, generation: int, deadline_s: float) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
         # Most are there already: without the lock, the thread that takes entries is not held up by one that reads all.
         text = self._items.get(key)
-        if text is None or self._closed or epoch != self._epoch:
+        if text is None or self._closed or generation != self._generation:
             with self._changed:
-                self._wait([key], epoch=epoch, deadline_s=deadline_s)
+                self._wait([key], generation=generation, deadline_s=deadline_s)
                 text = self._items[key]
         return base64.b64decode(text)
 
-    def wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
-        """Until all entries are there. Raises TimeoutError, ConnectionError when the epoch is over."""
+    def wait(self, keys: Sequence[str], *, generation: int, deadline_s: float) -> None:
+        """Until all entries are there. Raises TimeoutError, ConnectionError when the generation is over."""
         with self._changed:
-            self._wait(keys, epoch=epoch, deadline_s=deadline_s)
+            self._wait(keys, generation=generation, deadline_s=deadline_s)
 
-    def _wait(self, keys: Sequence[str], *, epoch: int, deadline_s: float) -> None:
-        self._move_to(epoch)
+    def _wait(self, keys: Sequence[str], *, generation: int, deadline_s: float) -> None:
+        self._move_to(generation)
         end = time.monotonic() + deadline_s
         while True:
-            self._check(epoch)
+            self._check(generation)
             missing = {key for key in keys if key not in self._items}
             if not missing:
                 return
             left = end - time.monotonic()
             if left <= 0:
                 some = ", ".join(sorted(missing)[:3])
-                raise TimeoutError(f"no rank has set {some} of epoch {epoch} for {deadline_s} s")
+                raise TimeoutError(f"no rank has set {some} of generation {generation} for {deadline_s} s")
             self._awaited.append(missing)
             self._changed.wait(left)
             self._awaited = [other for other in self._awaited if other is not missing]
 
-    def has(self, keys: Sequence[str], *, epoch: int) -> bool:
+    def has(self, keys: Sequence[str], *, generation: int) -> bool:
         """Whether all entries are there now."""
         with self._changed:
-            return epoch == self._epoch and all(key in self._items for key in keys)
+            return generation == self._generation and all(key in self._items for key in keys)
 
-    def count(self, *, epoch: int) -> int:
+    def count(self, *, generation: int) -> int:
         """Entries that are there now."""
         with self._changed:
-            return len(self._items) if epoch == self._epoch else 0
+            return len(self._items) if generation == self._generation else 0
 
     def change(self, change: Change, *, deadline_s: float) -> bytes:
         """
@@ -103,7 +103,7 @@ class KeyBox:
         """Entries from the launcher."""
         with self._changed:
             self._move_to(keys.epoch)
-            if keys.epoch != self._epoch:
+            if keys.epoch != self._generation:
                 return
             for key, value in keys.entries:
                 if value is None:
@@ -118,10 +118,10 @@ class KeyBox:
             self._answers[answer.request] = base64.b64decode(answer.value)
             self._changed.notify_all()
 
-    def end(self, epoch: int) -> None:
-        """Waits of this epoch and older ones end with an error: a rank that leaves must not wait for keys."""
+    def end(self, generation: int) -> None:
+        """Waits of this generation and older ones end with an error: a rank that leaves must not wait for keys."""
         with self._changed:
-            self._move_to(epoch + 1)
+            self._move_to(generation + 1)
             self._changed.notify_all()
 
     def close(self, why: str) -> None:
@@ -137,13 +137,13 @@ class KeyBox:
         if not all(self._awaited):
             self._changed.notify_all()
 
-    def _move_to(self, epoch: int) -> None:
-        if epoch > self._epoch:
+    def _move_to(self, generation: int) -> None:
+        if generation > self._generation:
             self._items = {}
-            self._epoch = epoch
+            self._generation = generation
 
-    def _check(self, epoch: int) -> None:
+    def _check(self, generation: int) -> None:
         if self._closed:
             raise ConnectionError(self._closed)
-        if epoch != self._epoch:
-            raise ConnectionError(f"epoch {epoch} is over, {self._epoch} is next")
+        if generation != self._generation:
+            raise ConnectionError(f"generation {generation} is over, {self._generation} is next")

@@ -89,7 +89,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Leave:
-    """Leave all collectives and close the groups now; answer ``ready``. A view of this epoch or a later one follows."""
+    """Leave all collectives, close the groups, answer ``ready``. A view of this generation or of a later one comes."""
 
     epoch: int
     reason: str
@@ -112,7 +112,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class View:
-    """The place of this process in the next epoch; rank -1 stays a spare and keeps waiting."""
+    """The place of this process in the next generation; rank -1 stays a spare and keeps waiting."""
 
     epoch: int
     rank: int
@@ -137,7 +137,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Put:
-    """An entry of the epoch's store, for every rank."""
+    """An entry of the generation's store, for every rank."""
 
     epoch: int
     key: str
@@ -163,7 +163,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Keys:
-    """Entries of the epoch's store, of some or of all ranks, as two columns."""
+    """Entries of the generation's store, of some or of all ranks, as two columns."""
 
     epoch: int
     keys: tuple[str, ...]

@@ -31,4 +31,4 @@ def warm_up(*, world_size: int) -> None:
     if isinstance(received, Keys):
         keys.take(received)
     for name in names:
-        keys.get(name, epoch=1, deadline_s=0.0)
+        keys.get(name, generation=1, deadline_s=0.0)

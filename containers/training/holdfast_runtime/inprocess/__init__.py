@@ -1,8 +1,9 @@
 """
 A training loop that survives the loss of other processes: its own process, model and optimizer stay.
 
-``_run`` is what a script uses; ``_step`` is one update in two phases; ``_recovery`` is how a broken epoch becomes the
-next one; ``_reducer`` adds up gradients; ``_group`` opens and closes process groups; ``_state`` is what training has.
+``run`` is what a script uses, and ``step`` is one update in two phases; ``update`` is what a step does to the training.
+``member`` leads this process out of a broken generation and into the next one; ``reducer`` adds up gradients; ``group``
+opens and closes process groups; ``state`` is what training has.
 """
 
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
@@ -12,8 +13,9 @@ from holdfast_runtime.inprocess.member import Member, has_ended
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.state import TrainingState
-from holdfast_runtime.inprocess.step import Step
+from holdfast_runtime.inprocess.step import Step, Update
 from holdfast_runtime.inprocess.tiers import CheckpointTier
+from holdfast_runtime.inprocess.update import Updates
 from holdfast_runtime.inprocess.vote import LENGTH, Outcome, cast, count
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "Step",
     "StoppedError",
     "TrainingState",
+    "Update",
+    "Updates",
     "cast",
     "count",
     "digest_of",

@@ -14,7 +14,7 @@ WHAT_LENGTH = 300
 
 
 class BrokenError(RuntimeError):
-    """A collective of this epoch cannot be finished: somebody is gone. The step is done again in the next epoch."""
+    """A collective of this generation cannot be finished: somebody is gone. The step is done again in the next one."""
 
 
 class DivergenceError(RuntimeError):

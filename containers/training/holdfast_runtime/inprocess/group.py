@@ -1,5 +1,5 @@
 """
-The process group of one epoch, and how to get out of it at once.
+The process group of one generation, and how to get out of it at once.
 
 Closing its connections is the only thing that frees a thread that waits in a gloo collective for a peer that is alive
 but silent, so the group's sockets are known: those that opening it made. NCCL has an abort of its own.

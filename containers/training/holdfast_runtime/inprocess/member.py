@@ -1,5 +1,5 @@
 """
-This process as a member of the job: out of a broken epoch at once, into the next one with the right state.
+This process as a member of the job: out of a broken generation at once, into the next one with the right state.
 
 The order is always the same. Close the group, so that no neighbour waits for this process. Report. Wait for a view.
 Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
@@ -46,7 +46,7 @@ from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
 from holdfast_runtime.patience import Where
-from holdfast_runtime.store import EpochStore
+from holdfast_runtime.store import GenerationStore
 from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
 RELEASE_EVERY_S = 0.02
@@ -77,7 +77,7 @@ class Member:
     ) -> None:
         self.faults = Injector.from_environment(environment)
         self.deadlines = Deadlines.from_environment(environment)
-        self.epoch = 0
+        self.generation = 0
         self.rank = -1
         self.world_size = 0
         self.committed_step = 0
@@ -88,7 +88,7 @@ class Member:
         self._state = state
         self._tier = tier
         self._group = Group(backend=backend)
-        self._leave_epoch = 0
+        self._leave_generation = 0
         self._left = threading.Event()
         self._left.set()
         self._token = environment.get("HOLDFAST_TOKEN", "")
@@ -103,8 +103,8 @@ class Member:
 
     @property
     def must_leave(self) -> bool:
-        """Whether the launcher has ended the epoch that this process is in."""
-        return self._leave_epoch > self.epoch
+        """Whether the launcher has ended the generation that this process is in."""
+        return self._leave_generation > self.generation
 
     def told_to_leave(self, *, within_s: float = NOTICE_S) -> bool:
         """Whether somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
@@ -114,9 +114,9 @@ class Member:
         return self.must_leave
 
     def check(self) -> None:
-        """Raises BrokenError when the epoch is over."""
+        """Raises BrokenError when the generation is over."""
         if self.must_leave:
-            raise BrokenError(f"epoch {self.epoch} is over")
+            raise BrokenError(f"generation {self.generation} is over")
 
     def wait(self, work: Any) -> None:
         """
@@ -125,7 +125,7 @@ class Member:
         Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
 
         Raises:
-            BrokenError: it failed, or the epoch is over.
+            BrokenError: it failed, or the generation is over.
         """
         with _with_peers("a collective failed"):
             if self._group.backend == "nccl":
@@ -143,7 +143,7 @@ class Member:
         Until this process has a rank, the state of the step to go on from, and all its peers.
 
         Args:
-            reason: What broke the epoch before. Default: nothing did, this is the first.
+            reason: What broke the generation before. Default: nothing did, this is the first.
 
         Returns:
             False when all others have finished, so that there is nothing to join.
@@ -169,7 +169,7 @@ class Member:
                 self.diverged(error)
                 raise
             except BrokenError as error:
-                reason = f"epoch {self.epoch} was not reached: {error}"
+                reason = f"generation {self.generation} was not reached: {error}"
             except Exception as error:  # noqa: BLE001 - the program's own, in what it loads or puts back
                 reason = self.raised(error, step=view.resume_step, where="recovery")
             else:
@@ -198,7 +198,7 @@ class Member:
             where: After the update of the step the process ends; otherwise it joins to try again.
         """
         what, trace = described(error)
-        self._control.send(Raised(step=step, epoch=self.epoch, what=what, traceback=trace, where=where))
+        self._control.send(Raised(step=step, epoch=self.generation, what=what, traceback=trace, where=where))
         self._told_of, self._told = error, f"the program raised {what}"
         return self._told
 
@@ -224,12 +224,12 @@ class Member:
         )
         self.faults.point("waiting")
         # A spare waits as long as the job needs none; when its launcher ends, so does it.
-        deadline_s = self.deadlines.view + self.deadlines.leave if self.epoch else float("inf")
-        return self._control.receive_view(deadline_s=deadline_s, after=self.epoch)
+        deadline_s = self.deadlines.view + self.deadlines.leave if self.generation else float("inf")
+        return self._control.receive_view(deadline_s=deadline_s, after=self.generation)
 
     def _enter(self, view: View) -> None:
         """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
-        self.epoch, self.rank, self.world_size = view.epoch, view.rank, view.world_size
+        self.generation, self.rank, self.world_size = view.epoch, view.rank, view.world_size
         self.progress("recover")
         self.lost_steps = view.plan.lost_steps
         self._left.clear()
@@ -292,10 +292,10 @@ class Member:
         self._state.load_tree(self._tier.load(view.resume_step, rank=view.rank))
 
     def _connect(self, *, fresh: bool) -> None:
-        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.world_size), HOLDFAST_EPOCH=str(self.epoch))
+        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.world_size), HOLDFAST_EPOCH=str(self.generation))
         if self.world_size == 1:
             return
-        store = EpochStore(self._control.keys, epoch=self.epoch, deadline_s=self.deadlines.connect)
+        store = GenerationStore(self._control.keys, generation=self.generation, deadline_s=self.deadlines.connect)
         with _with_peers("the ranks did not connect"):
             self._group.open(
                 store=store,
@@ -334,7 +334,7 @@ class Member:
 
     def _leave_asked(self, leave: Leave) -> None:
         """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
-        self._leave_epoch = max(self._leave_epoch, leave.epoch)
+        self._leave_generation = max(self._leave_generation, leave.epoch)
         if not self._left.is_set():
             self._group.release()
             threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()

@@ -6,14 +6,36 @@ Then each rank updates by itself, and needs nobody for it: a rank that dies ther
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from holdfast_runtime.inprocess.run import Run
+
+class Update(Protocol):
+    """What a step asks for, one after the other; ``Run`` gives each step one."""
+
+    def begin(self, number: int) -> None:
+        """The step begins, for the first time or again."""
+
+    def no_sync(self) -> AbstractContextManager[None]:
+        """Around each backward of the step but its last one."""
+        ...
+
+    def reduce(self, loss: float) -> float:
+        """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
+        ...
+
+    def apply(self) -> None:
+        """The second phase: this rank's update, which counts once it is whole."""
+
+    def end(self) -> None:
+        """The step is over."""
+
+    def survive(self, error: BaseException, *, number: int) -> bool:
+        """True if the step can be retried; the process has rejoined."""
+        ...
 
 
 class Step:
@@ -24,17 +46,17 @@ class Step:
     finished it, the next one.
     """
 
-    def __init__(self, run: "Run", number: int) -> None:
+    def __init__(self, update: Update, number: int) -> None:
         self.number = number
         """Updates that were finished before this one."""
         self.loss = float("nan")
         """Mean over all ranks, after ``update``."""
-        self._run = run
+        self._update = update
         self._reduced = False
         self._updated = False
 
     def __enter__(self) -> "Step":
-        self._run._begin(self.number)
+        self._update.begin(self.number)
         return self
 
     def reduce(self, loss: Tensor | float = 0.0) -> float:
@@ -47,7 +69,7 @@ class Step:
         Args:
             loss: Of this rank's batch, for the mean. Default: 0.
         """
-        self.loss = self._run._reduce(float(loss.detach()) if isinstance(loss, Tensor) else loss)
+        self.loss = self._update.reduce(float(loss.detach()) if isinstance(loss, Tensor) else loss)
         self._reduced = True
         return self.loss
 
@@ -63,14 +85,14 @@ class Step:
         """
         if not self._reduced:
             self.reduce(loss)
-        self._run._apply()
+        self._update.apply()
         self._updated = True
         return self.loss
 
     @contextmanager
     def accumulate(self) -> Iterator[None]:
         """Around every backward of the step but its last one."""
-        with self._run._reducer.no_sync():
+        with self._update.no_sync():
             yield
 
     def __exit__(
@@ -79,6 +101,6 @@ class Step:
         if error is None:
             if not self._updated:
                 raise RuntimeError(f"step {self.number} ended without step.update(loss); call it after backward")
-            self._run._end()
+            self._update.end()
             return False
-        return self._run._survive(error, number=self.number)
+        return self._update.survive(error, number=self.number)

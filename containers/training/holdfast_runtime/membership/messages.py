@@ -1,4 +1,4 @@
-"""What launchers say to each other about a view. One instance of single-decree Paxos per epoch."""
+"""What launchers say to each other about a view. One instance of single-decree Paxos per generation."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from holdfast_runtime.membership.view import Ballot, Status, View
 
 @dataclass(frozen=True)
 class Prepare:
-    """I want to propose the view of this epoch. ``committed`` brings laggards up to date."""
+    """I want to propose the view of this generation. ``committed`` brings laggards up to date."""
 
     epoch: int
     ballot: Ballot

@@ -1,11 +1,18 @@
 """
-How launchers agree on the next view: a state machine that takes one event and gives the next state and actions.
+How launchers agree on the next view: single-decree Paxos (Lamport, "Paxos Made Simple", 2001), one instance for each
+generation, as a state machine that takes one event and gives the next state and actions.
+
+Each launcher is proposer and acceptor. A proposer numbers its proposal with a ballot and asks for promises
+(``Prepare``); an acceptor promises (``Promise``) to accept nothing below that ballot and tells what it has accepted
+before. Once a majority has promised, the proposer has the view of the highest of those ballots accepted, or, where
+there is none, one of its own choice (``Accept``); a view that a majority has accepted (``Accepted``) is chosen, and
+``Commit`` tells all. The number of a generation is the field ``epoch`` of messages and views.
 
 Any launcher may propose, so there is none whose loss stops the job. A view is committed by a majority of the launchers
 that the job expects, not of those that happen to be reachable, so two halves of a cut network never both go on. A
 launcher that replaced another votes only once a committed view names it: what its predecessor had promised is unknown.
 
-Where the number of launchers is even there is a seat more, for a witness (``_witness``). The majority is the same with
+Where the number of launchers is even there is a seat more, for a witness (``witness``). The majority is the same with
 and without one, so that launchers that see it and launchers that do not still agree on what a majority is.
 """
 
@@ -98,7 +105,7 @@ class Node:
 
     @property
     def epoch(self) -> int:
-        """The epoch that would be next."""
+        """The generation that would be next."""
         return self.committed.epoch + 1
 
     @property

@@ -66,7 +66,7 @@ class Status:
 
 @dataclass(frozen=True)
 class View:
-    """Who holds which rank in an epoch."""
+    """Who holds which rank in a generation."""
 
     epoch: int
     nodes: tuple[int, ...]

@@ -26,7 +26,7 @@ class Witness:
 
     @property
     def epoch(self) -> int:
-        """The epoch that would be next."""
+        """The generation that would be next."""
         return self.committed.epoch + 1
 
     @property

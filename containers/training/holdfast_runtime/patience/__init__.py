@@ -1,8 +1,8 @@
 """
 How often what failed is tried again, and how long silence is no failure: the rules by which a job ends with its reason.
 
-``_errors`` is about exceptions of the program and epochs that lead nowhere, ``_pace`` about the time that steps take.
-Pure: no clock, no process, no socket.
+``errors`` is about exceptions of the program and generations that lead nowhere, ``pace`` about the time that steps
+take. Pure: no clock, no process, no socket.
 """
 
 from holdfast_runtime.patience.errors import (

@@ -1,5 +1,5 @@
 """
-What follows an exception of the program, and how many epochs may pass without a finished step.
+What follows an exception of the program, and how many generations may pass without a finished step.
 
 A step that raised is tried again once, by the same processes: that helps where the machine was at fault. If it raises
 again in the same process, another process takes its place, once: that helps where its device is broken. A step that
@@ -16,15 +16,15 @@ Verdict = Literal["again", "replace", "end"]
 end: the job ends."""
 
 Where = Literal["step", "recovery", "after"]
-"""In a step before its update; while a process takes its place in a new epoch; after the update of the step."""
+"""In a step before its update; while a process takes its place in a new generation; after the update of the step."""
 
-EPOCHS = 20
-EPOCHS_PER_NODE = 2
-"""Each node may be lost and come back in a row of recoveries; each process of it breaks the epoch at the same time."""
+GENERATIONS = 20
+GENERATIONS_PER_NODE = 2
+"""Each node may be lost and come back in a row of recoveries; each of its processes breaks the generation then."""
 STEPS = 100
-"""Of so many steps in a row, each epoch that the program ended itself counts."""
+"""Of so many steps in a row, each generation that the program ended itself counts."""
 Spent = Literal["", "idle", "failing"]
-"""Which budget is used up: of epochs without a finished step, or of those that the program ended itself."""
+"""Which budget is used up: of generations without a finished step, or of those that the program ended itself."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,24 @@ class Ledger:
     """What a launcher remembers."""
 
     budget: int
-    """Epochs in a row that may end without a step that is finished."""
+    """Generations in a row that may end without a step that is finished."""
     newest_step: int = -1
-    """The furthest that any epoch began at."""
+    """The furthest that any generation began at."""
     idle: int = 0
-    """Epochs in a row that began no further than the one before."""
+    """Generations in a row that began no further than the one before."""
     errors: tuple[Error, ...] = ()
     """Of steps that have not been passed."""
     failing: tuple[tuple[int, int], ...] = ()
-    """Epochs that the program ended itself, within the newest ``STEPS`` steps: epoch and step of each."""
+    """Generations that the program ended itself, within the newest ``STEPS`` steps: generation and step of each."""
 
 
 def budget(nodes: int) -> int:
-    """Epochs without a finished step that a job of so many launchers has, and epochs that its program may end."""
-    return EPOCHS + EPOCHS_PER_NODE * nodes
+    """For a job of so many launchers: generations without a finished step, and generations that its program may end."""
+    return GENERATIONS + GENERATIONS_PER_NODE * nodes
 
 
 def begun(ledger: Ledger, *, step: int) -> tuple[Ledger, Spent]:
-    """An epoch begins after so many finished steps; which budget is used up, so that the job must end."""
+    """A generation begins after so many finished steps; which budget is used up, so that the job must end."""
     if step > ledger.newest_step:
         kept = tuple(error for error in ledger.errors if error.step >= step)
         ledger = replace(ledger, newest_step=step, idle=0, errors=kept)
@@ -82,7 +82,7 @@ def noted(ledger: Ledger, error: Error) -> Ledger:
 
 
 def failed(ledger: Ledger, *, epoch: int, step: int) -> Ledger:
-    """The program ended an epoch itself: by an exception, an exit code, or a signal that its own mistake causes."""
+    """The program ended a generation itself: by an exception, an exit code, or a signal that its own mistake causes."""
     if any(epoch == known for known, _ in ledger.failing):
         return ledger
     kept = tuple(item for item in ledger.failing if item[1] > step - STEPS)

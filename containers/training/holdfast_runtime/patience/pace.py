@@ -32,7 +32,7 @@ def moved(pace: Pace, *, step: int, now_s: float) -> Pace:
 
 
 def paused(pace: Pace, *, step: int) -> Pace:
-    """A new epoch begins: the time of the step that was broken is not that of a step."""
+    """A new generation begins: the time of the step that was broken is not that of a step."""
     return replace(pace, step=step, since_s=None)
 
 

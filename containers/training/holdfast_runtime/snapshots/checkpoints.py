@@ -80,8 +80,8 @@ class Checkpoints:
 
     def join(self, shard: Shard, *, group: dist.ProcessGroup, agree: Agree) -> None:
         """
-        Begin an epoch. A collective. Removes what earlier jobs and epochs left half-written; a folder of another
-        submission is refused with a SnapshotError.
+        Begin a generation. A collective. Removes what earlier jobs and generations left half-written; a folder of
+        another submission is refused with a SnapshotError.
 
         Args:
             shard: this rank's state.

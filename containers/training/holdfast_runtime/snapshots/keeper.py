@@ -1,8 +1,8 @@
 """
 The memory of one process for shards, its own and its wards', and the door at which others bring and fetch them.
 
-One thread waits at the door and one more serves each visitor. A visitor of another epoch is turned away: it does not
-know yet, or not any more, who keeps what.
+One thread waits at the door and one more serves each visitor. A visitor of another generation is turned away: it does
+not know yet, or not any more, who keeps what.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class Keeper:
         self._deadline_s = deadline_s
         self._token = token
         self._changed = threading.Condition()
-        self._epoch = -1
+        self._generation = -1
         self._closed = False
         self._pairs: dict[int, Pair] = {}
         self._busy: set[int] = set()
@@ -46,19 +46,19 @@ class Keeper:
         self.port: int = self._door.getsockname()[1]
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
 
-    def open(self, *, epoch: int, wards: Sequence[int], resume_step: int) -> None:
-        """Begin an epoch: shards after its step are forgotten, and only these ranks may bring theirs."""
+    def open(self, *, generation: int, wards: Sequence[int], resume_step: int) -> None:
+        """Begin a generation: shards after its step are forgotten, and only these ranks may bring theirs."""
         with self._changed:
             for pair in self._pairs.values():
                 pair.forget_after(resume_step)
             self._wards = frozenset(wards)
-            self._epoch = epoch
+            self._generation = generation
             self._changed.notify_all()
 
     def leave(self) -> None:
-        """End the epoch: visits are broken off, and nothing is taken in until the next one."""
+        """End the generation: visits are broken off, and nothing is taken in until the next one."""
         with self._changed:
-            self._epoch = -1
+            self._generation = -1
             self._wards = frozenset()
             links = list(self._links)
         for link in links:
@@ -120,11 +120,11 @@ class Keeper:
                 self._busy.discard(rank)
                 self._changed.notify_all()
 
-    def publish(self, block: Block, label: Label, *, epoch: int) -> None:
-        """Let a block be read. Raises SnapshotError when its epoch is over."""
+    def publish(self, block: Block, label: Label, *, generation: int) -> None:
+        """Let a block be read. Raises SnapshotError when its generation is over."""
         with self._changed:
-            if self._epoch != epoch:
-                raise SnapshotError(f"epoch {epoch} ended while the shard was written")
+            if self._generation != generation:
+                raise SnapshotError(f"generation {generation} ended while the shard was written")
             block.label = label
 
     def _serve(self) -> None:
@@ -162,17 +162,17 @@ class Keeper:
             raise SnapshotError("the proof of the run's token is wrong")
         return request
 
-    def _admit(self, epoch: int, link: Link) -> None:
+    def _admit(self, generation: int, link: Link) -> None:
         """
-        Wait for this process to be in the visitor's epoch, which it may hear of a moment later.
+        Wait for this process to be in the visitor's generation, which it may hear of a moment later.
 
-        Only from then on the end of an epoch ends the visit: who waits for the next one is in nobody's way.
+        Only from then on the end of a generation ends the visit: who waits for the next one is in nobody's way.
         """
         with self._changed:
-            while self._epoch < epoch and not self._closed:
+            while self._generation < generation and not self._closed:
                 self._changed.wait(link.left_s())
-            if self._epoch != epoch:
-                raise SnapshotError(f"epoch {epoch} is over here")
+            if self._generation != generation:
+                raise SnapshotError(f"generation {generation} is over here")
             self._links.add(link)
 
     def _take_in(self, link: Link, request: dict[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Keeper:
         with self.writing(label.rank, keep=int(request["keep"])) as block:
             link.say({"go": label.digest})
             link.receive_block(block, label)
-            self.publish(block, label, epoch=int(request["epoch"]))
+            self.publish(block, label, generation=int(request["epoch"]))
         link.say({"kept": label.digest})
 
     def _hand_out(self, link: Link, request: dict[str, Any]) -> None:
@@ -197,18 +197,18 @@ class Keeper:
         link.send_block(block)
 
 
-def bring(block: Block, label: Label, link: Link, *, epoch: int, keep: int, token: str = "") -> None:
+def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int, token: str = "") -> None:
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
-    link.ask({"kind": "bring", "epoch": epoch, "keep": keep, "label": label_to_json(label)}, token=token)
+    link.ask({"kind": "bring", "epoch": generation, "keep": keep, "label": label_to_json(label)}, token=token)
     _expect(link, "go", label)
     link.send_block(block)
     _expect(link, "kept", label)
 
 
-def fetch(block: Block, link: Link, *, epoch: int, rank: int, step: int, token: str = "") -> Label:
+def fetch(block: Block, link: Link, *, generation: int, rank: int, step: int, token: str = "") -> Label:
     """Get a shard from its keeper into a block. Raises SnapshotError, OSError."""
     started = time.monotonic()
-    challenge = link.ask({"kind": "fetch", "epoch": epoch, "rank": rank, "step": step}, token=token)
+    challenge = link.ask({"kind": "fetch", "epoch": generation, "rank": rank, "step": step}, token=token)
     answer = link.hear()
     if "refused" in answer:
         raise SnapshotError(str(answer["refused"]))

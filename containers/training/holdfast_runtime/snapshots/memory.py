@@ -43,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class _Epoch:
+class _Generation:
     """One view, as a rank sees it."""
 
     number: int
@@ -62,7 +62,7 @@ class _Epoch:
 
 class Snapshots:
     """
-    The snapshots of one process. It outlives groups, models and epochs.
+    The snapshots of one process. It outlives groups, models and generations.
 
     Args:
         every: updates from one snapshot to the next.
@@ -86,7 +86,7 @@ class Snapshots:
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
         self._changing = threading.Lock()
-        self._epoch: _Epoch | None = None
+        self._generation: _Generation | None = None
         self._agreed = self._safe = -1
         self._copy: Copy | None = None
         self._worker: threading.Thread | None = None
@@ -102,36 +102,36 @@ class Snapshots:
         return self._agreed
 
     def join(
-        self, shard: Shard, *, rank: int, places: Sequence[Place], epoch: int, resume_step: int, agree: Agree
+        self, shard: Shard, *, rank: int, places: Sequence[Place], generation: int, resume_step: int, agree: Agree
     ) -> None:
         """
-        Begin an epoch. Then ``restore`` where the state is missing, and ``take(resume_step)`` on all ranks.
+        Begin a generation. Then ``restore`` where the state is missing, and ``take(resume_step)`` on all ranks.
 
         Args:
             shard: this rank's state from now on.
             rank: this rank.
             places: of all ranks, by rank.
-            epoch: of the view; transfers of another one are refused.
+            generation: of the view; transfers of another one are refused.
             resume_step: updates that count. Snapshots of later ones are forgotten.
             agree: usually ``agree_by(group)``.
         """
         self.leave()
         chosen = buddies([place.node for place in places])
-        self._epoch = _Epoch(epoch, rank, tuple(places), chosen, shard, agree)
+        self._generation = _Generation(generation, rank, tuple(places), chosen, shard, agree)
         self._agreed = self._safe = resume_step
         self.problem = ""
-        self._keeper.open(epoch=epoch, wards=chosen.wards(rank), resume_step=resume_step)
+        self._keeper.open(generation=generation, wards=chosen.wards(rank), resume_step=resume_step)
 
     def leave(self) -> None:
-        """End the epoch at once: transfers are broken off, what is whole stays."""
+        """End the generation at once: transfers are broken off, what is whole stays."""
         with self._changing:
-            epoch, self._epoch = self._epoch, None
+            generation, self._generation = self._generation, None
             link, self._link = self._link, None
         self._keeper.leave()
         if link is not None:
             link.close()
-        if epoch is not None:
-            self._keeper.settle(epoch.rank, deadline_s=self._settle_s)
+        if generation is not None:
+            self._keeper.settle(generation.rank, deadline_s=self._settle_s)
         self._copy = self._worker = None
 
     def close(self) -> None:
@@ -155,19 +155,19 @@ class Snapshots:
         Returns:
             False, on all ranks, when any of them is still busy with the one before.
         """
-        epoch = self._joined()
+        generation = self._joined()
         idle = self._worker is None or not self._worker.is_alive()
-        agreed, all_idle = epoch.agree((self._safe, int(idle)))
+        agreed, all_idle = generation.agree((self._safe, int(idle)))
         if not all_idle:
             return False
         if agreed > self._agreed:
             self._agreed = agreed
-            self._keeper.forget_others((epoch.rank, *epoch.map.wards(epoch.rank)))
+            self._keeper.forget_others((generation.rank, *generation.map.wards(generation.rank)))
         self._safe = self._agreed  # the other block, whatever it has, is written over from here on
         with ExitStack() as stack:
-            block = stack.enter_context(self._keeper.writing(epoch.rank, keep=self._agreed))
-            self._copy = Copy(block, steady=epoch.shard.steady(), moving=epoch.shard.moving())
-            work = (epoch, self._copy, block, step, self._agreed, epoch.shard.pack_extra(), stack.pop_all())
+            block = stack.enter_context(self._keeper.writing(generation.rank, keep=self._agreed))
+            self._copy = Copy(block, steady=generation.shard.steady(), moving=generation.shard.moving())
+            work = (generation, self._copy, block, step, self._agreed, generation.shard.pack_extra(), stack.pop_all())
             self._worker = threading.Thread(target=self._secure, args=work, name="snapshot", daemon=True)
             self._worker.start()
         return True
@@ -191,53 +191,55 @@ class Snapshots:
         Raises:
             SnapshotError: nobody can give it whole; the text says who was asked and what was wrong.
         """
-        epoch = self._joined()
-        block = self._keeper.find(epoch.rank, step)
+        generation = self._joined()
+        block = self._keeper.find(generation.rank, step)
         if block is not None and block.label is not None and block.crcs() == block.label.crcs:
-            epoch.shard.load(block)
+            generation.shard.load(block)
             return "memory"
         refusals = []
         for donor in donors:
-            block, refusal = self._fetched(epoch, donor, step)
+            block, refusal = self._fetched(generation, donor, step)
             if block is not None:
-                epoch.shard.load(block)
+                generation.shard.load(block)
                 return "buddy"
             refusals.append(f"rank {donor}: {refusal}")
         asked = "; ".join(refusals) or "nobody has it"
-        raise SnapshotError(f"rank {epoch.rank}'s shard of step {step} is lost: {asked}")
+        raise SnapshotError(f"rank {generation.rank}'s shard of step {step} is lost: {asked}")
 
-    def _joined(self) -> _Epoch:
-        if self._epoch is None:
-            raise SnapshotError("snapshots need join() first: between epochs nobody knows who keeps what")
-        return self._epoch
+    def _joined(self) -> _Generation:
+        if self._generation is None:
+            raise SnapshotError("snapshots need join() first: between generations nobody knows who keeps what")
+        return self._generation
 
-    def _fetched(self, epoch: _Epoch, donor: int, step: int) -> tuple[Block | None, str]:
+    def _fetched(self, generation: _Generation, donor: int, step: int) -> tuple[Block | None, str]:
         """This rank's shard from a donor's memory, or why not."""
-        place = epoch.places[donor]
+        place = generation.places[donor]
         try:
             with (
                 closing(Link.connect(place.host, place.port, deadline_s=self._transfer_s)) as link,
-                self._keeper.writing(epoch.rank, keep=step) as block,
+                self._keeper.writing(generation.rank, keep=step) as block,
             ):
-                label = fetch(block, link, epoch=epoch.number, rank=epoch.rank, step=step, token=self._token)
-                self._keeper.publish(block, label, epoch=epoch.number)
+                label = fetch(
+                    block, link, generation=generation.number, rank=generation.rank, step=step, token=self._token
+                )
+                self._keeper.publish(block, label, generation=generation.number)
                 return block, ""
         except (SnapshotError, OSError) as error:
             _LOG.warning("rank %d cannot give the shard of step %d: %s", donor, step, error)
             return None, str(error)
 
     def _secure(
-        self, epoch: _Epoch, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
+        self, generation: _Generation, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
     ) -> None:
         """In a thread of its own: copy, checksum, publish here, bring to the buddy."""
         started = time.monotonic()
         try:
             with writing:
                 copy.run()
-                label = Label(epoch.rank, step, copy.layout, block.crcs(), extra).sealed()
-                self._keeper.publish(block, label, epoch=epoch.number)
-            if epoch.keeper is not None:
-                self._bring(epoch, block, label, keep)
+                label = Label(generation.rank, step, copy.layout, block.crcs(), extra).sealed()
+                self._keeper.publish(block, label, generation=generation.number)
+            if generation.keeper is not None:
+                self._bring(generation, block, label, keep)
         except (SnapshotError, OSError, RuntimeError) as error:
             problem, safe = f"the snapshot of step {step} is not safe: {error}", -1
             _LOG.warning("%s", problem)
@@ -245,19 +247,19 @@ class Snapshots:
             problem, safe = "", step
             _LOG.info("the snapshot of step %d is safe after %.3f s", step, time.monotonic() - started)
         with self._changing:
-            if self._epoch is epoch:
+            if self._generation is generation:
                 self._safe, self.problem = max(self._safe, safe), problem
 
-    def _bring(self, epoch: _Epoch, block: Block, label: Label, keep: int) -> None:
-        place = epoch.keeper
+    def _bring(self, generation: _Generation, block: Block, label: Label, keep: int) -> None:
+        place = generation.keeper
         assert place is not None
         link = Link.connect(place.host, place.port, deadline_s=self._transfer_s)
         try:
             with self._changing:
-                if self._epoch is not epoch:
-                    raise SnapshotError(f"epoch {epoch.number} ended")
+                if self._generation is not generation:
+                    raise SnapshotError(f"generation {generation.number} ended")
                 self._link = link
-            bring(block, label, link, epoch=epoch.number, keep=keep, token=self._token)
+            bring(block, label, link, generation=generation.number, keep=keep, token=self._token)
         finally:
             with self._changing:
                 if self._link is link:

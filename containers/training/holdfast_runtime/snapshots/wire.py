@@ -1,9 +1,9 @@
 """
 Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece.
 
-The header says whose shard it is, of which step and epoch, and has the CRC of each chunk, so that a wrong byte is found
-while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who hands
-a shard out.
+The header says whose shard it is, of which step and generation, and has the CRC of each chunk, so that a wrong byte is
+found while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who
+hands a shard out.
 """
 
 import base64

@@ -1,5 +1,5 @@
 """torch.distributed's store, served from the committed view. Needs torch."""
 
-from holdfast_runtime.store.epochs import EpochStore
+from holdfast_runtime.store.generations import GenerationStore
 
-__all__ = ["EpochStore"]
+__all__ = ["GenerationStore"]

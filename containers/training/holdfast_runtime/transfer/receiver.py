@@ -49,7 +49,7 @@ def receive(
     faults: Injector | None = None,
 ) -> Flat:
     """
-    The state of an epoch and step, from the first donor that gives it whole.
+    The state of a generation and step, from the first donor that gives it whole.
 
     Args:
         donors: Host and port of each, the best first.
@@ -111,7 +111,7 @@ class _Receiver:
         if token and not hmac.compare_digest(header.proof, proof):
             raise WireError("who answers does not know the token of this run")
         if (header.epoch, header.step) != (request.epoch, request.step):
-            raise WireError(f"offered is epoch {header.epoch}, step {header.step}")
+            raise WireError(f"offered is generation {header.epoch}, step {header.step}")
         checksums: list[int] = []
         done = 0
         for chunk in chunks_of(self._memory(header)):

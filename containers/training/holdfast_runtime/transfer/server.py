@@ -95,8 +95,8 @@ class Server:
             with self._lock:
                 offer = self._offers.get(request.name)
             if offer is None or (offer.epoch, offer.step) != (request.epoch, request.step):
-                has = f"that of epoch {offer.epoch}, step {offer.step}" if offer else "none"
-                asked = f"{request.name} of epoch {request.epoch}, step {request.step}"
+                has = f"that of generation {offer.epoch}, step {offer.step}" if offer else "none"
+                asked = f"{request.name} of generation {request.epoch}, step {request.step}"
                 line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
                 return
             line.check = lambda: self._check(request.name, offer)

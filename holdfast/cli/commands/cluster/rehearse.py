@@ -1,18 +1,14 @@
 """``holdfast rehearse``: a job, a broken node, and the way back."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.deployed import load, refuse_on_aws
-from holdfast.cli.rehearsal import Fault
+from holdfast.cli.rehearsal import Fault, rehearse_jobs
 from holdfast.cli.submission import check_job_file
 from holdfast.cli.terminal import print_json
-
-if TYPE_CHECKING:
-    pass
-from holdfast.cli.rehearsal import rehearse_jobs
 
 
 def rehearse(

@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, read_status
 from holdfast.cli.terminal import console, print_json
-from holdfast.cli.views import render
+from holdfast.cli.views import render_status
 
 
 def status(
@@ -21,4 +21,4 @@ def status(
     if json:
         print_json(view)
     else:
-        console.print(render(view))
+        console.print(render_status(view))

@@ -6,20 +6,19 @@ deploys. Running it again brings everything back to what the file says, after a 
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import load, read_status
-from holdfast.cli.deploying import PROJECT, deploy, environment_of, taken_down_on
+from holdfast.cli.deploying import deploy, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_job_file
-from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
-from holdfast.cli.views import render
+from holdfast.cli.terminal import Interrupted, console, print_json
+from holdfast.cli.views import render_status
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
-
-if TYPE_CHECKING:
-    pass
 
 
 def up(
@@ -35,7 +34,7 @@ def up(
     path = environment_file(environment)
     for file in rehearse or ():
         check_job_file(file)
-    definition = environment_of(path)
+    definition = judged_definition(path)
     local = from_environment()
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
     with taken_down_on(BaseException, local, begun_here=begun_here):
@@ -50,21 +49,6 @@ def up(
         print_json(view)
     elif not rehearse:
         console.print()
-        console.print(render(view))
+        console.print(render_status(view))
         submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
         console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")
-
-
-def environment_file(name: str) -> Path:
-    """
-    The file that ``name`` stands for.
-
-    Raises:
-        CommandError: there is none; the message names those there are.
-    """
-    candidates = (Path(name), PROJECT / "environments" / f"{name}.yaml")
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate.resolve()
-    known = ", ".join(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
-    raise CommandError(f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {known}")

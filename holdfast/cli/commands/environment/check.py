@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from holdfast.cli.terminal import CommandError
+from holdfast.environments import NoSuchEnvironmentError, environment_file
 
 if TYPE_CHECKING:
     from holdfast.validation import Finding
@@ -73,12 +74,13 @@ def check(
 
 
 def _path(name: str) -> Path:
-    path = Path(name)
-    if path.is_dir():
-        return path
-    from holdfast.cli.commands.deployment import up
-
-    return up.environment_file(name)
+    """The file of an environment or a template; otherwise a folder with templates, such as ``cdk.out``."""
+    try:
+        return environment_file(name)
+    except NoSuchEnvironmentError:
+        if Path(name).is_dir():
+            return Path(name)
+        raise
 
 
 def _is_template(path: Path) -> bool:

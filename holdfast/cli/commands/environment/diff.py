@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.commands.deployment import up
+from holdfast.cli.definitions import read_definition
 from holdfast.cli.terminal import CommandError, console, print_json
 from holdfast.cli.views import plain_change, render_changes
+from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
@@ -25,13 +26,9 @@ def diff(
     Exits with 0 when it may be deployed, 1 when a change is refused or not allowed, 2 when there is nothing to
     compare with.
     """
-    from holdfast.config import EnvironmentFileError, load
     from holdfast.updates import compare, guard
 
-    try:
-        wanted = load(up.environment_file(environment))
-    except EnvironmentFileError as error:
-        raise CommandError(str(error)) from None
+    wanted = read_definition(environment_file(environment))
     deployed = _ask(wanted)
     if deployed.environment is None:
         raise CommandError(_nothing_to_compare(deployed))

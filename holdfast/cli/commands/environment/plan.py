@@ -1,17 +1,24 @@
 """``holdfast plan``: what failures will cost a cluster, what to do about it, and what they did cost."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.definitions import read_definition
+from holdfast.cli.terminal import CommandError, console, installed_version, print_json
+from holdfast.environments import environment_file
 
 if TYPE_CHECKING:
+    from holdfast.config import Environment
     from holdfast.planner import Plan, PlanAgainstActual
-    from holdfast.planner.inputs import Inputs
+    from holdfast.planner.inputs import Data, Inputs
     from holdfast_common import Event
+
+T = TypeVar("T")
 
 CLUSTER, FAILURES, RECOVERY, GOALS, MONEY, SOURCES, OUTPUT = (
     "The cluster", "Failures", "Recovery", "Goals", "Money", "Data", "Output",
@@ -101,14 +108,15 @@ def plan(
     from holdfast.planner import PlanError
     from holdfast.planner.inputs import Options, gather
 
+    data = _data(rates_file=rates_file, stages_file=stages_file, prices_file=prices_file)
     try:
         if published:
-            _print_published(rates_file=rates_file, stages_file=stages_file, as_json=json)
+            _print_published(data, as_json=json)
             return
-        learned, environment = _events(events, environment=environment, actual=actual)
+        learned, definition = _learned(events, environment=environment, actual=actual)
         inputs = gather(
             Options(
-                environment=environment,
+                environment=environment or (definition.name if definition else None),
                 group=group,
                 instances=instances,
                 instance_type=instance_type,
@@ -133,6 +141,8 @@ def plan(
                 stages_file=stages_file,
                 prices_file=prices_file,
             ),
+            environment=definition,
+            data=data,
             events=learned,
         )
         made = inputs.plan(runs=runs, seed=seed)
@@ -148,9 +158,9 @@ def _print(made: "Plan", inputs: "Inputs", compared: "PlanAgainstActual | None",
     if as_json:
         print_json({"plan": asdict(made), "assumptions": inputs.assumptions, "actual": _actual(compared)})
         return
-    from holdfast.cli.views.plan import render
+    from holdfast.cli.views.plan import render_plan
 
-    console.print(render(made, inputs, compared))
+    console.print(render_plan(made, inputs, compared))
 
 
 def _actual(compared: "PlanAgainstActual | None") -> dict[str, Any] | None:
@@ -166,44 +176,71 @@ def _actual(compared: "PlanAgainstActual | None") -> dict[str, Any] | None:
     }
 
 
-def _print_published(*, rates_file: Path | None, stages_file: Path | None, as_json: bool) -> None:
+def _print_published(data: "Data", *, as_json: bool) -> None:
     from holdfast.cli.views.plan import render_published
     from holdfast.planner import published_tables
-    from holdfast.planner.inputs import read_rates, read_stages
 
-    tables = published_tables(read_rates(rates_file), read_stages(stages_file).values())
+    tables = published_tables(data.rates(), data.stages().values())
     if as_json:
         print_json([asdict(table) for table in tables])
     else:
         console.print(render_published(tables))
 
 
-def _events(path: Path | None, *, environment: str | None, actual: bool) -> "tuple[list[Event] | None, str | None]":
-    """The events to learn from, and the environment to plan. What is no event is named, never taken for one."""
+def _data(*, rates_file: Path | None, stages_file: Path | None, prices_file: Path | None) -> "Data":
+    from holdfast.catalog.goodput import failure_rates, prices, recovery_stages
+    from holdfast.planner.inputs import Data
+
+    return Data(
+        rates=partial(_read, "--rates-file", failure_rates, rates_file),
+        stages=partial(_read, "--stages-file", recovery_stages, stages_file),
+        prices=partial(_read, "--prices-file", prices, prices_file),
+    )
+
+
+def _read(option: str, reader: Callable[[Path | None], T], path: Path | None) -> T:
+    try:
+        return reader(path)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{option} {path}: {error}") from None
+
+
+def _learned(
+    path: Path | None, *, environment: str | None, actual: bool
+) -> "tuple[list[Event] | None, Environment | None]":
+    """The events to learn from, and the environment to plan."""
     if path is not None and actual:
         raise CommandError("--events and --actual are two sources of the same; give one of them")
     if actual:
-        from holdfast.cli.deployed import load, read_events
-        from holdfast.planner.inputs import environment_name
+        return _deployed(environment)
+    learned = None if path is None else _told_in(path)
+    return learned, None if environment is None else read_definition(environment_file(environment))
 
-        context = load()
-        deployed = context.session.environment
-        planned = deployed if environment is None else environment_name(environment)
-        if planned != deployed:
-            raise CommandError(
-                f"--actual reads the events of '{deployed}', which is deployed, and the plan is of '{planned}'; "
-                f"plan the one that is deployed (holdfast plan {deployed} --actual), "
-                f"or give the events of the other one with --events"
-            )
-        found = read_events(context)
-        if not found:
-            raise CommandError(
-                f"the event log of '{deployed}' holds no event (on AWS nothing ships them from the nodes yet); "
-                f"give events with --events"
-            )
-        return found, environment or deployed
-    if path is None:
-        return None, environment
+
+def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
+    """The events of what is deployed, which has to be what is planned."""
+    from holdfast.cli.deployed import load, read_events
+
+    context = load()
+    deployed = context.session.environment
+    definition = None if environment is None else read_definition(environment_file(environment))
+    if definition is not None and definition.name != deployed:
+        raise CommandError(
+            f"--actual reads the events of '{deployed}', which is deployed, and the plan is of '{definition.name}'; "
+            f"plan the one that is deployed (holdfast plan {deployed} --actual), "
+            f"or give the events of the other one with --events"
+        )
+    found = read_events(context)
+    if not found:
+        raise CommandError(
+            f"the event log of '{deployed}' holds no event (on AWS nothing ships them from the nodes yet); "
+            f"give events with --events"
+        )
+    return found, definition or read_definition(environment_file(deployed))
+
+
+def _told_in(path: Path) -> "list[Event]":
+    """The events of a file. What is no event is named, never taken for one."""
     from holdfast_common import parse_events
 
     try:
@@ -214,7 +251,7 @@ def _events(path: Path | None, *, environment: str | None, actual: bool) -> "tup
         raise CommandError(f"--events {path} holds no event; it needs JSON lines, such as: holdfast events --json")
     for problem in parsed.problems:
         typer.echo(f"{path.name}: {problem}; set aside", err=True)
-    return list(parsed.events), environment
+    return list(parsed.events)
 
 
 def _write_page(
@@ -222,10 +259,9 @@ def _write_page(
 ) -> None:
     from datetime import UTC, datetime
 
-    from holdfast import __version__
     from holdfast.cli.views.plan_page import page
 
-    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=__version__)
+    text = page(made, inputs, compared, seed=seed, made_at=datetime.now(UTC), version=installed_version())
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

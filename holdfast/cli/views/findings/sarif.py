@@ -9,11 +9,11 @@ the kind "open", one a cause: "there was insufficient information to decide whet
 import hashlib
 import json
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from holdfast.cli.terminal import installed_version
 from holdfast.cli.views.findings.causes import by_cause
 from holdfast.cli.views.findings.place import place_of
 from holdfast.validation import Finding, all_rules
@@ -29,16 +29,9 @@ def as_sarif(findings: Sequence[Finding], *, checked: Path) -> str:
     codes = sorted({finding.code for finding in (*told, *(group[0] for group in groups))})
     results = [_result(finding, codes, checked) for finding in told]
     results += [_open(group, codes, checked) for group in groups]
-    driver = {"name": "Holdfast", "semanticVersion": _version(), "rules": [_rule(code) for code in codes]}
+    driver = {"name": "Holdfast", "semanticVersion": installed_version(), "rules": [_rule(code) for code in codes]}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
-
-
-def _version() -> str:
-    try:
-        return version("holdfast")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 def _rule(code: str) -> dict[str, Any]:

@@ -1,20 +1,19 @@
 """A plan in the terminal. Loads the planner."""
 
+from holdfast.cli.views.plan.published import render_published
 from holdfast.cli.views.plan.tables import (
     COST_COLUMNS,
     GOODPUT_COLUMNS,
     advice,
     comparison_rows,
     cost_cells,
-    days,
     goodput_cells,
     headline,
     ledger_rows,
-    percent,
-    render,
-    render_published,
+    render_plan,
     signed,
 )
+from holdfast.cli.views.plan.words import days, percent
 
 __all__ = [
     "COST_COLUMNS",
@@ -27,7 +26,7 @@ __all__ = [
     "headline",
     "ledger_rows",
     "percent",
-    "render",
+    "render_plan",
     "render_published",
     "signed",
 ]

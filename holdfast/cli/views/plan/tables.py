@@ -9,14 +9,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.cli.views.plan.words import days, dollars, hours, number, percent, short, short_dollars
 from holdfast.planner import (
     Elasticity,
     Estimate,
     Outlook,
     Plan,
     PlanAgainstActual,
-    PublishedFigure,
-    PublishedTable,
     Way,
     ledger_total,
 )
@@ -31,7 +30,7 @@ ASSUMED = "assumption"
 IF_IT_SCALES = "if throughput grows with the number of instances"
 
 
-def render(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
+def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
     """The whole plan."""
     parts: list[RenderableType] = [
         Rule(Text(inputs.title, style="bold"), style="dim"),
@@ -204,12 +203,12 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
     if each.wall_h is None:
         return "never ends", spread, "", "", "", ""
     return (
-        _short(each.wall_h),
+        short(each.wall_h),
         spread,
-        _short(each.lost_h),
-        "no price" if each.cost_usd is None else _short_dollars(each.cost_usd),
-        "" if each.saves_h is None else _short(each.saves_h),
-        "" if each.saves_usd is None else _short_dollars(each.saves_usd),
+        short(each.lost_h),
+        "no price" if each.cost_usd is None else short_dollars(each.cost_usd),
+        "" if each.saves_h is None else short(each.saves_h),
+        "" if each.saves_usd is None else short_dollars(each.saves_usd),
     )
 
 
@@ -281,83 +280,3 @@ def _pairs(title: str, rows: Iterable[tuple[str, str]], *, style: str = "") -> T
     for subject, sentence in rows:
         table.add_row(Text(f"  {subject}"), Text(sentence))
     return table
-
-
-def render_published(tables: Sequence[PublishedTable]) -> RenderableType:
-    """Every published figure; where its formula gives another, both."""
-    parts: list[RenderableType] = []
-    for published in tables:
-        columns = list(dict.fromkeys(figure.column for figure in published.figures))
-        cells = {(figure.row, figure.column): published_cell(figure) for figure in published.figures}
-        table = Table(
-            box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, title=published.title, title_justify="left"
-        )
-        table.add_column(published.rows)
-        for column in columns:
-            table.add_column(column, justify="right")
-        for row in dict.fromkeys(figure.row for figure in published.figures):
-            table.add_row(row, *(cells.get((row, column), "") for column in columns))
-        parts += [table, Text(f"formula: {published.formula}", style="dim")]
-        parts += [Text(difference(figure), style="yellow") for figure in published.figures if not figure.agrees]
-        parts.append(Text())
-    differ = sum(not figure.agrees for published in tables for figure in published.figures)
-    count = sum(len(published.figures) for published in tables)
-    parts.append(Text(f"{count - differ} of {count} published figures are what their formula gives, {differ} differ"))
-    return Group(*parts)
-
-
-def published_cell(figure: PublishedFigure) -> str:
-    """The figure as it was published, and what the formula gives when that is another."""
-    text = _rounded(figure.published)
-    return text if figure.agrees else f"{text} ({_rounded(figure.formula)})"
-
-
-def difference(figure: PublishedFigure) -> str:
-    """A sentence about a figure and a formula that disagree."""
-    return (
-        f"{figure.row}, {figure.column}: published {_rounded(figure.published)}, the formula gives "
-        f"{_rounded(figure.formula)} ({figure.exact:,.2f}); {figure.why}"
-    )
-
-
-def _rounded(value: float) -> str:
-    return f"{value:,g}" if value < 1e6 else f"{value:,.0f}"
-
-
-def percent(share: float) -> str:
-    return f"{share:.2%}"
-
-
-def dollars(usd: float | None) -> str:
-    if usd is None:
-        return "-"
-    return f"-${-usd:,.0f}" if usd <= -0.5 else f"${max(0.0, usd):,.0f}"
-
-
-def days(duration_h: float | None) -> str:
-    """Days, or hours when it is short."""
-    if duration_h is None:
-        return "never"
-    return f"{duration_h / 24:,.1f} days" if abs(duration_h) >= 48 else f"{duration_h:,.1f} h"
-
-
-def _short_dollars(usd: float) -> str:
-    """Millions and billions where there are many: a table has 80 columns."""
-    sign = "-" if usd < 0 else ""
-    for size, letter in ((1e9, "B"), (1e6, "M")):
-        if abs(usd) >= 10 * size or (letter == "B" and abs(usd) >= size):
-            return f"{sign}${abs(usd) / size:,.2f}{letter}"
-    return dollars(usd)
-
-
-def _short(duration_h: float | None) -> str:
-    return days(duration_h).replace(" days", " d")
-
-
-def hours(duration_h: float) -> str:
-    return f"{duration_h:,.1f} h" if duration_h < 240 else f"{duration_h / 24:,.0f} days"
-
-
-def number(value: float | None) -> str:
-    """Four digits, and percent for what is small enough to be a rate."""
-    return "-" if value is None else f"{value:,.4g}"

@@ -1,6 +1,7 @@
 """
-What every service of ours is written with: the error that refuses, the clock, pages, records that take a moment, and
-what is shared between host and services (mishaps, the HyperPod plane). Knows no client, no moto and no HTTP.
+What every service of ours is written with: the error that refuses, the clock, pages, records that take a moment,
+pickles of earlier versions, and what is shared between host and services (mishaps, the HyperPod plane). Knows no
+client, no moto and no HTTP.
 """
 
 from holdfast.localcloud.aws.common.clock import now, reset_clock, skip_time
@@ -8,9 +9,11 @@ from holdfast.localcloud.aws.common.errors import NotOurs, ServiceError, refuse
 from holdfast.localcloud.aws.common.hyperpod_plane import Plane
 from holdfast.localcloud.aws.common.mishaps import Mishaps
 from holdfast.localcloud.aws.common.paging import aware, between, page, paged, tag_dict, tag_list
+from holdfast.localcloud.aws.common.pickles import FORMER, Unpickler, unpickled
 from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf
 
 __all__ = [
+    "FORMER",
     "TRANSITION",
     "Mishaps",
     "NotOurs",
@@ -18,6 +21,7 @@ __all__ = [
     "Record",
     "ServiceError",
     "Shelf",
+    "Unpickler",
     "aware",
     "between",
     "now",
@@ -28,4 +32,5 @@ __all__ = [
     "skip_time",
     "tag_dict",
     "tag_list",
+    "unpickled",
 ]

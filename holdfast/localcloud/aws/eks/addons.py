@@ -5,13 +5,13 @@
 import copy
 import hashlib
 import re
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import ServiceError, Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
+from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import has_nodes, make_log_group
 
 DEFAULT_VERSIONS = {
@@ -74,17 +74,11 @@ Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
 
 
 class Addons:
-    """The add-on operations; `Eks` owns the attributes."""
+    """The add-on operations."""
 
-    _lock: threading.RLock
-    _addons: Shelf
-
-    _active: Callable[[str], Record]
-    _arn: Callable[[str, str], str]
-    _check_role: Callable[[str], None]
-    _client: ClientFactory
-    _update: Callable[[str, dict[str, str]], dict[str, Any]]
-    _has_nodegroup: Callable[[str], bool]
+    def __init__(self, *, clusters: Clusters, nodegroups: Nodegroups, client: ClientFactory) -> None:
+        self.shelf = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
+        self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
 
     def create_addon(
         self,
@@ -103,16 +97,16 @@ class Addons:
         version = _checked(addonName, addonVersion or DEFAULT_VERSIONS[addonName])
         _check_identities(addonName, version, podIdentityAssociations)
         self._check_roles(podIdentityAssociations, settings.get("serviceAccountRoleArn"))
-        with self._lock:
-            self._active(clusterName)
-            if self._addons.find((clusterName, addonName)) is not None:
+        with self._clusters.lock:
+            self._clusters.active(clusterName)
+            if self.shelf.find((clusterName, addonName)) is not None:
                 raise errors.in_use("Addon already exists.")
             moment = now()
             content = {
                 "addonName": addonName,
                 "clusterName": clusterName,
                 "addonVersion": version,
-                "addonArn": self._arn("addon", f"{clusterName}/{addonName}/{_id(clusterName, addonName)}"),
+                "addonArn": self._clusters.arn("addon", f"{clusterName}/{addonName}/{_id(clusterName, addonName)}"),
                 "createdAt": moment,
                 "modifiedAt": moment,
                 "health": {"issues": []},
@@ -120,24 +114,24 @@ class Addons:
                 **({"inline": podIdentityAssociations} if podIdentityAssociations else {}),
                 **settings,
             }
-            self._addons.add((clusterName, addonName), content)
-            return {"addon": self._shown_addon(clusterName, addonName)}
+            self.shelf.add((clusterName, addonName), content)
+            return {"addon": self._shown(clusterName, addonName)}
 
     def describe_addon(self, *, clusterName: str, addonName: str) -> dict[str, Any]:
-        with self._lock:
-            shown = self._shown_addon(clusterName, addonName)
-            content = self._addons.get((clusterName, addonName)).content
+        with self._clusters.lock:
+            shown = self._shown(clusterName, addonName)
+            content = self.shelf.get((clusterName, addonName)).content
         if shown["status"] != "DEGRADED":
             return {"addon": shown}
         self._start(content)
-        with self._lock:
-            return {"addon": self._shown_addon(clusterName, addonName)}
+        with self._clusters.lock:
+            return {"addon": self._shown(clusterName, addonName)}
 
     def list_addons(
         self, *, clusterName: str, maxResults: int | None = None, nextToken: str | None = None
     ) -> dict[str, Any]:
-        with self._lock:
-            names = sorted(name for (cluster, name), _ in self._addons.items() if cluster == clusterName)
+        with self._clusters.lock:
+            names = sorted(name for (cluster, name), _ in self.shelf.items() if cluster == clusterName)
         return paged("addons", names, maxResults, nextToken)
 
     def update_addon(
@@ -152,8 +146,8 @@ class Addons:
         **settings: Any,
     ) -> dict[str, Any]:
         self._check_roles(podIdentityAssociations, settings.get("serviceAccountRoleArn"))
-        with self._lock:
-            record = self._addons.get((clusterName, addonName))
+        with self._clusters.lock:
+            record = self.shelf.get((clusterName, addonName))
             if record.busy:
                 raise errors.in_use(f"Addon {addonName} cannot be updated as it is currently in {record.doing} state")
             version = _checked(addonName, addonVersion or record.content["addonVersion"])
@@ -162,13 +156,13 @@ class Addons:
             if podIdentityAssociations is not None:
                 record.content["inline"] = podIdentityAssociations
             record.begin("UPDATING")
-            return {"update": self._update("AddonUpdate", {"AddonVersion": version})}
+            return {"update": self._clusters.update("AddonUpdate", {"AddonVersion": version})}
 
     def delete_addon(self, *, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:
         del preserve  # nothing is installed that could be kept
-        with self._lock:
-            self._addons.get((clusterName, addonName)).begin("DELETING")
-            return {"addon": self._shown_addon(clusterName, addonName)}
+        with self._clusters.lock:
+            self.shelf.get((clusterName, addonName)).begin("DELETING")
+            return {"addon": self._shown(clusterName, addonName)}
 
     def describe_addon_versions(
         self,
@@ -186,14 +180,14 @@ class Addons:
         ]
         return paged("addons", known, maxResults, nextToken)
 
-    def _shown_addon(self, cluster: str, name: str) -> dict[str, Any]:
-        record = self._addons.get((cluster, name))
+    def _shown(self, cluster: str, name: str) -> dict[str, Any]:
+        record = self.shelf.get((cluster, name))
         shown = copy.deepcopy(record.content)
         started = shown.pop("started", False)
         inline = shown.pop("inline", [])
         if inline:
             path = f"{cluster}/a-{_id(cluster, name)[:17]}"
-            shown["podIdentityAssociations"] = [self._arn("podidentityassociation", path) for _ in inline]
+            shown["podIdentityAssociations"] = [self._clusters.arn("podidentityassociation", path) for _ in inline]
         return {**shown, "status": record.status(settled="ACTIVE" if started else "DEGRADED")}
 
     def _start(self, content: dict[str, Any]) -> None:
@@ -201,7 +195,7 @@ class Addons:
         cluster, name = content["clusterName"], content["addonName"]
         base = BUILT_ON.get(name)
         missing = base is not None and not self._is_started(cluster, base)
-        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._has_nodegroup(cluster))
+        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_wanted(cluster))
         content["health"] = {"issues": [dict(NO_REPLICAS)] if missing or not there else []}
         content["started"] = there and not missing
         if content["started"]:
@@ -216,7 +210,7 @@ class Addons:
 
     def _check_roles(self, identities: list[dict[str, str]] | None, role: str | None) -> None:
         for arn in [*(identity["roleArn"] for identity in identities or []), *([role] if role else [])]:
-            self._check_role(arn)
+            self._clusters.check_role(arn)
 
 
 def _checked(name: str, version: str) -> str:

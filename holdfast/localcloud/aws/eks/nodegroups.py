@@ -4,26 +4,21 @@
 
 import copy
 import secrets
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.common import Record, Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
+from holdfast.localcloud.aws.eks.clusters import Clusters
 
 SCALING = {"minSize": 1, "maxSize": 2, "desiredSize": 2}
 
 
 class Nodegroups:
-    """The node group operations; `Eks` owns the attributes."""
+    """The node group operations."""
 
-    _lock: threading.RLock
-    _nodegroups: Shelf
-
-    _active: Callable[[str], Record]
-    _arn: Callable[[str, str], str]
-    _check_role: Callable[[str], None]
-    _update: Callable[[str, dict[str, str]], dict[str, Any]]
+    def __init__(self, *, clusters: Clusters) -> None:
+        self.shelf = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
+        self._clusters = clusters
 
     def create_nodegroup(
         self,
@@ -37,17 +32,19 @@ class Nodegroups:
         clientRequestToken: str = "",  # noqa: ARG002 - the name makes a repetition visible
         **settings: Any,
     ) -> dict[str, Any]:
-        self._check_role(nodeRole)
-        with self._lock:
-            cluster = self._active(clusterName).content
-            if self._nodegroups.find((clusterName, nodegroupName)) is not None:
+        self._clusters.check_role(nodeRole)
+        with self._clusters.lock:
+            cluster = self._clusters.active(clusterName).content
+            if self.shelf.find((clusterName, nodegroupName)) is not None:
                 raise errors.in_use(
                     f"NodeGroup already exists with name {nodegroupName} and cluster name {clusterName}"
                 )
             moment, version = now(), version or cluster["version"]
             content = {
                 "nodegroupName": nodegroupName,
-                "nodegroupArn": self._arn("nodegroup", f"{clusterName}/{nodegroupName}/{secrets.token_hex(16)}"),
+                "nodegroupArn": self._clusters.arn(
+                    "nodegroup", f"{clusterName}/{nodegroupName}/{secrets.token_hex(16)}"
+                ),
                 "clusterName": clusterName,
                 "version": version,
                 "releaseVersion": f"{version}.0-20261101",
@@ -63,18 +60,18 @@ class Nodegroups:
                 **settings,
                 "scalingConfig": {**SCALING, **settings.get("scalingConfig", {})},
             }
-            self._nodegroups.add((clusterName, nodegroupName), content)
-            return {"nodegroup": self._shown_nodegroup(clusterName, nodegroupName)}
+            self.shelf.add((clusterName, nodegroupName), content)
+            return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
     def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> dict[str, Any]:
-        with self._lock:
-            return {"nodegroup": self._shown_nodegroup(clusterName, nodegroupName)}
+        with self._clusters.lock:
+            return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
     def list_nodegroups(
         self, *, clusterName: str, maxResults: int | None = None, nextToken: str | None = None
     ) -> dict[str, Any]:
-        with self._lock:
-            names = sorted(name for (cluster, name), _ in self._nodegroups.items() if cluster == clusterName)
+        with self._clusters.lock:
+            names = sorted(name for (cluster, name), _ in self.shelf.items() if cluster == clusterName)
         return paged("nodegroups", names, maxResults, nextToken)
 
     def update_nodegroup_config(
@@ -87,7 +84,7 @@ class Nodegroups:
         clientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
         **settings: Any,
     ) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             record = self._settled(clusterName, nodegroupName)
             content = record.content
             for key, value in settings.items():
@@ -102,7 +99,7 @@ class Nodegroups:
                 content["taints"] = [*stay, *taints.get("addOrUpdateTaints", [])]
             content["modifiedAt"] = now()
             record.begin("UPDATING")
-            return {"update": self._update("ConfigUpdate", {})}
+            return {"update": self._clusters.update("ConfigUpdate", {})}
 
     def update_nodegroup_version(
         self,
@@ -116,31 +113,32 @@ class Nodegroups:
         clientRequestToken: str = "",
     ) -> dict[str, Any]:
         del force, clientRequestToken  # no pod can block it, and an update is idempotent anyway
-        with self._lock:
+        with self._clusters.lock:
             record = self._settled(clusterName, nodegroupName)
             changes = {"version": version, "releaseVersion": releaseVersion, "launchTemplate": launchTemplate}
             record.content |= {key: value for key, value in changes.items() if value} | {"modifiedAt": now()}
             record.begin("UPDATING")
-            return {"update": self._update("VersionUpdate", {"Version": record.content["version"]})}
+            return {"update": self._clusters.update("VersionUpdate", {"Version": record.content["version"]})}
 
     def delete_nodegroup(self, *, clusterName: str, nodegroupName: str) -> dict[str, Any]:
-        with self._lock:
-            self._nodegroups.get((clusterName, nodegroupName)).begin("DELETING")
-            return {"nodegroup": self._shown_nodegroup(clusterName, nodegroupName)}
+        with self._clusters.lock:
+            self.shelf.get((clusterName, nodegroupName)).begin("DELETING")
+            return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
-    def _has_nodegroup(self, cluster: str) -> bool:
-        with self._lock:
+    def are_wanted(self, cluster: str) -> bool:
+        """Whether a node group of the cluster has nodes."""
+        with self._clusters.lock:
             return any(
                 name == cluster and not record.leaving and record.content["scalingConfig"]["desiredSize"] > 0
-                for (name, _), record in self._nodegroups.items()
+                for (name, _), record in self.shelf.items()
             )
 
     def _settled(self, cluster: str, name: str) -> Record:
-        record = self._nodegroups.get((cluster, name))
+        record = self.shelf.get((cluster, name))
         if record.busy:
             raise errors.in_use(f"Nodegroup cannot be updated as it is currently not in Active State: {record.doing}")
         return record
 
-    def _shown_nodegroup(self, cluster: str, name: str) -> dict[str, Any]:
-        record = self._nodegroups.get((cluster, name))
+    def _shown(self, cluster: str, name: str) -> dict[str, Any]:
+        record = self.shelf.get((cluster, name))
         return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}

@@ -7,17 +7,15 @@ refuses, and the states that things go through, are as real as its callers need 
 
 import copy
 import secrets
-import threading
 from collections.abc import Callable, Iterable
-from typing import Any
-
-from botocore.exceptions import ClientError
+from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.common import Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.access import Access
 from holdfast.localcloud.aws.eks.addons import Addons
+from holdfast.localcloud.aws.eks.clusters import Clusters
 from holdfast.localcloud.aws.eks.network import Network
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
@@ -43,22 +41,19 @@ CHANGEABLE = {
 """What UpdateClusterConfig changes, and the type of the update. One type per call, as the service has it."""
 
 
-class Eks(Addons, Nodegroups, Access):
+class Eks:
     """EKS in one account and region."""
+
+    PARTS: ClassVar[dict[str, type]] = {"addons": Addons, "nodegroups": Nodegroups, "access": Access}
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
-        self._client, self._account, self._region = client, account, region
-        self._lock = threading.RLock()
+        self._client = client
         self._network = Network(client=client)
-        self._clusters = Shelf(lambda name: errors.missing(f"No cluster found for name: {name}."))
-        self._addons = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
-        self._nodegroups = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
-        self._entries = Shelf(
-            lambda key: errors.missing(f"The specified principalArn could not be found. You specified: {key[1]}")
-        )
-        self._identities = Shelf(lambda key: errors.missing(f"No association found for id: {key[1]}."))
-        self._updates: dict[str, dict[str, Any]] = {}
+        self._clusters = Clusters(client=client, account=account, region=region)
+        self.nodegroups = Nodegroups(clusters=self._clusters)
+        self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client)
+        self.access = Access(clusters=self._clusters)
 
     def create_cluster(
         self,
@@ -75,24 +70,24 @@ class Eks(Addons, Nodegroups, Access):
             raise errors.invalid_parameter(
                 f"unsupported Kubernetes version {version}; supported: {', '.join(VERSIONS)}"
             )
-        with self._lock:
-            self._refuse_taken(name)
-        self._check_role(roleArn)
+        with self._clusters.lock:
+            self._clusters.refuse_taken(name)
+        self._clusters.check_role(roleArn)
         self._check_key(roleArn, settings.get("encryptionConfig", ()))
         placed = self._network.place(name, resourcesVpcConfig)
         if "outpostConfig" in settings:
             raise errors.invalid_parameter("outpostConfig is not available in the embedded AWS.")
-        with self._lock:
-            self._refuse_taken(name)
-            self._clusters.add(name, self._described(name, roleArn, placed, version, tags or {}, settings))
-            made = {"cluster": self._shown(name)}
+        with self._clusters.lock:
+            self._clusters.refuse_taken(name)
+            self._clusters.shelf.add(name, self._described(name, roleArn, placed, version, tags or {}, settings))
+            made = {"cluster": self._clusters.shown(name)}
         if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
             make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
         return made
 
     def describe_cluster(self, *, name: str) -> dict[str, Any]:
-        with self._lock:
-            return {"cluster": self._shown(name)}
+        with self._clusters.lock:
+            return {"cluster": self._clusters.shown(name)}
 
     def list_clusters(
         self,
@@ -101,8 +96,8 @@ class Eks(Addons, Nodegroups, Access):
         nextToken: str | None = None,
         include: list[str] | None = None,  # noqa: ARG002 - there are no connected clusters
     ) -> dict[str, Any]:
-        with self._lock:
-            names = sorted(name for name, _ in self._clusters.items())
+        with self._clusters.lock:
+            names = sorted(name for name, _ in self._clusters.shelf.items())
         return paged("clusters", names, maxResults, nextToken)
 
     def update_cluster_version(
@@ -111,8 +106,8 @@ class Eks(Addons, Nodegroups, Access):
         del force, clientRequestToken  # nothing here blocks an upgrade, and a repetition is refused as no change
         if unsupported:
             raise errors.invalid_parameter(f"{next(iter(unsupported))} is not available in the embedded AWS.")
-        with self._lock:
-            record = self._active(name)
+        with self._clusters.lock:
+            record = self._clusters.active(name)
             before = record.content["version"]
             if version not in VERSIONS:
                 raise errors.invalid_parameter(f"unsupported Kubernetes version update from {before} to {version}")
@@ -127,7 +122,7 @@ class Eks(Addons, Nodegroups, Access):
                 )
             record.content["version"] = version
             record.begin("UPDATING")
-            return {"update": self._update("VersionUpdate", {"Version": version})}
+            return {"update": self._clusters.update("VersionUpdate", {"Version": version})}
 
     def update_cluster_config(
         self,
@@ -144,75 +139,75 @@ class Eks(Addons, Nodegroups, Access):
             raise errors.invalid_parameter("Only one type of update can be allowed.")
         if "resourcesVpcConfig" in changes:
             self._network.check_change(changes["resourcesVpcConfig"])
-        with self._lock:
-            content = copy.deepcopy(self._active(name).content)
+        with self._clusters.lock:
+            content = copy.deepcopy(self._clusters.active(name).content)
             for key, value in changes.items():
                 content[key] = {**content.get(key, {}), **value} if isinstance(value, dict) else value
             self._network.check_endpoints(content["resourcesVpcConfig"])
-            record = self._active(name)
+            record = self._clusters.active(name)
             if content == record.content:
                 raise errors.invalid_parameter("No changes needed for the requested configuration.")
             record.content = content
             record.begin("UPDATING")
-            return {"update": self._update(kinds.pop(), {})}
+            return {"update": self._clusters.update(kinds.pop(), {})}
 
     def delete_cluster(self, *, name: str) -> dict[str, Any]:
-        with self._lock:
-            record = self._clusters.get(name)
+        with self._clusters.lock:
+            record = self._clusters.shelf.get(name)
             if record.content.get("deletionProtection"):
                 raise errors.invalid_request(
                     "Cluster deletion protection is enabled. Disable deletion protection before deleting the cluster."
                 )
-            if any(owner == name for (owner, _), _ in self._nodegroups.items()):
+            if any(owner == name for (owner, _), _ in self.nodegroups.shelf.items()):
                 raise errors.in_use("Cluster has nodegroups attached")
-            for shelf in (self._addons, self._entries, self._identities):
+            for shelf in (self.addons.shelf, self.access.entries, self.access.identities):
                 for key in [key for key, _ in shelf.items() if key[0] == name]:
                     shelf.forget(key)
             record.begin("DELETING")
-            shown, group = self._shown(name), record.content["resourcesVpcConfig"]["clusterSecurityGroupId"]
+            shown, group = self._clusters.shown(name), record.content["resourcesVpcConfig"]["clusterSecurityGroupId"]
         self._network.release(group)
         return {"cluster": shown}
 
     def describe_update(self, *, name: str, updateId: str, **_: Any) -> dict[str, Any]:
-        with self._lock:
-            self._clusters.get(name)
-            if updateId not in self._updates:
+        with self._clusters.lock:
+            self._clusters.shelf.get(name)
+            if updateId not in self._clusters.updates:
                 raise errors.missing(f"No update found for id: {updateId}")
-            return {"update": dict(self._updates[updateId])}
+            return {"update": dict(self._clusters.updates[updateId])}
 
     def tag_resource(self, *, resourceArn: str, tags: dict[str, str]) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             self._tagged(resourceArn)["tags"].update(tags)
         return {}
 
     def untag_resource(self, *, resourceArn: str, tagKeys: list[str]) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             for key in tagKeys:
                 self._tagged(resourceArn)["tags"].pop(key, None)
         return {}
 
     def list_tags_for_resource(self, *, resourceArn: str) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             return {"tags": dict(self._tagged(resourceArn)["tags"])}
 
     def state(self) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             kept = {name: shelf.dump() for name, shelf in self._shelves().items()}
-            return {**kept, "updates": copy.deepcopy(self._updates)}
+            return {**kept, "updates": copy.deepcopy(self._clusters.updates)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        with self._lock:
+        with self._clusters.lock:
             for name, shelf in self._shelves().items():
                 shelf.load(state[name])
-            self._updates = state["updates"]
+            self._clusters.updates = state["updates"]
 
     def _shelves(self) -> dict[str, Shelf]:
         return {
-            "clusters": self._clusters,
-            "addons": self._addons,
-            "nodegroups": self._nodegroups,
-            "entries": self._entries,
-            "identities": self._identities,
+            "clusters": self._clusters.shelf,
+            "addons": self.addons.shelf,
+            "nodegroups": self.nodegroups.shelf,
+            "entries": self.access.entries,
+            "identities": self.access.identities,
         }
 
     def _described(
@@ -234,15 +229,15 @@ class Eks(Addons, Nodegroups, Access):
         settings.pop("bootstrapSelfManagedAddons", None)
         return {
             "name": name,
-            "arn": self._arn("cluster", name),
+            "arn": self._clusters.arn("cluster", name),
             "createdAt": now(),
             "version": version,
-            "endpoint": f"https://{identity}.gr7.{self._region}.eks.amazonaws.com",
+            "endpoint": f"https://{identity}.gr7.{self._clusters.region}.eks.amazonaws.com",
             "roleArn": role,
             "resourcesVpcConfig": placed["config"],
             "kubernetesNetworkConfig": network,
             "logging": {"clusterLogging": []},
-            "identity": {"oidc": {"issuer": f"https://oidc.eks.{self._region}.amazonaws.com/id/{identity}"}},
+            "identity": {"oidc": {"issuer": f"https://oidc.eks.{self._clusters.region}.amazonaws.com/id/{identity}"}},
             "certificateAuthority": {"data": "ZW1iZWRkZWQ="},
             "platformVersion": "eks.1",
             "accessConfig": access,
@@ -253,32 +248,6 @@ class Eks(Addons, Nodegroups, Access):
             **settings,
         }
 
-    def _shown(self, name: str) -> dict[str, Any]:
-        record = self._clusters.get(name)
-        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
-
-    def _refuse_taken(self, name: str) -> None:
-        if self._clusters.find(name) is not None:
-            raise errors.in_use(f"Cluster already exists with name: {name}")
-
-    def _active(self, name: str) -> Record:
-        record = self._clusters.get(name)
-        status = record.status(settled="ACTIVE")
-        if status != "ACTIVE":
-            raise errors.in_use(f"Cluster {name} is not in ACTIVE state but in {status}")
-        return record
-
-    def _check_role(self, arn: str) -> None:
-        try:
-            found = self._client("iam").get_role(RoleName=arn.rsplit("/", 1)[-1])["Role"]["Arn"]
-        except ClientError:
-            found = ""
-        if found != arn:
-            raise errors.invalid_parameter(
-                f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not "
-                "correct"
-            )
-
     def _check_key(self, role: str, encryption: Iterable[dict[str, Any]]) -> None:
         """
         The role must be able to use the key that encrypts Kubernetes' data.
@@ -287,21 +256,11 @@ class Eks(Addons, Nodegroups, Access):
         assumed.
         """
         for key in (one["provider"]["keyArn"] for one in encryption):
-            rights = Rights(client=self._client, role=role, session="EKS", account=self._account)
+            rights = Rights(client=self._client, role=role, session="EKS", account=self._clusters.account)
             for action in ("kms:DescribeKey", "kms:Encrypt", "kms:Decrypt", "kms:CreateGrant"):
                 told = rights.to(action, key)
                 if not told.allowed:
                     raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {told.reason}")
-
-    def _update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
-        identity = f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4000-8000-{secrets.token_hex(6)}"
-        listed = [{"type": key, "value": value} for key, value in parameters.items()]
-        update = {"id": identity, "type": kind, "params": listed, "createdAt": now(), "errors": []}
-        self._updates[identity] = {**update, "status": "Successful"}
-        return {**update, "status": "InProgress"}
-
-    def _arn(self, kind: str, path: str) -> str:
-        return f"arn:aws:eks:{self._region}:{self._account}:{kind}/{path}"
 
     def _tagged(self, arn: str) -> dict[str, Any]:
         for shelf in self._shelves().values():

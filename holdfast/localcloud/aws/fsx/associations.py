@@ -2,33 +2,23 @@
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import secrets
-import threading
-from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import ServiceError, now, page, tag_dict
+from holdfast.localcloud.aws.common import now, page, tag_dict
 from holdfast.localcloud.aws.fsx import rules
+from holdfast.localcloud.aws.fsx.records import Records, shown
 
-TRANSITION = timedelta(seconds=0.3)
 IMPORTED_FILE_CHUNK_MIB = 1024
 
 
 class Associations:
-    """The association operations; `Fsx` owns the attributes."""
+    """The association operations."""
 
-    _client: ClientFactory
-    _lock: threading.RLock
-    _associations: dict[str, dict[str, Any]]
-    _tokens: dict[str, str]
-
-    _purge: Callable[[], None]
-    _available: Callable[[str], dict[str, Any]]
-    _arn: Callable[[str, str], str]
-    _shown: Callable[[dict[str, Any]], dict[str, Any]]
+    def __init__(self, *, records: Records, client: ClientFactory) -> None:
+        self._records, self._client = records, client
 
     def create_data_repository_association(
         self,
@@ -42,16 +32,16 @@ class Associations:
         ClientRequestToken: str = "",
         Tags: list[dict[str, str]] | None = None,
     ) -> dict[str, Any]:
-        with self._lock:
-            if ClientRequestToken in self._tokens:
-                return {"Association": self._shown(self._association(self._tokens[ClientRequestToken]))}
+        with self._records.lock:
+            if ClientRequestToken in self._records.tokens:
+                return {"Association": shown(self._records.association(self._records.tokens[ClientRequestToken]))}
             self._check_association(FileSystemId, FileSystemPath, DataRepositoryPath)
         rules.check_events(S3 or {})
         self._check_bucket(DataRepositoryPath)
         association_id = f"dra-{secrets.token_hex(9)[:17]}"
         record = {
             "AssociationId": association_id,
-            "ResourceARN": self._arn("association", f"{FileSystemId}/{association_id}"),
+            "ResourceARN": self._records.arn("association", f"{FileSystemId}/{association_id}"),
             "FileSystemId": FileSystemId,
             "FileSystemPath": FileSystemPath,
             "DataRepositoryPath": DataRepositoryPath,
@@ -61,12 +51,12 @@ class Associations:
             "Tags": tag_dict(Tags),
             "CreationTime": now(),
         }
-        with self._lock:
+        with self._records.lock:
             self._check_association(FileSystemId, FileSystemPath, DataRepositoryPath)
-            self._associations[association_id] = record
+            self._records.associations[association_id] = record
             if ClientRequestToken:
-                self._tokens[ClientRequestToken] = association_id
-            return {"Association": self._shown(record)}
+                self._records.tokens[ClientRequestToken] = association_id
+            return {"Association": shown(record)}
 
     def describe_data_repository_associations(
         self,
@@ -76,13 +66,13 @@ class Associations:
         MaxResults: int | None = None,
         NextToken: str | None = None,
     ) -> dict[str, Any]:
-        with self._lock:
-            self._purge()
-            found = [self._association(name) for name in AssociationIds or list(self._associations)]
+        with self._records.lock:
+            self._records.purge()
+            found = [self._records.association(name) for name in AssociationIds or list(self._records.associations)]
             for wanted in Filters or []:
                 found = [record for record in found if _passes(record, wanted)]
-            shown = [self._shown(record) for record in found]
-        selected, more = page(shown, size=MaxResults, token=NextToken, default=25)
+            answers = [shown(record) for record in found]
+        selected, more = page(answers, size=MaxResults, token=NextToken, default=25)
         return {"Associations": selected, **more}
 
     def update_data_repository_association(
@@ -94,15 +84,15 @@ class Associations:
         ClientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
     ) -> dict[str, Any]:
         rules.check_events(S3 or {})
-        with self._lock:
-            record = self._association(AssociationId)
+        with self._records.lock:
+            record = self._records.association(AssociationId)
             if "DeletionTime" in record:
                 raise rules.bad_request(f"Data repository association {AssociationId} is being deleted.")
             if ImportedFileChunkSize is not None:
                 record["ImportedFileChunkSize"] = ImportedFileChunkSize
             if S3 is not None:
                 record["S3"] = {**record["S3"], **S3}
-            return {"Association": self._shown(record)}
+            return {"Association": shown(record)}
 
     def delete_data_repository_association(
         self,
@@ -111,27 +101,16 @@ class Associations:
         DeleteDataInFileSystem: bool = False,
         ClientRequestToken: str = "",  # noqa: ARG002 - a second deletion finds nothing
     ) -> dict[str, Any]:
-        with self._lock:
-            self._association(AssociationId).setdefault("DeletionTime", now())
+        with self._records.lock:
+            self._records.association(AssociationId).setdefault("DeletionTime", now())
         return {
             "AssociationId": AssociationId,
             "Lifecycle": "DELETING",
             "DeleteDataInFileSystem": DeleteDataInFileSystem,
         }
 
-    def _association(self, name: str) -> dict[str, Any]:
-        self._purge()
-        if name not in self._associations:
-            raise ServiceError(
-                "DataRepositoryAssociationNotFound", f"Data repository association '{name}' does not exist."
-            )
-        return self._associations[name]
-
-    def _of_file_system(self, fs_id: str) -> list[dict[str, Any]]:
-        return [record for record in self._associations.values() if record["FileSystemId"] == fs_id]
-
     def _check_association(self, fs_id: str, path: str, repository: str) -> None:
-        file_system = self._available(fs_id)
+        file_system = self._records.available(fs_id)
         if file_system["FileSystemType"] != "LUSTRE":
             raise rules.bad_request(f"File system '{fs_id}' is not a Lustre file system.")
         rules.check_association(
@@ -139,7 +118,7 @@ class Associations:
             repository=repository,
             lustre=file_system["LustreConfiguration"],
             version=file_system["FileSystemTypeVersion"],
-            existing=self._of_file_system(fs_id),
+            existing=self._records.associations_of(fs_id),
         )
 
     def _check_bucket(self, repository: str) -> None:
@@ -157,8 +136,3 @@ def _passes(record: dict[str, Any], wanted: dict[str, Any]) -> bool:
     if wanted.get("Name") not in known:
         raise rules.bad_request(f"The filter {wanted.get('Name')} is not supported; use {', '.join(known)}.")
     return known[wanted["Name"]] in wanted.get("Values", ())
-
-
-def elapsed(moment: datetime | None) -> bool:
-    """Whether what began then is over."""
-    return moment is not None and now() - moment >= TRANSITION

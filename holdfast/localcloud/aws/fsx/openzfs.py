@@ -6,18 +6,11 @@ Source: the FSx API reference, CreateFileSystemOpenZFSConfiguration, and the use
 import secrets
 from typing import Any
 
+from holdfast.catalog import bounds, limits
 from holdfast.localcloud.aws.fsx import rules
 
-FIRST_GENERATION = (64, 128, 256, 512, 1024, 2048, 3072, 4096)
-SECOND_GENERATION = (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
-THROUGHPUTS = {
-    "SINGLE_AZ_1": FIRST_GENERATION,
-    "SINGLE_AZ_HA_1": FIRST_GENERATION,
-    "SINGLE_AZ_2": SECOND_GENERATION,
-    "SINGLE_AZ_HA_2": SECOND_GENERATION,
-    "MULTI_AZ_1": SECOND_GENERATION,
-}
-CAPACITY_GIB = range(64, 524288 + 1)
+THROUGHPUTS: dict[str, list[int]] = limits("openzfs_throughput_mbps")
+CAPACITY_GIB = bounds("openzfs_capacity_gib")
 IOPS_PER_GIB = 3
 DEFAULTS = {
     "AutomaticBackupRetentionDays": 0,
@@ -62,10 +55,9 @@ def changed(record: dict[str, Any], changes: dict[str, Any], capacity: int) -> d
 def _check(configuration: dict[str, Any], *, capacity: int | None, storage_type: str) -> None:
     if storage_type != "SSD":
         raise rules.not_available(f"OpenZFS storage of type {storage_type}; use SSD")
-    if capacity not in CAPACITY_GIB:
+    if capacity is None or not CAPACITY_GIB.has(capacity):
         raise rules.bad_request(
-            f"The storage capacity {capacity} GiB is not valid. Valid values are {CAPACITY_GIB[0]} to "
-            f"{CAPACITY_GIB[-1]} GiB."
+            f"The storage capacity {capacity} GiB is not valid. Valid values are {CAPACITY_GIB} GiB."
         )
     deployment, throughput = configuration["DeploymentType"], configuration["ThroughputCapacity"]
     if throughput not in THROUGHPUTS[deployment]:

@@ -1,25 +1,23 @@
 """What Amazon FSx for Lustre allows, beyond its API's shapes: capacity, throughput, metadata, EFA, data repositories.
 
 Sources: the FSx API reference (CreateFileSystem, CreateDataRepositoryAssociation) and the user guide's page on
-storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `_fsx`'s business.
+storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `service`'s business.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
+from holdfast.catalog import Steps, bounds, limits, steps
 from holdfast.localcloud.aws.common import ServiceError
 
-THROUGHPUT_TIERS: dict[tuple[str, str], tuple[int, ...]] = {
-    ("PERSISTENT_1", "SSD"): (50, 100, 200),
-    ("PERSISTENT_1", "HDD"): (12, 40),
-    ("PERSISTENT_2", "SSD"): (125, 250, 500, 1000),
+THROUGHPUTS: dict[str, dict[str, list[int]]] = {
+    "SSD": limits("lustre_throughput_mbps_per_tib"),
+    "HDD": limits("lustre_hdd_throughput_mbps_per_tib"),
 }
-EFA_CAPACITY_STEP = {125: 38400, 250: 19200, 500: 9600, 1000: 4800}
-METADATA_IOPS = (1500, 3000, 6000, 12000)
-METADATA_IOPS_STEP = 12000
-MAX_ASSOCIATIONS = 8
+MAX_ASSOCIATIONS = bounds("lustre_links").most
 DEFAULT_VERSIONS = {"SCRATCH_1": "2.10", "SCRATCH_2": "2.10", "PERSISTENT_1": "2.10", "PERSISTENT_2": "2.15"}
-VERSIONS = ("2.10", "2.12", "2.15")
+VERSIONS: dict[str, list[str]] = limits("lustre_versions")
+WITH_METADATA = ["2.15"]
 EVENTS = ("NEW", "CHANGED", "DELETED")
 
 
@@ -61,20 +59,17 @@ def check_file_system(
 def check_capacity(*, capacity: int, storage_type: str, lustre: dict[str, Any]) -> None:
     """Sizes come in steps."""
     deployment, throughput = lustre["DeploymentType"], lustre.get("PerUnitStorageThroughput", 0)
-    step = 2400
-    small: tuple[int, ...] = (1200, 2400)
-    if deployment == "SCRATCH_1":
-        step, small = 3600, (1200, 2400, 3600)
-    elif storage_type == "HDD":
-        step, small = (6000, (6000,)) if throughput == 12 else (1800, (1800,))
+    allowed = steps("lustre_capacity_gib")[deployment]
+    if storage_type == "HDD":
+        allowed = steps("lustre_hdd_capacity_gib")[str(throughput)]
     elif lustre.get("EfaEnabled"):
-        step = EFA_CAPACITY_STEP[throughput]
-        small = (step,)
-    if capacity not in small and (capacity <= 0 or capacity % step):
-        allowed = ", ".join(str(size) for size in small)
+        step = limits("lustre_efa_capacity_step_gib")[str(throughput)]
+        allowed = Steps(small=(step,), multiple=step)
+    if not allowed.has(capacity):
         raise bad_request(
             f"The storage capacity {capacity} GiB is not valid. For deployment type {deployment} with "
-            f"{storage_type} storage, valid values are {allowed} and multiples of {step} GiB."
+            f"{storage_type} storage, valid values are {', '.join(map(str, allowed.small))} and multiples of "
+            f"{allowed.multiple} GiB."
         )
 
 
@@ -126,9 +121,7 @@ def check_events(s3: dict[str, Any]) -> None:
 
 def _check_version(version: str, lustre: dict[str, Any]) -> None:
     deployment = lustre["DeploymentType"]
-    allowed: tuple[str, ...] = VERSIONS if deployment != "PERSISTENT_2" else VERSIONS[1:]
-    if "MetadataConfiguration" in lustre:
-        allowed = VERSIONS[2:]
+    allowed = WITH_METADATA if "MetadataConfiguration" in lustre else VERSIONS[deployment]
     if version not in allowed:
         raise bad_request(
             f"FileSystemTypeVersion {version} is not valid for deployment type {deployment}"
@@ -139,7 +132,7 @@ def _check_version(version: str, lustre: dict[str, Any]) -> None:
 
 def _check_throughput(deployment: str, storage_type: str, lustre: dict[str, Any]) -> None:
     given = lustre.get("PerUnitStorageThroughput")
-    tiers = THROUGHPUT_TIERS.get((deployment, storage_type))
+    tiers = THROUGHPUTS.get(storage_type, {}).get(deployment)
     if tiers is None:
         if given is not None:
             raise bad_request(f"PerUnitStorageThroughput is not supported for deployment type {deployment}.")
@@ -163,11 +156,10 @@ def _check_metadata(deployment: str, lustre: dict[str, Any]) -> None:
     if metadata["Mode"] == "AUTOMATIC":
         if iops is not None:
             raise bad_request("Iops must not be specified when the metadata configuration mode is AUTOMATIC.")
-    elif iops is None or (iops not in METADATA_IOPS and iops % METADATA_IOPS_STEP):
-        raise bad_request(
-            f"Metadata Iops {iops} is not valid. Valid values are 1500, 3000, 6000, 12000 and multiples of 12000 "
-            "up to 192000."
-        )
+        return
+    allowed = steps("lustre_metadata_iops")[deployment]
+    if iops is None or not allowed.has(iops):
+        raise bad_request(f"Metadata Iops {iops} is not valid. Valid values are {allowed}.")
 
 
 def _overlap(one: str, other: str) -> bool:

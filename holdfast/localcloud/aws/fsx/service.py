@@ -1,25 +1,22 @@
-"""Amazon FSx: Lustre and OpenZFS file systems. Their data repository associations are in `_fsx_associations`.
+"""Amazon FSx: Lustre and OpenZFS file systems. Their data repository associations are in `associations`.
 
 Only records live here; the files themselves, and their exchange with S3, are the HyperPod control plane's business.
-Creation and deletion take a moment, as callers must be ready for: a record changes its Lifecycle by the clock when
-it is looked at, so nothing runs in the background.
 """
 # ruff: noqa: N803 - arguments bear the names of the API members
 
-import copy
 import secrets
 import string
-import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import ServiceError, now, page, tag_dict, tag_list
 from holdfast.localcloud.aws.fsx import openzfs, rules
-from holdfast.localcloud.aws.fsx.associations import Associations, elapsed
+from holdfast.localcloud.aws.fsx.associations import Associations
 from holdfast.localcloud.aws.fsx.network import check_lnet
+from holdfast.localcloud.aws.fsx.records import Records, shown
 
 LUSTRE_DEFAULTS = {
     "WeeklyMaintenanceStartTime": "7:05:00",
@@ -29,18 +26,16 @@ LUSTRE_DEFAULTS = {
 }
 
 
-class Fsx(Associations):
+class Fsx:
     """FSx in one account and region."""
+
+    PARTS: ClassVar[dict[str, type]] = {"associations": Associations}
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self._client = client
-        self._account = account
-        self._region = region
-        self._lock = threading.RLock()
-        self._file_systems: dict[str, dict[str, Any]] = {}
-        self._associations: dict[str, dict[str, Any]] = {}
-        self._tokens: dict[str, str] = {}
+        self._records = Records(account=account, region=region)
+        self.associations = Associations(records=self._records, client=client)
 
     def create_file_system(
         self,
@@ -60,9 +55,9 @@ class Fsx(Associations):
     ) -> dict[str, Any]:
         if FileSystemType not in ("LUSTRE", "OPENZFS"):
             raise rules.not_available(f"file systems of type {FileSystemType}; use LUSTRE or OPENZFS")
-        with self._lock:
-            if ClientRequestToken in self._tokens:
-                return {"FileSystem": self._shown(self._file_system(self._tokens[ClientRequestToken]))}
+        with self._records.lock:
+            if ClientRequestToken in self._records.tokens:
+                return {"FileSystem": shown(self._records.file_system(self._records.tokens[ClientRequestToken]))}
         if FileSystemType == "LUSTRE":
             kind = _lustre(LustreConfiguration, FileSystemTypeVersion, StorageCapacity, StorageType, SubnetIds)
         else:
@@ -72,7 +67,7 @@ class Fsx(Associations):
         interface = self._network_interface(SubnetIds[0], SecurityGroupIds, lustre=FileSystemType == "LUSTRE")
         fs_id = f"fs-{_hex()}"
         record = {
-            "OwnerId": self._account,
+            "OwnerId": self._records.account,
             "CreationTime": now(),
             "FileSystemId": fs_id,
             "FileSystemType": FileSystemType,
@@ -81,27 +76,27 @@ class Fsx(Associations):
             "VpcId": interface["VpcId"],
             "SubnetIds": SubnetIds,
             "NetworkInterfaceIds": [interface["NetworkInterfaceId"]],
-            "DNSName": f"{fs_id}.fsx.{self._region}.amazonaws.com",
-            "KmsKeyId": KmsKeyId or f"arn:aws:kms:{self._region}:{self._account}:alias/aws/fsx",
-            "ResourceARN": self._arn("file-system", fs_id),
+            "DNSName": f"{fs_id}.fsx.{self._records.region}.amazonaws.com",
+            "KmsKeyId": KmsKeyId or f"arn:aws:kms:{self._records.region}:{self._records.account}:alias/aws/fsx",
+            "ResourceARN": self._records.arn("file-system", fs_id),
             "Tags": tag_dict(Tags),
             "NetworkType": NetworkType,
             **kind,
         }
-        with self._lock:
-            self._file_systems[fs_id] = record
+        with self._records.lock:
+            self._records.file_systems[fs_id] = record
             if ClientRequestToken:
-                self._tokens[ClientRequestToken] = fs_id
-            return {"FileSystem": self._shown(record)}
+                self._records.tokens[ClientRequestToken] = fs_id
+            return {"FileSystem": shown(record)}
 
     def describe_file_systems(
         self, *, FileSystemIds: list[str] | None = None, MaxResults: int | None = None, NextToken: str | None = None
     ) -> dict[str, Any]:
-        with self._lock:
-            self._purge()
-            ids = FileSystemIds or list(self._file_systems)
-            shown = [self._shown(self._file_system(fs_id)) for fs_id in ids]
-        selected, more = page(shown, size=MaxResults, token=NextToken)
+        with self._records.lock:
+            self._records.purge()
+            ids = FileSystemIds or list(self._records.file_systems)
+            answers = [shown(self._records.file_system(fs_id)) for fs_id in ids]
+        selected, more = page(answers, size=MaxResults, token=NextToken)
         return {"FileSystems": selected, **more}
 
     def update_file_system(
@@ -116,8 +111,8 @@ class Fsx(Associations):
     ) -> dict[str, Any]:
         if unsupported:
             raise rules.bad_request(f"{next(iter(unsupported))} cannot be changed on a file system here.")
-        with self._lock:
-            record = self._available(FileSystemId)
+        with self._records.lock:
+            record = self._records.available(FileSystemId)
             capacity = record["StorageCapacity"] if StorageCapacity is None else StorageCapacity
             if capacity != record["StorageCapacity"]:
                 rules.check_growth(before=record["StorageCapacity"], after=capacity)
@@ -126,7 +121,7 @@ class Fsx(Associations):
             else:
                 record["OpenZFSConfiguration"] = openzfs.changed(record, OpenZFSConfiguration or {}, capacity)
             record["StorageCapacity"] = capacity
-            return {"FileSystem": self._shown(record)}
+            return {"FileSystem": shown(record)}
 
     def delete_file_system(
         self,
@@ -139,25 +134,25 @@ class Fsx(Associations):
     ) -> dict[str, Any]:
         if (LustreConfiguration or OpenZFSConfiguration or {}).get("SkipFinalBackup") is False:
             raise rules.not_available("final backups; set SkipFinalBackup to true")
-        with self._lock:
-            record = self._file_system(FileSystemId)
+        with self._records.lock:
+            record = self._records.file_system(FileSystemId)
             already = "DeletionTime" in record
             record.setdefault("DeletionTime", now())
             interfaces = record["NetworkInterfaceIds"]
-            for association in self._of_file_system(FileSystemId):
+            for association in self._records.associations_of(FileSystemId):
                 association.setdefault("DeletionTime", now())
         if not already:
             self._remove_interface(interfaces[0])
         return {"FileSystemId": FileSystemId, "Lifecycle": "DELETING"}
 
     def tag_resource(self, *, ResourceARN: str, Tags: list[dict[str, str]]) -> dict[str, Any]:
-        with self._lock:
-            self._by_arn(ResourceARN)["Tags"].update(tag_dict(Tags))
+        with self._records.lock:
+            self._records.by_arn(ResourceARN)["Tags"].update(tag_dict(Tags))
         return {}
 
     def untag_resource(self, *, ResourceARN: str, TagKeys: list[str]) -> dict[str, Any]:
-        with self._lock:
-            tags = self._by_arn(ResourceARN)["Tags"]
+        with self._records.lock:
+            tags = self._records.by_arn(ResourceARN)["Tags"]
             for key in TagKeys:
                 tags.pop(key, None)
         return {}
@@ -165,51 +160,16 @@ class Fsx(Associations):
     def list_tags_for_resource(
         self, *, ResourceARN: str, MaxResults: int | None = None, NextToken: str | None = None
     ) -> dict[str, Any]:
-        with self._lock:
-            tags = tag_list(self._by_arn(ResourceARN)["Tags"])
+        with self._records.lock:
+            tags = tag_list(self._records.by_arn(ResourceARN)["Tags"])
         selected, more = page(tags, size=MaxResults, token=NextToken)
         return {"Tags": selected, **more}
 
     def state(self) -> dict[str, Any]:
-        with self._lock:
-            self._purge()
-            kept = (self._file_systems, self._associations, self._tokens)
-            return copy.deepcopy(dict(zip(("file_systems", "associations", "tokens"), kept, strict=True)))
+        return self._records.dump()
 
     def restore(self, state: dict[str, Any]) -> None:
-        with self._lock:
-            self._file_systems = state["file_systems"]
-            self._associations = state["associations"]
-            self._tokens = state["tokens"]
-
-    def _arn(self, kind: str, name: str) -> str:
-        return f"arn:aws:fsx:{self._region}:{self._account}:{kind}/{name}"
-
-    def _purge(self) -> None:
-        """Forget what was deleted a moment ago."""
-        for records in (self._file_systems, self._associations):
-            for key in [key for key, record in records.items() if elapsed(record.get("DeletionTime"))]:
-                del records[key]
-                self._tokens = {token: name for token, name in self._tokens.items() if name != key}
-
-    def _file_system(self, fs_id: str) -> dict[str, Any]:
-        self._purge()
-        if fs_id not in self._file_systems:
-            raise ServiceError("FileSystemNotFound", f"File system '{fs_id}' does not exist.")
-        return self._file_systems[fs_id]
-
-    def _available(self, fs_id: str) -> dict[str, Any]:
-        record = self._file_system(fs_id)
-        if "DeletionTime" in record:
-            raise rules.bad_request(f"File system '{fs_id}' is being deleted.")
-        return record
-
-    def _by_arn(self, arn: str) -> dict[str, Any]:
-        self._purge()
-        for record in (*self._file_systems.values(), *self._associations.values()):
-            if record["ResourceARN"] == arn:
-                return record
-        raise ServiceError("ResourceNotFound", f"The resource '{arn}' does not exist.")
+        self._records.load(state)
 
     def _network_interface(self, subnet: str, security_groups: list[str] | None, *, lustre: bool) -> dict[str, Any]:
         """The interface through which clients reach the file system; also the check of subnet and groups."""
@@ -234,16 +194,6 @@ class Fsx(Associations):
         except ClientError as error:
             if "NotFound" not in error.response["Error"]["Code"]:
                 raise
-
-    def _shown(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record as Describe shows it."""
-        answer = copy.deepcopy(record)
-        if answer.pop("DeletionTime", None):
-            answer["Lifecycle"] = "DELETING"
-        else:
-            answer["Lifecycle"] = "AVAILABLE" if elapsed(record["CreationTime"]) else "CREATING"
-        answer["Tags"] = tag_list(record["Tags"])
-        return answer
 
 
 def _lustre(

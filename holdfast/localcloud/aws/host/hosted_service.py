@@ -3,7 +3,8 @@
 A service is any object whose methods are named like the API's operations in snake_case (``create_stack`` for
 CreateStack) and take the API's member names as keyword arguments (``StackName=...``). A method returns a dict of
 the output shape's members, with datetimes (timezone aware, UTC) as timestamps, or None for an empty answer, and
-refuses by raising `ServiceError`. Requests reach a method only after the service model accepted them.
+refuses by raising `ServiceError`. Requests reach a method only after the service model accepted them. A service that
+is made of parts says so in ``PARTS``, attribute to class: what it has no method for is looked for in its parts.
 
 One object exists for each account and region. Besides operations it has:
 
@@ -14,7 +15,7 @@ One object exists for each account and region. Besides operations it has:
 - optionally ``close()``: stop background threads; called before the last snapshot.
 
 Methods are called from several threads at once; a service does its own locking, and holds no lock while it calls
-other services through its client factory. Where requests come from is `_front`'s business, and which of them
+other services through its client factory. Where requests come from is `front`'s business, and which of them
 belong to moto.
 """
 
@@ -88,7 +89,7 @@ class HostedService:
 
     def owns(self, operation: str) -> bool:
         """Whether there is a method for the operation."""
-        return callable(getattr(self._load(), xform_name(operation), None)) and operation[:1].isupper()
+        return operation[:1].isupper() and self._holder(operation) is not None
 
     def at(self, caller: Caller) -> Any:
         """The service object of an account and region."""
@@ -109,7 +110,7 @@ class HostedService:
         try:
             operation_model = self._operation_model(operation)
             arguments = self._arguments(request, operation_model, protocol)
-            result = getattr(self.at(caller), xform_name(operation))(**arguments)
+            result = self._method(operation, caller)(**arguments)
         except ServiceError as error:
             return error_response(protocol=protocol, error=error, request_id=request_id)
         return self._response(operation_model, result or {}, request_id, protocol)
@@ -144,6 +145,19 @@ class HostedService:
             instance.on_change = lambda: self.on_change()
         self._instances[caller] = instance
         return instance
+
+    def _holder(self, operation: str) -> str | None:
+        """The attribute of the service whose object has the method; empty if it is the service's own."""
+        kind, name = self._load(), xform_name(operation)
+        holders = {"": kind, **getattr(kind, "PARTS", {})}
+        return next((held for held, part in holders.items() if callable(getattr(part, name, None))), None)
+
+    def _method(self, operation: str, caller: Caller) -> Callable[..., dict[str, Any] | None]:
+        service, holder = self.at(caller), self._holder(operation)
+        method: Callable[..., dict[str, Any] | None] = getattr(
+            getattr(service, holder) if holder else service, xform_name(operation)
+        )
+        return method
 
     def _operation_model(self, operation: str) -> OperationModel:
         try:

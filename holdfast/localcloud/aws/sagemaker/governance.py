@@ -5,15 +5,13 @@
 import copy
 import secrets
 import string
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, page, tag_dict
-from holdfast.localcloud.aws.sagemaker import store
+from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
 ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
@@ -25,27 +23,20 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Governance:
-    """The governance operations; `SageMaker` owns the attributes."""
+    """The governance operations."""
 
-    account: str
-    region: str
-    _lock: threading.RLock
-    _client: ClientFactory
-
-    def __init__(self) -> None:
-        self._scheduler_configs = Shelf(_missing)
-        self._compute_quotas = Shelf(_missing)
-
-    _find: Callable[[str], store.Cluster]
+    def __init__(self, *, client: ClientFactory, account: str, region: str, clusters: Clusters) -> None:
+        self.schedulers, self.quotas = Shelf(_missing), Shelf(_missing)
+        self._client, self._account, self._region, self._clusters = client, account, region, clusters
 
     def create_cluster_scheduler_config(
         self, *, ClusterArn: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
-        with self._lock:
-            for record in self._scheduler_configs.values():
+        with self._clusters.lock:
+            for record in self.schedulers.values():
                 if record.content["ClusterArn"] == ClusterArn:
                     raise ServiceError("ConflictException", f"The cluster {ClusterArn} already has a scheduler config.")
-        return self._govern(self._scheduler_configs, "ClusterSchedulerConfig", ClusterArn, settings, Tags)
+        return self._govern(self.schedulers, "ClusterSchedulerConfig", ClusterArn, settings, Tags)
 
     def describe_cluster_scheduler_config(
         self,
@@ -53,31 +44,31 @@ class Governance:
         ClusterSchedulerConfigId: str,
         ClusterSchedulerConfigVersion: int = 0,  # noqa: ARG002 - the latest is kept
     ) -> dict[str, Any]:
-        with self._lock:
-            return _shown(self._scheduler_configs.get(ClusterSchedulerConfigId))
+        with self._clusters.lock:
+            return _shown(self.schedulers.get(ClusterSchedulerConfigId))
 
     def list_cluster_scheduler_configs(
         self, *, ClusterArn: str = "", MaxResults: int | None = None, NextToken: str | None = None, **_: Any
     ) -> dict[str, Any]:
-        found = self._governing(self._scheduler_configs, ClusterArn)
+        found = self._governing(self.schedulers, ClusterArn)
         shown, more = page(found, size=MaxResults, token=NextToken)
         return {"ClusterSchedulerConfigSummaries": shown, **more}
 
     def update_cluster_scheduler_config(
         self, *, ClusterSchedulerConfigId: str, TargetVersion: int, **changes: Any
     ) -> dict[str, Any]:
-        record = self._scheduler_configs.get(ClusterSchedulerConfigId)
+        record = self.schedulers.get(ClusterSchedulerConfigId)
         return self._regovern(record, "ClusterSchedulerConfig", TargetVersion, changes)
 
     def delete_cluster_scheduler_config(self, *, ClusterSchedulerConfigId: str) -> None:
-        with self._lock:
-            self._scheduler_configs.get(ClusterSchedulerConfigId).begin("DELETING")
+        with self._clusters.lock:
+            self.schedulers.get(ClusterSchedulerConfigId).begin("DELETING")
 
     def create_compute_quota(
         self, *, ClusterArn: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
         settings = {"ActivationState": "Enabled", **settings}
-        return self._govern(self._compute_quotas, "ComputeQuota", ClusterArn, settings, Tags)
+        return self._govern(self.quotas, "ComputeQuota", ClusterArn, settings, Tags)
 
     def describe_compute_quota(
         self,
@@ -85,21 +76,21 @@ class Governance:
         ComputeQuotaId: str,
         ComputeQuotaVersion: int = 0,  # noqa: ARG002 - the latest is kept
     ) -> dict[str, Any]:
-        with self._lock:
-            return _shown(self._compute_quotas.get(ComputeQuotaId))
+        with self._clusters.lock:
+            return _shown(self.quotas.get(ComputeQuotaId))
 
     def list_compute_quotas(
         self, *, ClusterArn: str = "", MaxResults: int | None = None, NextToken: str | None = None, **_: Any
     ) -> dict[str, Any]:
-        shown, more = page(self._governing(self._compute_quotas, ClusterArn), size=MaxResults, token=NextToken)
+        shown, more = page(self._governing(self.quotas, ClusterArn), size=MaxResults, token=NextToken)
         return {"ComputeQuotaSummaries": shown, **more}
 
     def update_compute_quota(self, *, ComputeQuotaId: str, TargetVersion: int, **changes: Any) -> dict[str, Any]:
-        return self._regovern(self._compute_quotas.get(ComputeQuotaId), "ComputeQuota", TargetVersion, changes)
+        return self._regovern(self.quotas.get(ComputeQuotaId), "ComputeQuota", TargetVersion, changes)
 
     def delete_compute_quota(self, *, ComputeQuotaId: str) -> None:
-        with self._lock:
-            self._compute_quotas.get(ComputeQuotaId).begin("DELETING")
+        with self._clusters.lock:
+            self.quotas.get(ComputeQuotaId).begin("DELETING")
 
     def _check_governed(self, eks: str) -> None:
         """
@@ -121,17 +112,17 @@ class Governance:
     def _govern(
         self, shelf: Shelf, kind: str, cluster_arn: str, settings: dict[str, Any], tags: list[dict[str, str]] | None
     ) -> dict[str, Any]:
-        with self._lock:
-            cluster = self._find(cluster_arn)
+        with self._clusters.lock:
+            cluster = self._clusters.find(cluster_arn)
             eks = cluster.settings.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")
         if not eks:
             raise ServiceError("ValidationException", f"Cluster {cluster.name} is not orchestrated by EKS.")
         self._check_governed(eks)
-        with self._lock:
+        with self._clusters.lock:
             name = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
             path = {"ClusterSchedulerConfig": "cluster-scheduler-config", "ComputeQuota": "compute-quota"}[kind]
             named = {
-                f"{kind}Arn": f"arn:aws:sagemaker:{self.region}:{self.account}:{path}/{name}",
+                f"{kind}Arn": f"arn:aws:sagemaker:{self._region}:{self._account}:{path}/{name}",
                 f"{kind}Id": name,
             }
             moment = now()
@@ -150,7 +141,7 @@ class Governance:
             return named
 
     def _regovern(self, record: Record, kind: str, version: int, changes: dict[str, Any]) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             content = record.content
             if version != content[f"{kind}Version"]:
                 raise ServiceError(
@@ -161,7 +152,7 @@ class Governance:
             return {f"{kind}Arn": content[f"{kind}Arn"], f"{kind}Version": version + 1}
 
     def _governing(self, shelf: Shelf, cluster_arn: str) -> list[dict[str, Any]]:
-        with self._lock:
+        with self._clusters.lock:
             shown = [_shown(record) for _, record in shelf.items()]
         return [one for one in shown if cluster_arn in ("", one["ClusterArn"])]
 

@@ -20,25 +20,21 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Mlflow:
-    """The MLflow operations; `SageMaker` owns the attributes."""
+    """The MLflow operations."""
 
-    account: str
-    region: str
-    _lock: threading.RLock
-    _client: ClientFactory
-
-    def __init__(self) -> None:
-        self._mlflow_apps = Shelf(_missing)
-        self._tracking_servers = Shelf(_missing)
+    def __init__(self, *, client: ClientFactory, account: str, region: str, lock: threading.RLock) -> None:
+        self._account, self._region = account, region
+        self.apps, self.servers = Shelf(_missing), Shelf(_missing)
+        self._client, self._lock = client, lock
 
     def create_mlflow_app(
         self, *, Name: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
         self._check_artifacts(settings.get("RoleArn", ""), settings.get("ArtifactStoreUri", ""))
         with self._lock:
-            if any(record.content["Name"] == Name for _, record in self._mlflow_apps.items()):
+            if any(record.content["Name"] == Name for _, record in self.apps.items()):
                 raise ServiceError("ConflictException", f"MLflow app {Name} already exists.")
-            arn = self._mlflow_arn("mlflow-app", f"app-{secrets.token_hex(6).upper()}")
+            arn = self._arn("mlflow-app", f"app-{secrets.token_hex(6).upper()}")
             moment = now()
             content = {
                 "Arn": arn,
@@ -51,7 +47,7 @@ class Mlflow:
                 **settings,
                 "Tags": tag_dict(Tags),
             }
-            self._mlflow_apps.add(arn, content)
+            self.apps.add(arn, content)
             return {"Arn": arn}
 
     def _check_artifacts(self, role: str, store: str) -> None:
@@ -61,13 +57,13 @@ class Mlflow:
         Source: SageMaker developer guide, mlflow-create-tracking-server-iam. That it is looked at when the app is made
         is assumed, and so are the words.
         """
-        rights = Rights(client=self._client, role=role, session="SageMaker", account=self.account)
-        if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": self.account}):
+        rights = Rights(client=self._client, role=role, session="SageMaker", account=self._account)
+        if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": self._account}):
             raise ServiceError("ValidationException", f"The role {role} cannot be assumed by SageMaker.")
         bucket, _, prefix = store.removeprefix("s3://").partition("/")
         place = f"arn:aws:s3:::{bucket}"
         inside = f"{place}/{prefix.rstrip('/')}/artifact" if prefix.strip("/") else f"{place}/artifact"
-        same = {"aws:ResourceAccount": self.account, "aws:PrincipalAccount": self.account}
+        same = {"aws:ResourceAccount": self._account, "aws:PrincipalAccount": self._account}
         for action, resource in (("s3:ListBucket", place), ("s3:PutObject", inside), ("s3:GetObject", inside)):
             told = rights.to(action, resource, {**same, "s3:prefix": prefix})
             if not told.allowed:
@@ -75,34 +71,34 @@ class Mlflow:
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:
-            record = self._mlflow_apps.get(Arn)
+            record = self.apps.get(Arn)
             return {**_shown(record), "Status": _status(record)}
 
     def list_mlflow_apps(
         self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
     ) -> dict[str, Any]:
         with self._lock:
-            found = [{**_shown(record), "Status": _status(record)} for _, record in self._mlflow_apps.items()]
+            found = [{**_shown(record), "Status": _status(record)} for _, record in self.apps.items()]
         shown, more = page(found, size=MaxResults, token=NextToken)
         return {"Summaries": shown, **more}
 
     def update_mlflow_app(self, *, Arn: str, **changes: Any) -> dict[str, Any]:
         with self._lock:
-            _change(self._mlflow_apps.get(Arn), changes)
+            _change(self.apps.get(Arn), changes)
             return {"Arn": Arn}
 
     def delete_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:
-            self._mlflow_apps.get(Arn).begin("DELETING")
+            self.apps.get(Arn).begin("DELETING")
             return {"Arn": Arn}
 
     def create_mlflow_tracking_server(
         self, *, TrackingServerName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
         with self._lock:
-            if self._tracking_servers.find(TrackingServerName) is not None:
+            if self.servers.find(TrackingServerName) is not None:
                 raise ServiceError("ConflictException", f"Tracking server {TrackingServerName} already exists.")
-            arn, moment = self._mlflow_arn("mlflow-tracking-server", TrackingServerName), now()
+            arn, moment = self._arn("mlflow-tracking-server", TrackingServerName), now()
             content = {
                 "TrackingServerArn": arn,
                 "TrackingServerName": TrackingServerName,
@@ -110,41 +106,41 @@ class Mlflow:
                 "MlflowVersion": DEFAULT_VERSION,
                 "AutomaticModelRegistration": False,
                 "WeeklyMaintenanceWindowStart": "Sun:05:00",
-                "TrackingServerUrl": f"https://{secrets.token_hex(8)}.{self.region}.experiments.sagemaker.aws",
+                "TrackingServerUrl": f"https://{secrets.token_hex(8)}.{self._region}.experiments.sagemaker.aws",
                 "CreationTime": moment,
                 "LastModifiedTime": moment,
                 **settings,
                 "Tags": tag_dict(Tags),
             }
-            self._tracking_servers.add(TrackingServerName, content)
+            self.servers.add(TrackingServerName, content)
             return {"TrackingServerArn": arn}
 
     def describe_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
         with self._lock:
-            return _server(self._tracking_servers.get(TrackingServerName))
+            return _server(self.servers.get(TrackingServerName))
 
     def list_mlflow_tracking_servers(
         self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
     ) -> dict[str, Any]:
         with self._lock:
-            found = [_server(record) for _, record in self._tracking_servers.items()]
+            found = [_server(record) for _, record in self.servers.items()]
         shown, more = page(found, size=MaxResults, token=NextToken)
         return {"TrackingServerSummaries": shown, **more}
 
     def update_mlflow_tracking_server(self, *, TrackingServerName: str, **changes: Any) -> dict[str, Any]:
         with self._lock:
-            record = self._tracking_servers.get(TrackingServerName)
+            record = self.servers.get(TrackingServerName)
             _change(record, changes)
             return {"TrackingServerArn": record.content["TrackingServerArn"]}
 
     def delete_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
         with self._lock:
-            record = self._tracking_servers.get(TrackingServerName)
+            record = self.servers.get(TrackingServerName)
             record.begin("DELETING")
             return {"TrackingServerArn": record.content["TrackingServerArn"]}
 
-    def _mlflow_arn(self, kind: str, name: str) -> str:
-        return f"arn:aws:sagemaker:{self.region}:{self.account}:{kind}/{name}"
+    def _arn(self, kind: str, name: str) -> str:
+        return f"arn:aws:sagemaker:{self._region}:{self._account}:{kind}/{name}"
 
 
 def _change(record: Record, changes: dict[str, Any]) -> None:

@@ -1,22 +1,22 @@
-"""HyperPod nodes and events: the node operations of the SageMaker API, and what the control plane reports."""
+"""HyperPod nodes and events: the node operations of the SageMaker API."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
 from datetime import datetime
-from ipaddress import IPv4Network
 from typing import Any
 
 from holdfast.localcloud.aws.common import ServiceError, between, page, refuse
 from holdfast.localcloud.aws.sagemaker import store, views
 from holdfast.localcloud.aws.sagemaker.checks import References
-from holdfast.localcloud.aws.sagemaker.reports import Reports
+from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 
 
-class NodeOperations(Reports):
-    """The node operations; `SageMaker` owns the attributes."""
+class NodeOperations:
+    """The node operations."""
 
-    _references: References
+    def __init__(self, *, clusters: Clusters, references: References) -> None:
+        self._clusters, self._references = clusters, references
 
     def list_cluster_nodes(
         self,
@@ -31,8 +31,8 @@ class NodeOperations(Reports):
         SortOrder: str = "Ascending",
         IncludeNodeLogicalIds: bool = False,
     ) -> dict[str, Any]:
-        with self._lock:
-            cluster = self._find(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.find(ClusterName)
             found = [
                 node
                 for node in cluster.nodes.values()
@@ -52,8 +52,8 @@ class NodeOperations(Reports):
     def describe_cluster_node(self, *, ClusterName: str, NodeId: str = "", NodeLogicalId: str = "") -> dict[str, Any]:
         if bool(NodeId) == bool(NodeLogicalId):
             raise refuse("Exactly one of NodeId or NodeLogicalId must be specified.")
-        with self._lock:
-            cluster = self._find(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.find(ClusterName)
             node = _lookup(cluster, NodeId or NodeLogicalId)
             if node is None:
                 raise ServiceError(
@@ -82,10 +82,10 @@ class NodeOperations(Reports):
             "ResourceType": ResourceType,
             "OperationId": OperationId,
         }
-        with self._lock:
+        with self._clusters.lock:
             found = [
                 dict(event)
-                for event in self._find(ClusterName).events
+                for event in self._clusters.find(ClusterName).events
                 if all(not value or event.get(key) == value for key, value in wanted.items())
                 and between(event["EventTime"], EventTimeAfter, EventTimeBefore)
             ]
@@ -95,8 +95,8 @@ class NodeOperations(Reports):
         return {"Events": shown, **more}
 
     def describe_cluster_event(self, *, EventId: str, ClusterName: str) -> dict[str, Any]:
-        with self._lock:
-            for event in self._find(ClusterName).events:
+        with self._clusters.lock:
+            for event in self._clusters.find(ClusterName).events:
                 if event["EventId"] == EventId:
                     return {"EventDetails": dict(event)}
         raise ServiceError("ResourceNotFound", f"Event '{EventId}' not found in cluster '{ClusterName}'.")
@@ -117,15 +117,15 @@ class NodeOperations(Reports):
         NodesToAdd: list[dict[str, Any]],
         ClientToken: str = "",  # noqa: ARG002
     ) -> dict[str, Any]:
-        with self._lock:
-            cluster = copy.deepcopy(self._find(ClusterName))
+        with self._clusters.lock:
+            cluster = copy.deepcopy(self._clusters.find(ClusterName))
         if cluster.settings.get("NodeProvisioningMode") != "Continuous":
             raise refuse("BatchAddClusterNodes requires a cluster whose NodeProvisioningMode is Continuous.")
         networks = {name: self._references.networks(cluster.settings, group) for name, group in cluster.groups.items()}
         added: list[dict[str, Any]] = []
         failed: list[dict[str, Any]] = []
-        with self._lock:
-            cluster = self._find(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.find(ClusterName)
             for wanted in NodesToAdd:
                 name, count = wanted["InstanceGroupName"], wanted["IncrementTargetCountBy"]
                 if name not in cluster.groups or name not in networks:
@@ -139,7 +139,7 @@ class NodeOperations(Reports):
                     )
                     continue
                 known = set(cluster.nodes)
-                self._add_nodes(cluster, name, count, networks[name])
+                self._clusters.add_nodes(cluster, name, count, networks[name])
                 cluster.groups[name] = {
                     **cluster.groups[name],
                     "InstanceCount": cluster.groups[name]["InstanceCount"] + count,
@@ -150,7 +150,7 @@ class NodeOperations(Reports):
                     if node.instance_id not in known
                 ]
             if added:
-                self._begin_change(cluster)
+                self._clusters.begin_change(cluster)
         return {"Successful": added, "Failed": failed}
 
     def _ask(
@@ -168,8 +168,8 @@ class NodeOperations(Reports):
             raise refuse("At least one of NodeIds or NodeLogicalIds must be specified.")
         not_found = "InstanceIdNotFound" if prefix == "Instance" else "NodeIdNotFound"
         answer: dict[str, Any] = {}
-        with self._lock:
-            cluster = self._find(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.find(ClusterName)
             if cluster.status in ("Deleting", "Creating"):
                 raise refuse(f"Cluster '{cluster.name}' is in {cluster.status} status.")
             for ids, suffix, key in (
@@ -191,9 +191,9 @@ class NodeOperations(Reports):
                         )
             if "Successful" in answer or "SuccessfulNodeLogicalIds" in answer:
                 if action == "delete":
-                    self._begin_change(cluster)
+                    self._clusters.begin_change(cluster)
                 else:
-                    self._caller_changed(cluster)
+                    self._clusters.caller_changed(cluster)
         return answer
 
     def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
@@ -209,7 +209,7 @@ class NodeOperations(Reports):
         if action == "delete":
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
-        self._tell(
+        self._clusters.tell(
             cluster,
             kind="Instance",
             description=f"A caller asked to {action} the instance.",
@@ -217,13 +217,6 @@ class NodeOperations(Reports):
             instance_id=node.instance_id,
         )
         return None
-
-    def _add_nodes(
-        self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
-    ) -> None:
-        taken = {node.private_ip for other in self._clusters.values() for node in other.nodes.values()}
-        taken |= {node.private_ip for node in cluster.nodes.values()}
-        store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
 
 
 def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:

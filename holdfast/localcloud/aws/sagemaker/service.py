@@ -1,6 +1,6 @@
 """Amazon SageMaker HyperPod: the cluster operations of the SageMaker API.
 
-Records change state here; instances come and go elsewhere (the HyperPod control plane, through `_hyperpod_plane`),
+Records change state here; instances come and go elsewhere (the HyperPod control plane, through a `Plane`),
 or at once when the plane is simulated.
 
 For callers of UpdateCluster, CloudFormation among them: a group that InstanceGroups does not mention stays as it is.
@@ -16,8 +16,9 @@ import copy
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
+from holdfast.catalog import bounds
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import (
     NotOurs,
@@ -32,6 +33,7 @@ from holdfast.localcloud.aws.common import (
     tag_list,
 )
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
+from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
@@ -39,7 +41,7 @@ from holdfast.localcloud.aws.sagemaker.notices import Notices
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
 from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 
-MAX_TAGS = 50
+MAX_TAGS = bounds("tags").most
 FIXED_GROUP_SETTINGS = (
     "InstanceType",
     "InstanceRequirements",
@@ -49,36 +51,52 @@ FIXED_GROUP_SETTINGS = (
 )
 
 
-class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
+class SageMaker:
     """The HyperPod part of SageMaker in one account and region."""
+
+    PARTS: ClassVar[dict[str, type]] = {
+        "nodes": NodeOperations,
+        "software": SoftwareUpdates,
+        "mlflow": Mlflow,
+        "governance": Governance,
+    }
 
     def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
         self.account = account
         self.region = region
-        self.on_change: Callable[[], None] = lambda: None
-        self._lock = threading.RLock()
-        self._client = client
-        Mlflow.__init__(self)
-        Governance.__init__(self)
-        self._clusters: dict[str, store.Cluster] = {}
-        self._references = checks.References(client=client, account=account, region=region)
         self._plane = plane
         self._notices = Notices(client=client)
-        plane.join(self)
+        self._references = checks.References(client=client, account=account, region=region)
+        self._clusters = Clusters(account=account, region=region, plane=plane, notices=self._notices)
+        self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
+        self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
+        self.mlflow = Mlflow(client=client, account=account, region=region, lock=self._clusters.lock)
+        self.governance = Governance(client=client, account=account, region=region, clusters=self._clusters)
+        plane.join(self._clusters)
         if not plane.simulated:
             # The largest of all service models; whoever creates a cluster need not wait for it.
             threading.Thread(target=client, args=("ec2",), name="clients", daemon=True).start()
+
+    @property
+    def on_change(self) -> Callable[[], None]:
+        """Called after a change that no request made."""
+        return self._clusters.on_change
+
+    @on_change.setter
+    def on_change(self, call: Callable[[], None]) -> None:
+        self._clusters.on_change = call
 
     def create_cluster(
         self, *, ClusterName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
     ) -> dict[str, Any]:
         groups = _by_name(settings.pop("InstanceGroups", []), settings.pop("RestrictedInstanceGroups", []))
         _judge(settings, groups)
-        self._refuse_taken(ClusterName)
+        with self._clusters.lock:
+            self._clusters.refuse_taken(ClusterName)
         self._references.check(settings, groups)
         networks = {name: self._references.networks(settings, group) for name, group in groups.items()}
-        with self._lock:
-            self._refuse_taken(ClusterName)
+        with self._clusters.lock:
+            self._clusters.refuse_taken(ClusterName)
             cluster = store.Cluster(
                 arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_cluster_id()}",
                 name=ClusterName,
@@ -89,10 +107,10 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
                 tags=tag_dict(Tags),
             )
             for name, group in groups.items():
-                self._add_nodes(cluster, name, group["InstanceCount"], networks[name])
-            self._clusters[ClusterName] = cluster
-            self._tell(cluster, kind="Cluster", description="Cluster creation started.")
-            self._caller_changed(cluster)
+                self._clusters.add_nodes(cluster, name, group["InstanceCount"], networks[name])
+            self._clusters.by_name[ClusterName] = cluster
+            self._clusters.tell(cluster, kind="Cluster", description="Cluster creation started.")
+            self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
     def update_cluster(
@@ -106,15 +124,15 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
     ) -> dict[str, Any]:
         given = _by_name(InstanceGroups or [], RestrictedInstanceGroups or [])
         leaving = InstanceGroupsToDelete or []
-        with self._lock:
-            cluster = self._updatable(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.updatable(ClusterName)
             merged = _merged(cluster.settings, settings)
             groups = _merge_groups(cluster.groups, given, leaving)
         _judge(merged, groups)
         self._references.check({**merged, "VpcConfig": None} if not given else merged, given)
         networks = {name: self._references.networks(merged, group) for name, group in given.items()}
-        with self._lock:
-            cluster = self._updatable(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.updatable(ClusterName)
             groups = _merge_groups(cluster.groups, given, leaving)
             trial = copy.deepcopy(cluster)  # so that an update that cannot be begun changes nothing
             trial.status, trial.failure = "Updating", ""
@@ -122,18 +140,18 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
             trial.settings, trial.leaving_groups = merged, list(leaving)
             for name, group in given.items():
                 missing = group["InstanceCount"] - len(trial.staying(name))
-                self._add_nodes(trial, name, missing, networks[name])
+                self._clusters.add_nodes(trial, name, missing, networks[name])
                 trial.scale_in(name, group["InstanceCount"])
             for name in leaving:
                 trial.scale_in(name, 0)
-            self._tell(trial, kind="Cluster", description="Cluster update started.")
-            self._clusters[cluster.name] = trial
-            self._caller_changed(trial)
+            self._clusters.tell(trial, kind="Cluster", description="Cluster update started.")
+            self._clusters.by_name[cluster.name] = trial
+            self._clusters.caller_changed(trial)
             return {"ClusterArn": trial.arn}
 
     def describe_cluster(self, *, ClusterName: str) -> dict[str, Any]:
-        with self._lock:
-            return views.describe(copy.deepcopy(self._find(ClusterName)))
+        with self._clusters.lock:
+            return views.describe(copy.deepcopy(self._clusters.find(ClusterName)))
 
     def list_clusters(
         self,
@@ -147,10 +165,10 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         SortOrder: str = "Ascending",
         TrainingPlanArn: str = "",
     ) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             found = [
                 cluster
-                for cluster in self._clusters.values()
+                for cluster in self._clusters.by_name.values()
                 if NameContains in cluster.name
                 and between(cluster.created, CreationTimeAfter, CreationTimeBefore)
                 and (not TrainingPlanArn or TrainingPlanArn in _training_plans(cluster))
@@ -173,19 +191,19 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         return {"ClusterSummaries": shown, **more}
 
     def delete_cluster(self, *, ClusterName: str) -> dict[str, Any]:
-        with self._lock:
-            cluster = self._find(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.find(ClusterName)
             if cluster.status == "Deleting":
                 raise ServiceError("ConflictException", f"Cluster '{cluster.name}' is already being deleted.")
             cluster.status = "Deleting"
             for node in cluster.nodes.values():
                 node.request = "delete"
-            self._tell(cluster, kind="Cluster", description="Cluster deletion started.")
-            self._caller_changed(cluster)
+            self._clusters.tell(cluster, kind="Cluster", description="Cluster deletion started.")
+            self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
     def add_tags(self, *, ResourceArn: str, Tags: list[dict[str, str]]) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             tags = self._tagged(ResourceArn)
             added = tags | tag_dict(Tags)
             if len(added) > MAX_TAGS:
@@ -197,13 +215,13 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
     def list_tags(
         self, *, ResourceArn: str, NextToken: str | None = None, MaxResults: int | None = None
     ) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             tags = tag_list(self._tagged(ResourceArn))
         shown, more = page(tags, size=MaxResults, token=NextToken)
         return {"Tags": shown, **more}
 
     def delete_tags(self, *, ResourceArn: str, TagKeys: list[str]) -> dict[str, Any]:
-        with self._lock:
+        with self._clusters.lock:
             tags = self._tagged(ResourceArn)
             for key in TagKeys:
                 tags.pop(key, None)
@@ -215,48 +233,34 @@ class SageMaker(NodeOperations, SoftwareUpdates, Mlflow, Governance):
         self._notices.close()
 
     def state(self) -> dict[str, Any]:
-        with self._lock:
-            clusters = [store.cluster_record(cluster) for cluster in self._clusters.values()]
+        with self._clusters.lock:
+            clusters = [store.cluster_record(cluster) for cluster in self._clusters.by_name.values()]
             return {"clusters": clusters, **{name: shelf.dump() for name, shelf in self._shelves().items()}}
 
     def restore(self, state: dict[str, Any]) -> None:
-        with self._lock:
-            self._clusters = {record["name"]: store.cluster_from(record) for record in state["clusters"]}
+        with self._clusters.lock:
+            self._clusters.by_name = {record["name"]: store.cluster_from(record) for record in state["clusters"]}
             for name, shelf in self._shelves().items():
                 shelf.load(state[name])
 
     def _shelves(self) -> dict[str, Shelf]:
         return {
-            "apps": self._mlflow_apps,
-            "servers": self._tracking_servers,
-            "schedulers": self._scheduler_configs,
-            "quotas": self._compute_quotas,
+            "apps": self.mlflow.apps,
+            "servers": self.mlflow.servers,
+            "schedulers": self.governance.schedulers,
+            "quotas": self.governance.quotas,
         }
 
     def _tagged(self, arn: str) -> dict[str, str]:
         """The tags of a cluster, or of another thing that is ours."""
         if ":cluster/" in arn:
-            return self._find(arn).tags
+            return self._clusters.find(arn).tags
         for shelf in self._shelves().values():
             for record in shelf.values():
                 if arn in record.content.values():
                     tags: dict[str, str] = record.content["Tags"]
                     return tags
         raise NotOurs
-
-    def _refuse_taken(self, name: str) -> None:
-        with self._lock:
-            if name in self._clusters:
-                raise ServiceError("ResourceInUse", f"Cluster name '{name}' is already in use.")
-
-    def _updatable(self, name: str) -> store.Cluster:
-        cluster = self._find(name)
-        if cluster.status != "InService":
-            raise ServiceError(
-                "ConflictException",
-                f"Cluster '{cluster.name}' is in {cluster.status} status. It can be updated only when InService.",
-            )
-        return cluster
 
 
 def _by_name(plain: list[dict[str, Any]], restricted: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -2,25 +2,20 @@
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.common import ServiceError, refuse
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.checks import References
+from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 from holdfast.localcloud.aws.sagemaker.rules import check_deployment
 
 
 class SoftwareUpdates:
-    """The operation; `SageMaker` owns the attributes. Batches and their waits are checked and not kept to."""
+    """The operation. Batches and their waits are checked and not kept to."""
 
-    _lock: threading.RLock
-    _references: References
-
-    _updatable: Callable[[str], store.Cluster]
-    _tell: Callable[..., None]
-    _caller_changed: Callable[[store.Cluster], None]
+    def __init__(self, *, clusters: Clusters, references: References) -> None:
+        self._clusters, self._references = clusters, references
 
     def update_cluster_software(
         self,
@@ -34,8 +29,8 @@ class SoftwareUpdates:
         self._references.check_alarms(DeploymentConfig or {})
         if ImageId and any("ImageReleaseVersion" in group for group in InstanceGroups or ()):
             raise refuse("ImageId and ImageReleaseVersion are mutually exclusive.")
-        with self._lock:
-            cluster = self._updatable(ClusterName)
+        with self._clusters.lock:
+            cluster = self._clusters.updatable(ClusterName)
             named = {group["InstanceGroupName"]: group for group in InstanceGroups or ()}
             wanted = named or {name: {} for name in cluster.groups}
             for name in wanted:
@@ -47,8 +42,8 @@ class SoftwareUpdates:
             for name, group in wanted.items():
                 self._patch(cluster, name, group.get("ImageReleaseVersion", ""), ImageId)
             cluster.status, cluster.failure = "Updating", ""
-            self._tell(cluster, kind="Cluster", description="Cluster software update started.")
-            self._caller_changed(cluster)
+            self._clusters.tell(cluster, kind="Cluster", description="Cluster software update started.")
+            self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
     def _patch(self, cluster: store.Cluster, name: str, version: str, image: str) -> None:

@@ -1,6 +1,6 @@
 """Records of HyperPod clusters: plain data, and the transitions between their states.
 
-Nothing here talks to another service or knows HTTP. What the API says of a record is in `_sagemaker_views`.
+Nothing here talks to another service or knows HTTP. What the API says of a record is in `views`.
 """
 
 import copy

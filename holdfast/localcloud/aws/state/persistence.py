@@ -1,9 +1,11 @@
 """The embedded AWS outlives its process: snapshots after changes, and their return at the next start.
 
 One file per service under ``<home>/aws/state``, replaced atomically, written at most every 0.3 s and never more
-than a small part of the time. A file starts with a line that names the versions that wrote it. If one file of a
-state directory is from other versions or damaged, the whole directory is set aside, since half a cloud is worse
-than none. Files that others can write are not unpickled.
+than a small part of the time. A file starts with a line that names the versions that wrote it. What another version
+of Holdfast wrote is read, unless the format changed; of moto and Python only the very same version is, since
+snapshots hold their objects and code. If one file of a state directory cannot be read, the whole directory is set
+aside, since half a cloud is worse than none, and its file systems with it. Files that others can write are not
+unpickled.
 """
 
 import json
@@ -14,21 +16,25 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import moto
 
-from holdfast import __version__
+from holdfast.localcloud.aws.common import unpickled
 from holdfast.localcloud.aws.state.disk_space import Room
 from holdfast.localcloud.aws.state.gate import Gate
 from holdfast.localcloud.aws.state.pickling import Bodies, dump_backends, forget, load_backends
-from holdfast.localcloud.home import private_bytes, write_private
+from holdfast.localcloud.home import private_bytes, set_aside, write_private
 from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
 
 FORMAT = 1
+"""Raised when what is kept of our own services changes so that the tree before or after cannot read it."""
+COMPARED = ("format", "moto", "python")
+TOLD = ("holdfast", "moto", "python")
 DEBOUNCE_S = 0.2
 REST_FACTOR = 3  # rest this many times as long as the last snapshot took
 LONGEST_REST_S = 2.0
@@ -56,6 +62,7 @@ class Persistence:
 
     def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, Keeper]) -> None:
         self._problems: dict[str, str] = {}
+        self._home = home
         self._folder = home / "aws" / "state"
         self._gate = gate
         self._services = services
@@ -87,7 +94,7 @@ class Persistence:
         try:
             loaded = {path.stem: _read(path) for path in paths}
         except _UnusableError as error:
-            self._set_aside(str(error))
+            self._set_aside(str(error), written_by=error.written_by)
             return []
         try:
             for name, data in loaded.items():
@@ -95,13 +102,13 @@ class Persistence:
                     load_backends(name.removeprefix(MOTO), data, self._bodies)
             for name, data in loaded.items():
                 if name.startswith(OURS) and name.removeprefix(OURS) in self._services:
-                    self._services[name.removeprefix(OURS)].restore(pickle.loads(data))  # noqa: S301 - our own file
+                    self._services[name.removeprefix(OURS)].restore(unpickled(data))
         except Exception as error:
             log.exception("a snapshot cannot be restored")
             forget()
             for service in self._services.values():
                 service.reset()
-            self._set_aside(f"{type(error).__name__}: {error}")
+            self._set_aside(f"{type(error).__name__}: {error}", written_by="the version that wrote it")
             return []
         self._bodies.sweep()
         self._known = set(loaded)
@@ -204,21 +211,33 @@ class Persistence:
             log.error("%s", problem)
         self._problems[name] = problem
 
-    def _set_aside(self, reason: str) -> None:
-        target = self._folder.with_name(f"set-aside-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000000}")
-        self._folder.rename(target)
-        self._folder.mkdir(mode=0o700)
-        log.warning("kept state of the embedded AWS is not used and was set aside as %s: %s", target, reason)
+    def _set_aside(self, reason: str, *, written_by: str) -> None:
+        target = set_aside(self._home)
+        log.warning(
+            "kept state of the embedded AWS is not used and was set aside as %s: %s. Directories of its file systems "
+            "in %s stay until that folder is removed.%s",
+            target,
+            reason,
+            self._home / "fsx",
+            f" The way back: end the processes that {self._home / 'run'} names, put the folder back as {self._folder}, "
+            f"and start the local cloud with {written_by}."
+            if written_by
+            else "",
+        )
 
 
 class _UnusableError(Exception):
-    """A snapshot file that this process must not load."""
+    """A snapshot file that this process must not load, and what can; empty if nothing can."""
+
+    def __init__(self, reason: str, *, written_by: str = "") -> None:
+        super().__init__(reason)
+        self.written_by = written_by
 
 
 def _versions() -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "holdfast": __version__,
+        "holdfast": version("holdfast-hyperpod"),
         "moto": moto.__version__,
         "python": platform.python_version(),
     }
@@ -234,8 +253,9 @@ def _read(path: Path) -> bytes:
     except ValueError:
         raise _UnusableError(f"{path.name} is damaged") from None
     for key, mine in _versions().items():
-        if said.get(key) != mine:
-            raise _UnusableError(f"{path.name} was written by {key} {said.get(key)}; this is {key} {mine}")
+        if key in COMPARED and said.get(key) != mine:
+            reason = f"{path.name} was written by {key} {said.get(key)}; this is {key} {mine}"
+            raise _UnusableError(reason, written_by=", ".join(f"{one} {said.get(one)}" for one in TOLD))
     if (said.get("length"), said.get("crc32")) != (len(data), zlib.crc32(data)):
         raise _UnusableError(f"{path.name} is damaged")
     return data

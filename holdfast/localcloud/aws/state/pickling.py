@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from moto.core.base_backend import BackendDict, BaseBackend, backend_lock
 
+from holdfast.localcloud.aws.common import Unpickler
 from holdfast.localcloud.home import write_private
 
 INLINE_BODY = 4096
@@ -183,15 +184,14 @@ class _Pickler(pickle.Pickler):
         return state
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(Unpickler):
     def __init__(self, file: io.BytesIO, bodies: Bodies) -> None:
         super().__init__(file)
         self._bodies = bodies
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (__name__, "_fill_key"):
-            return self._fill_key
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        return self._fill_key if found is _fill_key else found
 
     def persistent_load(self, pid: Any) -> Any:
         match pid:

@@ -1,7 +1,7 @@
 """
 The AWS APIs as the control plane uses them, and the private plane that only it speaks with the embedded service.
 
-Answers become the values of ``_model``; nothing is decided here.
+Answers become the values of ``model``; nothing is decided here.
 """
 
 import json

@@ -1,7 +1,7 @@
 """
 Notices instances that died or froze. A death is seen at once, because the kernel tells; a freeze by looking.
 
-What follows from it is ``_reconcile``'s.
+What follows from it is ``reconcile``'s.
 """
 
 import contextlib

@@ -3,8 +3,19 @@ File systems as directories of this machine, and data repository associations se
 metadata of objects is for `localcloud.fsx`.
 """
 
-from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked, ensure_directory
+from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked, ensure_directory, remove_others
 from holdfast.localcloud.hyperpod.fsx.storage import Storage
 from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, Plan, plan
 
-__all__ = ["Copied", "Entry", "FileStat", "Linked", "ObjectStat", "Plan", "Storage", "ensure_directory", "plan"]
+__all__ = [
+    "Copied",
+    "Entry",
+    "FileStat",
+    "Linked",
+    "ObjectStat",
+    "Plan",
+    "Storage",
+    "ensure_directory",
+    "plan",
+    "remove_others",
+]

@@ -1,7 +1,7 @@
 """
 The Lustre stand-in: one directory per file system, and the data repository associations that link it with S3.
 
-Which paths to copy is decided in ``_sync``; this lists, copies and keeps the book. A file is exported only when nobody
+Which paths to copy is decided in ``sync``; this lists, copies and keeps the book. A file is exported only when nobody
 has it open for writing and it has been at rest, so a half-written file never reaches the bucket. This is root of the
 machine at work in folders of the nodes' users: every path is opened beneath the file system, without links.
 """
@@ -26,7 +26,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from holdfast.localcloud.confined import Inside, Links, safe_path
 from holdfast.localcloud.fsx import of_metadata, to_metadata
-from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.home import remove_tree_quietly, spared
 from holdfast.localcloud.hyperpod.fsx.found import Found
 from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, plan
 from holdfast.localcloud.hyperpod.model import Association, FileSystem
@@ -76,10 +76,11 @@ def ensure_directory(home: Path, file_system: FileSystem) -> Path:
 
 
 def remove_others(home: Path, *, keep: frozenset[str]) -> None:
-    """Delete stand-ins of file systems that do not exist any more."""
+    """Delete stand-ins of file systems that do not exist any more, and not in a state that was set aside either."""
     parent = home / "fsx"
     if not parent.is_dir():
         return
+    keep |= spared(home)
     for entry in os.scandir(parent):
         if entry.name not in keep and entry.name.startswith("fs-"):
             remove_tree_quietly(Path(entry.path))

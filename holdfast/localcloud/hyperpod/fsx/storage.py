@@ -1,7 +1,7 @@
 """
 The loop over file systems: directories made and removed with them, their data repository associations served.
 
-One pass over one association is ``_lustre``'s.
+One pass over one association is ``lustre``'s.
 """
 
 import logging

@@ -3,7 +3,7 @@ AMI-based configuration of one node: what HyperPod does where a group has no ``O
 
 The list is AWS's ("Node lifecycle configuration options", SageMaker developer guide): Slurm's daemons, ubuntu's home
 on the shared file system, ssh between nodes, accounting on the controller. What of it is a file of every node alike is
-in the image; accounting is ``_accounting``'s.
+in the image; accounting is ``slurm``'s.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
 """
 What depends on the membership of a cluster as a whole: Slurm's configuration, and the files that name all instances.
 
-Single instances are ``_instances``'s.
+Single instances are ``procedures``'s.
 """
 
 import logging

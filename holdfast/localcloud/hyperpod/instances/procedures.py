@@ -1,7 +1,7 @@
 """
 What is done to one instance, each as one procedure that runs in a thread of its own: prepare, replace, reboot, remove.
 
-When to do it is ``_reconcile``'s. A procedure that ends early, or whose process ends, leaves records from which the
+When to do it is ``control``'s. A procedure that ends early, or whose process ends, leaves records from which the
 next decision goes on.
 """
 

@@ -1,7 +1,7 @@
 """
 Lifecycle scripts: fetched from S3 once per content, put on the instance, run as root, their output passed on.
 
-What the scripts do is theirs; that a failed one fails its instance is ``_instances``'s.
+What the scripts do is theirs; that a failed one fails its instance is ``instances``'s.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ PLACE = "/tmp"  # noqa: S108  where HyperPod puts them
 AGENT_LOG = "/var/log/aws/clusters/sagemaker-host-agent.log"
 AGENT_LOG_BYTES = 64 << 20
 OWN_LINES = "[SageMaker] "
-"""How HyperPod's own lines in provisioning.log begin (``_instances``)."""
+"""How HyperPod's own lines in provisioning.log begin (``instances``)."""
 LAST_LINES = 6
 LAST_CHARACTERS = 700
 TAIL_BYTES = 8192

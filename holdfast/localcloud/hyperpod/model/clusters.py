@@ -1,7 +1,7 @@
 """
 What the control plane knows of the world, as plain values: clusters as the APIs describe them.
 
-Parsing of API answers is here; asking the APIs is ``_aws``'s, deciding is ``_reconcile``'s.
+Parsing of API answers is here; asking the APIs is ``api``'s, deciding is ``control``'s.
 """
 
 import ipaddress

@@ -1,7 +1,7 @@
 """
 Whether an instance's network answers, as EC2's reachability check asks: an ICMP echo a second, from the fabric.
 
-The kernel answers it, so a busy instance is never taken for a lost one. What follows from silence is ``_reconcile``'s.
+The kernel answers it, so a busy instance is never taken for a lost one. What follows from silence is ``control``'s.
 """
 
 import select

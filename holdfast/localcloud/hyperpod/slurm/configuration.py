@@ -1,5 +1,5 @@
 """
-slurm.conf, rendered from the cluster as described. Pure; starting daemons is ``_slurm``'s.
+slurm.conf, rendered from the cluster as described. Pure; starting daemons is ``daemons``'s.
 
 HyperPod owns the lines ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations
 HyperPod manages in Slurm configuration files", SageMaker developer guide); every other line belongs to whoever edits

@@ -3,7 +3,7 @@ Daemons of single nodes: those that run from the boot on, and Slurm's.
 
 On the controller they are started with the node's own systemctl. On the many compute nodes a shell starts what the
 units would, and leaves systemctl's record of it: a third of the work, and the same to whoever asks.
-What the configuration says is ``_slurm_conf``'s; the cluster as Slurm's controller sees it is ``_slurm``'s.
+What the configuration says is ``configuration``'s; the cluster as Slurm's controller sees it is ``scheduler``'s.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
 """
 Slurm on the nodes of one cluster: daemons started, nodes drained, resumed and watched, all from outside the nodes.
 
-What the configuration says is ``_slurm_conf``'s; when to call what is the control loop's.
+What the configuration says is ``configuration``'s; when to call what is the control loop's.
 """
 
 import logging

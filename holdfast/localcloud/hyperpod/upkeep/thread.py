@@ -1,4 +1,4 @@
-"""The thread that looks after Slurm's daemons; what is to be done is ``_decide``'s."""
+"""The thread that looks after Slurm's daemons; what is to be done is ``decisions``'s."""
 
 import logging
 import subprocess

@@ -1,1 +1,1 @@
-"""What is copied to nodes as programs: ``systemctl`` and the stand-ins. Standard library alone; how is for ``image``."""
+"""Programs that are copied to nodes: ``systemctl`` and the stand-ins. Standard library alone; how is for ``image``."""

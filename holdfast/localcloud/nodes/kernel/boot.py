@@ -1,9 +1,9 @@
 """The program that turns a plan into a running node, and the system calls that Python 3.11 lacks.
 
-Run as a script (``python -I -S _boot.py``, a marshalled plan on standard input): it makes the namespaces, plugs the
+Run as a script (``python -I -S boot.py``, a marshalled plan on standard input): it makes the namespaces, plugs the
 node into the fabric, builds the root and leaves a small shell as the node's PID 1. It imports hardly anything, neither
-pathlib nor json, because 64 of these start at once. What goes into a root is decided in ``_root``, which nodes exist in
-``_fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
+pathlib nor json, because 64 of these start at once. What goes into a root is decided in ``root``, which nodes exist in
+``fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH106, PTH116, PTH211

@@ -1,5 +1,5 @@
 """
-What root of a node may not do to the machine. Data only; the kernel is told in ``_boot`` and ``_entering``.
+What root of a node may not do to the machine. Data only; the kernel is told in ``boot`` and ``entering``.
 
 A node has no user namespace, so its root is the machine's, in other namespaces. Taken from it is what nothing on a
 node needs and what reaches through namespaces: devices, modules, the clock, settings of the kernel, files by handle. It

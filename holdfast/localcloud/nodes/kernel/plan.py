@@ -1,4 +1,4 @@
-"""What a boot is told: written by ``_booting``, read by the program of ``_boot``."""
+"""What a boot is told: written by ``booting``, read by the program of ``boot``."""
 
 from typing import TypedDict
 
@@ -32,7 +32,7 @@ class Bind(TypedDict):
 
 
 class Plan(TypedDict):
-    """Everything the program needs to know; made by ``_booting``."""
+    """Everything the program needs to know; made by ``booting``."""
 
     caller: int
     inherited: list[int]

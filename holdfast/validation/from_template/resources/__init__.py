@@ -4,14 +4,12 @@ from holdfast.validation.from_template.resources.cluster import CLUSTER, Cluster
 from holdfast.validation.from_template.resources.eks import CDK_EKS_CLUSTER, EKS_CLUSTER
 from holdfast.validation.from_template.resources.iam import RoleReader
 from holdfast.validation.from_template.resources.network import NetworkReader
-from holdfast.validation.from_template.resources.storage import FILE_SYSTEM
 from holdfast.validation.from_template.resources.updates import UpdateReader
 
 __all__ = [
     "CDK_EKS_CLUSTER",
     "CLUSTER",
     "EKS_CLUSTER",
-    "FILE_SYSTEM",
     "ClusterReader",
     "NetworkReader",
     "RoleReader",

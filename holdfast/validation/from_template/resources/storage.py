@@ -4,26 +4,15 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from holdfast.catalog import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Reference, Resource, Text, Values, required
 from holdfast.validation.from_template.resources.network import NetworkReader
+from holdfast.validation.from_template.resources.properties import places_of, read_properties
 from holdfast.validation.model import DataRepository, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
 
-FILE_SYSTEM = "AWS::FSx::FileSystem"
 LUSTRE = "FsxLustreConfig"
 OPENZFS = "FsxOpenZfsConfig"
 _KEPT = ("Retain", "RetainExceptOnCreate")
-_LUSTRE_PLACES = {
-    "deployment_type": "LustreConfiguration.DeploymentType",
-    "storage_type": "StorageType",
-    "capacity_gib": "StorageCapacity",
-    "throughput_mbps_per_tib": "LustreConfiguration.PerUnitStorageThroughput",
-    "version": "FileSystemTypeVersion",
-    "efa": "LustreConfiguration.EfaEnabled",
-    "metadata_mode": "LustreConfiguration.MetadataConfiguration.Mode",
-    "metadata_iops": "LustreConfiguration.MetadataConfiguration.Iops",
-    "import_path": "LustreConfiguration.ImportPath",
-    "export_path": "LustreConfiguration.ExportPath",
-}
 
 
 class StorageReader:
@@ -118,32 +107,20 @@ class StorageReader:
 
     def _lustre(self, resource: Resource) -> LustreFileSystem:
         properties = self._values.properties(resource)
-        lustre = properties.get("LustreConfiguration")
-        metadata = lustre.get("MetadataConfiguration")
-        # The service's defaults: scratch storage, SSD.
         return LustreFileSystem(
             path=resource.path,
-            places={name: f"{resource.path}.{place}" for name, place in _LUSTRE_PLACES.items()},
+            places=places_of(LustreFileSystem, resource.path),
             id=self._values.graph.identity(resource),
-            deployment_type=lustre.get("DeploymentType").text() or "SCRATCH_1",
-            storage_type=properties.get("StorageType").text() or "SSD",
-            capacity_gib=properties.get("StorageCapacity").integer(),
-            throughput_mbps_per_tib=lustre.get("PerUnitStorageThroughput").integer(),
-            version=properties.get("FileSystemTypeVersion").text(),
-            efa=lustre.get("EfaEnabled").boolean(default=False),
-            metadata_mode=metadata.get("Mode").text(),
-            metadata_iops=metadata.get("Iops").integer(),
-            import_path=lustre.get("ImportPath").text(),
-            export_path=lustre.get("ExportPath").text(),
             vpc=self._network.vpc_config(
                 properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
             ),
             kept=resource.body.get("DeletionPolicy") in _KEPT,
             data_repositories=self._data_repositories(resource),
+            **read_properties(LustreFileSystem, properties),
         )
 
     def _data_repositories(self, file_system: Resource) -> Any:
-        links = self._values.linked(["AWS::FSx::DataRepositoryAssociation"], ["FileSystemId"], file_system)
+        links = self._values.linked([ASSOCIATION], ["FileSystemId"], file_system)
         if not links.complete:
             return UNRESOLVED
         return tuple(self._data_repository(each, links.found) for each in links.found)
@@ -153,10 +130,7 @@ class StorageReader:
         others = [each for each in all_links if each is not resource]
         return DataRepository(
             path=resource.path,
-            places={
-                "file_system_path": f"{resource.path}.FileSystemPath",
-                "repository_path": f"{resource.path}.DataRepositoryPath",
-            },
+            places=places_of(DataRepository, resource.path),
             name=self._values.graph.identity(resource),
             file_system_path=required(properties.get("FileSystemPath").text()),
             repository_path=required(_uri(properties.get("DataRepositoryPath"))),
@@ -165,21 +139,14 @@ class StorageReader:
 
     def _openzfs(self, resource: Resource) -> OpenZfsFileSystem:
         properties = self._values.properties(resource)
-        openzfs = properties.get("OpenZFSConfiguration")
         return OpenZfsFileSystem(
             path=resource.path,
-            places={
-                "deployment_type": f"{resource.path}.OpenZFSConfiguration.DeploymentType",
-                "capacity_gib": f"{resource.path}.StorageCapacity",
-                "throughput_mbps": f"{resource.path}.OpenZFSConfiguration.ThroughputCapacity",
-            },
+            places=places_of(OpenZfsFileSystem, resource.path),
             id=self._values.graph.identity(resource),
-            deployment_type=required(openzfs.get("DeploymentType").text()),
-            capacity_gib=properties.get("StorageCapacity").integer(),
-            throughput_mbps=required(openzfs.get("ThroughputCapacity").integer()),
             vpc=self._network.vpc_config(
                 properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
             ),
+            **read_properties(OpenZfsFileSystem, properties),
         )
 
 

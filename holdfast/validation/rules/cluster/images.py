@@ -74,11 +74,11 @@ def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     if file.image_source == "ecr" and "repository" not in file.image_settings:
         yield refused(
-            file.at("image_repository"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
+            file.at("image_settings"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
         )
     if file.image_source not in ("ecr", None) and file.image_settings:
         yield refused(
-            file.at("image_repository"),
+            file.at("image_settings"),
             f"{' and '.join(file.image_settings)} with source {file.image_source}",
             allowed="them with source ecr",
             fix="remove them, or write source: ecr",

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types
+from holdfast.catalog import bounds, instance_types
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, groups_of
 
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
-NAME_WORDS = "1 to 63 letters, digits and hyphens, beginning and ending with a letter or digit"
-LONGEST_NAME = 63
-MOST_GROUPS, MOST_NODES, MOST_TYPES, MOST_TAGS = 100, 6758, 20, 50
+NAME_WORDS = f"{bounds('name_length')} letters, digits and hyphens, beginning and ending with a letter or digit"
+LONGEST_NAME = bounds("name_length").most
+GROUPS, NODES, TYPES = bounds("instance_groups"), bounds("instance_count"), bounds("flexible_types")
+MOST_TAGS, TAG_KEY, TAG_VALUE = bounds("tags").most, bounds("tag_key_length"), bounds("tag_value_length")
 
 API = "SageMaker API reference, CreateCluster"
 CONTINUOUS = "SageMaker developer guide, 'Continuous provisioning'"
@@ -49,7 +50,7 @@ def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
         yield refused(group.at("name"), said(group.name), allowed=NAME_WORDS, fix="write a name like workers")
 
 
-@rule("HF103", title="A cluster has 1 to 100 instance groups", each=Cluster, source=f"{API}, InstanceGroups")
+@rule("HF103", title=f"A cluster has {GROUPS} instance groups", each=Cluster, source=f"{API}, InstanceGroups")
 def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     A cluster needs a group, restricted or not, and may have 100 of each kind.
@@ -58,12 +59,15 @@ def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         ("instance_groups", cluster.instance_groups),
         ("restricted_groups", cluster.restricted_groups),
     ):
-        if len(groups) > MOST_GROUPS:
+        if len(groups) > GROUPS.most:
             yield refused(
-                cluster.at(attribute), f"{len(groups)} groups", allowed="at most 100", fix="join groups of one type"
+                cluster.at(attribute),
+                f"{len(groups)} groups",
+                allowed=f"at most {GROUPS.most}",
+                fix="join groups of one type",
             )
     if not groups_of(cluster):
-        yield refused(cluster.at("instance_groups"), "no group", allowed="1 to 100", fix="add an instance group")
+        yield refused(cluster.at("instance_groups"), "no group", allowed=str(GROUPS), fix="add an instance group")
 
 
 @rule("HF104", title="Names of instance groups are unique", each=Cluster, source=f"{API}; synthesis accepts duplicates")
@@ -84,16 +88,16 @@ def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         seen.setdefault(group.name, group)
 
 
-@rule("HF105", title="A group has 0 to 6758 nodes", each=Group, source=f"{API}, InstanceCount")
+@rule("HF105", title=f"A group has {NODES} nodes", each=Group, source=f"{API}, InstanceCount")
 def number_of_nodes(group: Group, _: Deployment) -> Iterator[Broken]:
     """
     The limit is on what AWS is asked for: working nodes and spares together.
     """
-    if not 0 <= group.instance_count <= MOST_NODES:
+    if not NODES.has(group.instance_count):
         yield refused(
             group.at("instance_count"),
             f"{group.instance_count} nodes in all",
-            allowed=f"0 to {MOST_NODES}, spares included",
+            allowed=f"{NODES}, spares included",
             fix="lower the count, or make two groups of it",
         )
 
@@ -158,7 +162,7 @@ def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) 
 
 @rule(
     "HF109",
-    title="A list of instance types has 1 to 20 entries, none twice",
+    title=f"A list of instance types has {TYPES} entries, none twice",
     each=InstanceGroup,
     source=f"{API}, InstanceRequirements",
 )
@@ -167,11 +171,9 @@ def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     The list is in order of preference, so a type that stands twice says nothing the second time.
     """
     types = group.instance_types
-    if len(types) > MOST_TYPES or len(set(types)) < len(types):
-        given = f"{len(types)} types" if len(types) > MOST_TYPES else "a type twice"
-        yield refused(
-            group.at("instance_types"), given, allowed=f"1 to {MOST_TYPES} different types", fix="shorten the list"
-        )
+    if len(types) > TYPES.most or len(set(types)) < len(types):
+        given = f"{len(types)} types" if len(types) > TYPES.most else "a type twice"
+        yield refused(group.at("instance_types"), given, allowed=f"{TYPES} different types", fix="shorten the list")
 
 
 @rule("HF110", title="A group's minimum is at most its instance count", each=InstanceGroup, source=CONTINUOUS)
@@ -213,7 +215,7 @@ def threads_per_core(group: Group, _: Deployment) -> Iterator[Broken]:
         yield refused(group.at("threads_per_core"), str(group.threads_per_core), allowed="1 or 2", fix="write 1")
 
 
-@rule("HF114", title="A cluster has at most 50 tags", each=Cluster, source=f"{API}, Tags")
+@rule("HF114", title=f"A cluster has at most {MOST_TAGS} tags", each=Cluster, source=f"{API}, Tags")
 def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
     Tags that an app puts on all its resources count too.
@@ -230,11 +232,12 @@ def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     The prefix is reserved, in any case. Keys have at most 128 characters, values at most 256.
     """
     for key, value in cluster.tags.items():
-        if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(value) > 256:
+        if key.lower().startswith("aws:") or not TAG_KEY.has(len(key)) or not TAG_VALUE.has(len(value)):
             yield refused(
                 cluster.at("tags"),
                 f"the tag {said(key)}",
-                allowed="a key of 1 to 128 characters that does not begin with aws:, a value of at most 256",
+                allowed=f"a key of {TAG_KEY} characters that does not begin with aws:, "
+                f"a value of at most {TAG_VALUE.most}",
                 fix="rename it or shorten it",
             )
 

@@ -4,13 +4,14 @@ import datetime
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
-LONGEST_WAIT_S, MOST_ALARMS, LONGEST_ALARM_NAME = 3600, 10, 255
+WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
 DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 
@@ -71,7 +72,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF711",
-    title="Waits between batches are 0 to 3600 seconds",
+    title=f"Waits between batches are {WAIT_S} seconds",
     each=RollingUpdate,
     source=f"{API}, DeploymentConfiguration",
 )
@@ -80,13 +81,13 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     The time in which a rollback alarm can go off before the next batch.
     """
     wait = update.wait_interval_s
-    if wait is not None and not 0 <= wait <= LONGEST_WAIT_S:
-        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed="0 to 3600", fix="write 600")
+    if wait is not None and not WAIT_S.has(wait):
+        yield refused(update.at("wait_interval_s"), f"{wait} s", allowed=str(WAIT_S), fix="write 600")
 
 
 @rule(
     "HF712",
-    title="There are 1 to 10 rollback alarms, none twice",
+    title=f"There are {ALARMS} rollback alarms, none twice",
     each=RollingUpdate,
     source=f"{API}, AutoRollbackConfig",
 )
@@ -95,13 +96,13 @@ def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     Names of CloudWatch alarms, of at most 255 characters.
     """
     names = update.alarm_names
-    if len(names) > MOST_ALARMS or len(set(names)) < len(names) or any(
-        not 1 <= len(name) <= LONGEST_ALARM_NAME for name in names
+    if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
+        not ALARM_NAME.has(len(name)) for name in names
     ):  # fmt: skip
         yield refused(
             update.at("alarm_names"),
-            f"{len(names)} alarms" if len(names) > MOST_ALARMS else "an alarm twice, or a name too long",
-            allowed="1 to 10 different alarms with names of at most 255 characters",
+            f"{len(names)} alarms" if len(names) > ALARMS.most else "an alarm twice, or a name too long",
+            allowed=f"{ALARMS} different alarms with names of at most {ALARM_NAME.most} characters",
             fix="shorten the list",
         )
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import instance_types, nvidia_device_plugin_mirror
+from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
 from holdfast.validation.rules.eks.control_plane import EKS
@@ -13,7 +13,8 @@ LABELS = "Kubernetes documentation, 'Labels and Selectors'"
 PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
 LABEL_KEY = re.compile(PREFIX + r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-MOST_LABELS, MOST_TAINTS, MOST_CLASSES, LONGEST_KEY = 50, 50, 10, 317
+MOST_LABELS, MOST_TAINTS = bounds("labels").most, bounds("taints").most
+MOST_CLASSES, LONGEST_KEY = bounds("priority_classes").most, bounds("label_key_length").most
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws.com")
 
@@ -34,7 +35,7 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
 
 @rule(
     "HF311",
-    title="A group has at most 50 labels and 50 taints",
+    title=f"A group has at most {MOST_LABELS} labels and {MOST_TAINTS} taints",
     each=InstanceGroup,
     source="SageMaker API reference, ClusterKubernetesConfig",
 )

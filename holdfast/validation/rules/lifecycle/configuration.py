@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle
 
 API = "SageMaker API reference, ClusterLifeCycleConfig"
 GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
 ERRORS = f"{GUIDE}, 'Common validation errors'"
-LONGEST_URI, LONGEST_SCRIPT_NAME = 1024, 128
+LONGEST_URI, SCRIPT_NAME = bounds("script_uri_length").most, bounds("script_name_length")
 S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 
 
@@ -47,9 +48,9 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
         yield refused(lifecycle.at("source_s3_uri"), said(uri), allowed="s3://bucket/prefix", fix="write it like that")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
-        if name is not None and not 1 <= len(name) <= LONGEST_SCRIPT_NAME:
+        if name is not None and not SCRIPT_NAME.has(len(name)):
             yield refused(
-                lifecycle.at(attribute), f"{len(name)} characters", allowed="1 to 128", fix="shorten the name"
+                lifecycle.at(attribute), f"{len(name)} characters", allowed=str(SCRIPT_NAME), fix="shorten the name"
             )
     scripts = lifecycle.on_create is not None or lifecycle.on_init_complete is not None
     if (uri is not None) != scripts:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import (
     Cluster,
@@ -19,7 +19,7 @@ from holdfast.validation.model import (
 from holdfast.validation.rules.lifecycle import ERRORS
 
 PREREQUISITES = "SageMaker developer guide, 'Prerequisites for using SageMaker HyperPod'"
-MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
+SUBNETS, SECURITY_GROUPS = bounds("subnets"), bounds("security_groups")
 ANYWHERE = ("0.0.0.0/0", "::/0")
 DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
 """What the CDK writes where it has not looked up the zones of an account yet, as in every unit test of an app."""
@@ -55,7 +55,7 @@ def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF202",
-    title="A VpcConfig has 1 to 16 subnets and 1 to 5 security groups",
+    title=f"A VpcConfig has {SUBNETS} subnets and {SECURITY_GROUPS} security groups",
     each=Cluster,
     source="SageMaker API reference, VpcConfig",
 )
@@ -64,15 +64,15 @@ def size_of_vpc_config(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     For the cluster as for a group of its own.
     """
     for vpc in all_vpcs(cluster):
-        for attribute, count, most in (
-            ("subnets", len(vpc.subnets), MOST_SUBNETS),
-            ("security_groups", len(vpc.security_groups), MOST_SECURITY_GROUPS),
+        for attribute, count, allowed in (
+            ("subnets", len(vpc.subnets), SUBNETS),
+            ("security_groups", len(vpc.security_groups), SECURITY_GROUPS),
         ):
-            if not 1 <= count <= most:
+            if not allowed.has(count):
                 yield refused(
                     vpc.at(attribute),
                     f"{count} {attribute.replace('_', ' ')}",
-                    allowed=f"1 to {most}",
+                    allowed=str(allowed),
                     fix="add one" if not count else "remove some",
                 )
 

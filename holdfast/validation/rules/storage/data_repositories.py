@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
 
-MOST_LINKS, AT_ONCE = 8, 2
+MOST_LINKS, AT_ONCE = bounds("lustre_links").most, 2
 
 
 @rule(
@@ -24,7 +25,9 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
     if not links:
         return
     if len(links) > MOST_LINKS:
-        yield refused(lustre.at("data_repositories"), f"{len(links)} links", allowed="at most 8", fix="join some")
+        yield refused(
+            lustre.at("data_repositories"), f"{len(links)} links", allowed=f"at most {MOST_LINKS}", fix="join some"
+        )
     if lustre.deployment_type == "SCRATCH_1" or lustre.version == "2.10":
         yield refused(
             links[0].path,

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits, steps
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
 from holdfast.validation.rules.network import vpc_of
 
 FSX = "FSx API reference"
-THROUGHPUTS = (125, 250, 500, 1000)
-SMALL_METADATA_IOPS, METADATA_STEP, MOST_METADATA_IOPS = (1500, 3000, 6000), 12000, 192000
+THROUGHPUTS = tuple(limits("lustre_throughput_mbps_per_tib")["PERSISTENT_2"])
+METADATA_IOPS = steps("lustre_metadata_iops")["PERSISTENT_2"]
+RESTRICTED_CAPACITY = bounds("restricted_lustre_capacity_gib")
+RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
 
 
 @rule(
@@ -22,18 +24,16 @@ def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]
     """
     On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400).
     """
-    steps = limits("lustre_capacity_gib").get(lustre.deployment_type)
-    if steps is None or lustre.storage_type != "SSD":
+    allowed = steps("lustre_capacity_gib").get(lustre.deployment_type)
+    if allowed is None or lustre.storage_type != "SSD":
         return
     capacity = lustre.capacity_gib
-    if capacity is None or (capacity not in steps["small"] and (capacity <= 0 or capacity % steps["multiple"])):
-        small = ", ".join(map(str, steps["small"]))
-        above = -(-(capacity or 1) // steps["multiple"]) * steps["multiple"]
+    if capacity is None or not allowed.has(capacity):
         yield refused(
             lustre.at("capacity_gib"),
             "no capacity" if capacity is None else f"{capacity} GiB",
-            allowed=f"{small}, or a multiple of {steps['multiple']}",
-            fix=f"write {max(above, steps['small'][0])}",
+            allowed=str(allowed),
+            fix=f"write {max(allowed.step_above(capacity or 1), allowed.small[0])}",
         )
 
 
@@ -197,14 +197,12 @@ def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only.
     """
     iops = lustre.metadata_iops
-    if iops is not None and iops not in SMALL_METADATA_IOPS and (
-        iops % METADATA_STEP or not METADATA_STEP <= iops <= MOST_METADATA_IOPS
-    ):  # fmt: skip
+    if iops is not None and not METADATA_IOPS.has(iops):
         yield refused(
             lustre.at("metadata_iops"),
             str(iops),
-            allowed="1500, 3000, 6000, or a multiple of 12000 up to 192000",
-            fix="write 12000",
+            allowed=str(METADATA_IOPS),
+            fix=f"write {METADATA_IOPS.multiple}",
         )
     if lustre.metadata_mode is not None and lustre.deployment_type != "PERSISTENT_2":
         yield refused(
@@ -245,12 +243,12 @@ def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broke
     """
     1200 to 100800 GiB, 125 to 1000 MB/s per TiB.
     """
-    for attribute, value, least, most in (
-        ("capacity_gib", lustre.capacity_gib, 1200, 100800),
-        ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, 125, 1000),
+    for attribute, value, allowed in (
+        ("capacity_gib", lustre.capacity_gib, RESTRICTED_CAPACITY),
+        ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, RESTRICTED_THROUGHPUT),
     ):
-        if not least <= value <= most:
-            yield refused(lustre.at(attribute), str(value), allowed=f"{least} to {most}", fix=f"write {least}")
+        if not allowed.has(value):
+            yield refused(lustre.at(attribute), str(value), allowed=str(allowed), fix=f"write {allowed.least}")
         elif attribute == "throughput_mbps_per_tib" and value not in THROUGHPUTS:
             near = min(THROUGHPUTS, key=lambda each: abs(each - value))
             yield refused(lustre.at(attribute), str(value), allowed="125, 250, 500 or 1000", fix=f"write {near}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.model import (
     Deployment,
@@ -18,6 +18,7 @@ from holdfast.validation.model import (
 from holdfast.validation.rules.network import block_of, vpc_of
 from holdfast.validation.rules.storage.lustre import FSX
 
+CAPACITY_GIB = bounds("openzfs_capacity_gib")
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 OPENZFS_PORTS = ((111, 111), (2049, 2049), (20001, 20003))
 
@@ -69,9 +70,12 @@ def openzfs_size(openzfs: OpenZfsFileSystem, _: Deployment) -> Iterator[Broken]:
             allowed=f"one of {', '.join(map(str, tiers))}",
             fix=f"write {tiers[0]}",
         )
-    if openzfs.capacity_gib is not None and not 64 <= openzfs.capacity_gib <= 524288:
+    if openzfs.capacity_gib is not None and not CAPACITY_GIB.has(openzfs.capacity_gib):
         yield refused(
-            openzfs.at("capacity_gib"), f"{openzfs.capacity_gib} GiB", allowed="64 to 524288 GiB", fix="write 64"
+            openzfs.at("capacity_gib"),
+            f"{openzfs.capacity_gib} GiB",
+            allowed=f"{CAPACITY_GIB} GiB",
+            fix=f"write {CAPACITY_GIB.least}",
         )
 
 
@@ -90,7 +94,11 @@ def mounted_somewhere(_: EnvironmentFile, deployment: Deployment) -> Iterator[Br
     mounted = {mount.file_system for group in deployment.cluster.instance_groups for mount in group.mounts}
     under_slurm = deployment.cluster.eks is None
     used_by_pods = () if under_slurm else tuple(lustre.id for lustre in deployment.lustre_file_systems)
-    for each in (*deployment.lustre_file_systems, *deployment.openzfs_file_systems):
+    file_systems: tuple[LustreFileSystem | OpenZfsFileSystem, ...] = (
+        *deployment.lustre_file_systems,
+        *deployment.openzfs_file_systems,
+    )
+    for each in file_systems:
         if each.id not in mounted and each.id not in used_by_pods:
             yield Broken(
                 path=each.path,

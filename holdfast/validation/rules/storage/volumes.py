@@ -3,29 +3,29 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.catalog import limits
+from holdfast.catalog import bounds, limits
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, EnvironmentFile, Group, InstanceGroup, Mount, Volume
 
 EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
 REFERENCES = "SageMaker developer guide, 'SageMaker HyperPod references'"
 KMS = "KMS developer guide, 'Multi-Region keys': a key is of one region, and so is each replica"
-LARGEST_VOLUME_GIB, MOST_STORAGE_CONFIGS = 16384, 4
+SIZE_GIB, MOST_STORAGE_CONFIGS = bounds("volume_gib"), 4
 DNS_NAME = re.compile(r"(fs|fc)i?-[0-9a-f]{8,}\..{4,253}")
 MOUNT_NAME = re.compile(r"[A-Za-z0-9_-]{1,8}")
 MOUNT_PATH = re.compile(r"/[a-zA-Z0-9._/-]+")
 
 
-@rule("HF601", title="Volumes have 1 to 16384 GiB", each=Volume, source=EBS)
+@rule("HF601", title=f"Volumes have {SIZE_GIB} GiB", each=Volume, source=EBS)
 def size_of_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
     """
     An extra volume needs a size. It is mounted at /opt/sagemaker.
     """
     if volume.root:
         return
-    if volume.size_gib is None or not 1 <= volume.size_gib <= LARGEST_VOLUME_GIB:
+    if volume.size_gib is None or not SIZE_GIB.has(volume.size_gib):
         given = "no size" if volume.size_gib is None else f"{volume.size_gib} GiB"
-        yield refused(volume.at("size_gib"), given, allowed=f"1 to {LARGEST_VOLUME_GIB} GiB", fix="write 500")
+        yield refused(volume.at("size_gib"), given, allowed=f"{SIZE_GIB} GiB", fix="write 500")
 
 
 @rule("HF602", title="A root volume has a KMS key only, and no size", each=Volume, source=EBS)

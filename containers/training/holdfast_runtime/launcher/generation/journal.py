@@ -54,7 +54,7 @@ class Journal:
             recovered: Whether it follows a fault.
         """
         nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
-        what = f"epoch {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
+        what = f"generation {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
         what += f", step {view.resume_step}"
         if view.lost_steps:
             what += f", {view.lost_steps} committed steps are done again"
@@ -82,7 +82,7 @@ class Journal:
     def metrics(self, *, epoch: int, ranks: int, spares: int, step: int) -> str:
         """Prometheus's text format."""
         values: list[tuple[str, str, str, float]] = [
-            ("epoch", "gauge", "Epoch of the committed view.", epoch),
+            ("epoch", "gauge", "Generation of the committed view.", epoch),
             ("local_ranks", "gauge", "Processes of this node that hold a rank.", ranks),
             ("local_spares", "gauge", "Warm processes of this node that hold none.", spares),
             ("step", "gauge", "Updates that are finished.", step),

@@ -1,4 +1,4 @@
-"""Carries the store's entries between the local ranks and the other launchers; ``_shared_keys`` says which go where."""
+"""Carries the store's entries between the local ranks and the other launchers; ``shared`` says which go where."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class KeyPost:
         self._latest_s = 0.0
 
     def begin(self, view: View) -> None:
-        """Nothing of earlier epochs is left. Call ``share`` when the local ranks have their places."""
+        """Nothing of earlier generations is left. Call ``share`` when the local ranks have their places."""
         self._keys.begin(view.epoch, nodes=sorted({item.slot.node for item in view.ranks}))
 
     def share(self) -> None:

@@ -1,9 +1,9 @@
 """
 The launcher's side of the store: entries of its ranks go to one launcher of the view, and from there to all at once.
 
-Which one that is changes with each epoch, and it needs no replacement: when a launcher of a view is lost, so is the
-epoch. It puts all changes in one order, so that ``add``, ``compare_set`` and ``delete`` cannot race. Among n launchers
-2n messages suffice where all to all would take n squared. Pure but for what it hands to ``Outlet``.
+Which one that is changes with each generation, and it needs no replacement: when a launcher of a view is lost, so is
+the generation. It puts all changes in one order, so that ``add``, ``compare_set`` and ``delete`` cannot race. Among n
+launchers 2n messages suffice where all to all would take n squared. Pure but for what it hands to ``Outlet``.
 """
 
 import base64
@@ -24,7 +24,7 @@ class Outlet(Protocol):
 
 
 class SharedKeys:
-    """The entries of the newest epoch. Those of later epochs wait until their view is there."""
+    """The entries of the newest generation. Those of later generations wait until their view is there."""
 
     def __init__(self, outlet: Outlet, *, node: int) -> None:
         self._outlet = outlet

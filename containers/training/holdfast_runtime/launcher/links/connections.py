@@ -25,6 +25,7 @@ from holdfast_runtime.launcher.links.wire import (
     Challenge,
     Hello,
     LinkMessage,
+    Refusal,
     Refused,
     identity_of,
 )
@@ -41,7 +42,7 @@ PARTING_S = 1.0
 
 
 BEAT = LINK.encode(Beat())
-ANOTHER_TOKEN, ANOTHER_RUN = "the token of the run is another", "the name of the run is another"
+ANOTHER: dict[Refusal, str] = {"token": "the token of the run is another", "run": "the name of the run is another"}
 REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
@@ -245,14 +246,14 @@ class Links:
     def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
         """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
         if caller.run_id != self._me.run_id or not self._proofs.is_call(caller, challenge=challenge):
-            what = ANOTHER_RUN if caller.run_id != self._me.run_id else ANOTHER_TOKEN
-            self._stranger(f"a launcher at {host} is not let in: {what}; {REMEDY}")
-            return Refused(what)
+            code: Refusal = "run" if caller.run_id != self._me.run_id else "token"
+            self._stranger(f"a launcher at {host} is not let in: {ANOTHER[code]}; {REMEDY}")
+            return Refused(code, ANOTHER[code])
         self._learn(caller)
         refusal = self._objection(caller)
         if refusal is None and caller.node < self._me.node:
             self._dial((caller.host, caller.port))
-            refusal = Refused("the higher node calls")
+            refusal = Refused("direction", "the higher node calls")
         return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
 
     def _stranger(self, told: str) -> None:
@@ -262,11 +263,12 @@ class Links:
 
     def _objection(self, caller: Hello) -> Refused | None:
         if caller.node == self._me.node:
-            itself = caller.uid == self._me.uid
-            return Refused("this is you" if itself else f"node {caller.node} is here", -1 if itself else 0)
+            if caller.uid == self._me.uid:
+                return Refused("itself", "this is you")
+            return Refused("taken", f"node {caller.node} is here", incarnation=0)
         uid, incarnation = self._met.get(caller.node, (caller.uid, -1))
         if uid != caller.uid and caller.incarnation <= incarnation:
-            return Refused(f"node {caller.node} was replaced", incarnation + 1)
+            return Refused("replaced", f"node {caller.node} was replaced", incarnation + 1)
         return None
 
     def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
@@ -276,7 +278,7 @@ class Links:
         return current and self._objection(answer) is None
 
     def _refused(self, answer: Refused, address: Address) -> None:
-        if answer.reason == "this is you":
+        if answer.code == "itself":
             self._own.add(address)
         else:
             self._replace(answer.incarnation)
@@ -398,6 +400,6 @@ class Links:
 def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
     """What to say of an answer without a proof; anybody may have given it."""
     where = f"{address[0]} port {address[1]}"
-    if isinstance(answer, Refused) and answer.reason in (ANOTHER_TOKEN, ANOTHER_RUN):
-        return f"the launcher at {where} does not let this one in: {answer.reason}; {REMEDY}"
+    if isinstance(answer, Refused) and answer.code in ANOTHER:
+        return f"the launcher at {where} does not let this one in: {ANOTHER[answer.code]}; {REMEDY}"
     return f"who answers at {where} does not know the token of this run; {REMEDY}"

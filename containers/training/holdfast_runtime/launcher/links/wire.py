@@ -1,6 +1,12 @@
-"""What launchers say to each other on their links, beside the messages of the membership protocol."""
+"""
+What launchers say to each other on their links, beside the messages of the membership protocol.
+
+All launchers of a job are of one version: a message with a field more or less than expected is refused. Texts are for
+people; what a receiver does depends on fields alone.
+"""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Change, Changed, Codec, Keys
@@ -44,10 +50,15 @@ class Hello:
         return identity_of(self.uid)
 
 
+Refusal = Literal["token", "run", "itself", "direction", "taken", "replaced"]
+"""Another token or run; the caller called itself; the higher node calls; its place is taken, or was given away."""
+
+
 @dataclass(frozen=True)
 class Refused:
     """No link, and why. ``incarnation`` is what the caller has to have, where that is the reason; else -1."""
 
+    code: Refusal
     reason: str
     incarnation: int = -1
     proof: str = ""
@@ -61,7 +72,7 @@ class Beat:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something broke here: the view of this epoch has to be followed by another."""
+    """Something broke here: the view of this generation has to be followed by another."""
 
     epoch: int
     reason: str

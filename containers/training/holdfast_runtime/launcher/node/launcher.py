@@ -131,15 +131,15 @@ class Launcher:
         self._deaths = 0
         self._deaths_step = -1
         self._why = ""
-        """Why the newest epoch was wanted."""
+        """Why the newest generation was wanted."""
         self._port = 0
-        """Where ranks of a script that makes its own groups meet in this epoch."""
+        """Where ranks of a script that makes its own groups meet in this generation."""
         self._first = True
         """No view of live processes was committed yet."""
 
     @property
     def view(self) -> View:
-        """The committed view; epoch 0 before there is one."""
+        """The committed view; generation 0 before there is one."""
         if self._agreement is None:
             return View(epoch=0, nodes=(0,) * self.options.nodes)
         return self._agreement.committed
@@ -303,7 +303,7 @@ class Launcher:
             self.options,
             rank=slot.rank,
             slot=slot.index,
-            epoch=self.view.epoch,
+            generation=self.view.epoch,
             restarts=max(0, self.view.epoch - 1),
             master=(self.links.address_of(first), self._port),
         )
@@ -450,7 +450,7 @@ class Launcher:
         """Every local rank has to leave its collectives."""
         self._why = reason
         if epoch > 1:
-            self.journal.say(f"epoch {epoch} is wanted: {reason}")
+            self.journal.say(f"generation {epoch} is wanted: {reason}")
         for slot in self.slots:
             if not self.slots.in_process and slot.process is not None:
                 slot.process.kill(signal.SIGTERM)

@@ -126,7 +126,9 @@ def print_status(arguments: Sequence[str]) -> int:
     if values.json:
         print(json.dumps(found, indent=2))
         return 0
-    print(f"node {found['node']}  epoch {found['epoch']}  step {found['step']}  nodes in reach {found['in_reach']}")
+    print(
+        f"node {found['node']}  generation {found['epoch']}  step {found['step']}  nodes in reach {found['in_reach']}"
+    )
     last = f"the last in {found['last_recovery_s']:.3f} s"
     print(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
     for process in found["processes"]:

@@ -16,7 +16,7 @@ def variables(
     *,
     rank: int,
     slot: int,
-    epoch: int,
+    generation: int,
     restarts: int,
     master: tuple[str, int],
     base: Mapping[str, str] = os.environ,
@@ -26,9 +26,9 @@ def variables(
 
     Args:
         rank: -1 for a spare.
-        epoch: Of the view that it starts in.
-        master: Where ranks of a script that makes its own groups meet; another port in each epoch, so that nothing of
-            an earlier attempt can answer.
+        generation: Of the view that it starts in.
+        master: Where ranks of a script that makes its own groups meet; another port in each generation, so that
+            nothing of an earlier attempt can answer.
     """
     own = {
         "RANK": str(rank),
@@ -45,7 +45,7 @@ def variables(
         "TORCHELASTIC_RESTART_COUNT": str(restarts),
         "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts),
         "HOLDFAST_TOKEN": options.token,
-        "HOLDFAST_EPOCH": str(epoch),
+        "HOLDFAST_EPOCH": str(generation),
         "HOLDFAST_NODE": str(options.node_rank),
         "HOLDFAST_SLOT": str(slot),
         "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
@@ -66,6 +66,6 @@ def cache_job(options: Options) -> str:
     return f"{name[:16]}-{options.node_rank}"
 
 
-def master_port(run_id: str, epoch: int) -> int:
-    """The same on all nodes, and another in each epoch."""
-    return PORTS[(zlib.crc32(run_id.encode()) + 7 * epoch) % len(PORTS)]
+def master_port(run_id: str, generation: int) -> int:
+    """The same on all nodes, and another in each generation."""
+    return PORTS[(zlib.crc32(run_id.encode()) + 7 * generation) % len(PORTS)]

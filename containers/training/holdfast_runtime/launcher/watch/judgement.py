@@ -1,4 +1,4 @@
-"""Carries out what ``patience`` says of exceptions of the program and of epochs that lead nowhere."""
+"""Carries out what ``patience`` says of exceptions of the program and of generations that lead nowhere."""
 
 import asyncio
 import signal
@@ -89,13 +89,13 @@ class Judgement:
             self._ledger = failed(self._ledger, epoch=epoch, step=step)
 
     def installed(self, view: View, *, reason: str) -> None:
-        """An epoch begins; ``reason`` is why the one before ended."""
+        """A generation begins; ``reason`` is why the one before ended."""
         self._ledger, spent = begun(self._ledger, step=view.resume_step)
         if not spent or self._ending.begun:
             return
         what = {
-            "idle": f"{self._ledger.idle} epochs in a row ended without a finished step",
-            "failing": f"the program itself ended {len(self._ledger.failing)} epochs within {STEPS} steps",
+            "idle": f"{self._ledger.idle} generations in a row ended without a finished step",
+            "failing": f"the program itself ended {len(self._ledger.failing)} generations within {STEPS} steps",
         }[spent]
         self._ending.end(1, f"{what}, and {self._ledger.budget} are allowed; the last one because {reason}")
 

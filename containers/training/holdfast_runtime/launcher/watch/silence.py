@@ -49,7 +49,7 @@ class Watch:
             self._pace = moved(self._pace, step=step, now_s=time.monotonic())
 
     def installed(self, view: View) -> None:
-        """An epoch begins."""
+        """A generation begins."""
         self._pace = paused(self._pace, step=view.resume_step)
 
     async def run(self) -> None:

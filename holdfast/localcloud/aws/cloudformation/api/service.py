@@ -1,22 +1,29 @@
 """
 The API operations that change stacks: which requests are allowed, and what they start.
 
-Change sets are in ``_change_sets``, reading operations in ``_views`` and ``_template_views``. Methods are named like
+Change sets are in `change_sets`, reading operations in `views` and `template_views`. Methods are named like
 the API's operations and take and return its members.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
+from holdfast.localcloud.aws.cloudformation.api import lookup
+from holdfast.localcloud.aws.cloudformation.api.beginnings import Beginnings, check_updatable
 from holdfast.localcloud.aws.cloudformation.api.change_sets import ChangeSets
-from holdfast.localcloud.aws.cloudformation.api.targets import invalid
+from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
+from holdfast.localcloud.aws.cloudformation.api.targets import Targets
+from holdfast.localcloud.aws.cloudformation.api.template_views import TemplateViews
+from holdfast.localcloud.aws.cloudformation.api.views import Views
 from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, Store, Surroundings
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import Mishaps, ServiceError
 
 
-class CloudFormation(ChangeSets):
+class CloudFormation:
     """The embedded CloudFormation of one account and region."""
+
+    PARTS: ClassVar[dict[str, type]] = {"change_sets": ChangeSets, "views": Views, "templates": TemplateViews}
 
     def __init__(
         self,
@@ -39,8 +46,12 @@ class CloudFormation(ChangeSets):
         surroundings = Surroundings(
             store=self._store, client=client, account=account, region=region, skip=skip, mishaps=mishaps or Mishaps()
         )
-        super().__init__(surroundings=surroundings)
         self._engine = Engine(surroundings=surroundings)
+        self._targets = Targets(surroundings=surroundings)
+        self._beginnings = Beginnings(surroundings=surroundings, engine=self._engine)
+        self.change_sets = ChangeSets(store=self._store, targets=self._targets, beginnings=self._beginnings)
+        self.views = Views(store=self._store)
+        self.templates = TemplateViews(store=self._store, targets=self._targets)
 
     # -- life of the service
 
@@ -83,10 +94,10 @@ class CloudFormation(ChangeSets):
         with self._store.lock:
             if self._store.find(request["StackName"]) is not None:
                 raise ServiceError("AlreadyExistsException", f"Stack [{request['StackName']}] already exists")
-        target = self._target(request, None)
-        stack = self._new_stack(request, target, status="", keep=False)
+        target = self._targets.target(request, None)
+        stack = self._beginnings.new_stack(request, target, status="", keep=False)
         try:
-            self._judge(stack, target)
+            self._targets.judge(stack, target)
         except TemplateError as error:
             raise invalid(str(error)) from None
         with self._store.lock:
@@ -95,26 +106,26 @@ class CloudFormation(ChangeSets):
             self._store.stacks[stack.id] = stack
             stack.on_failure = request.get("OnFailure", "ROLLBACK")
             stack.disable_rollback = bool(request.get("DisableRollback", False)) or stack.on_failure == "DO_NOTHING"
-            operation = self._deploy(stack, target, token=request.get("ClientRequestToken"), creating=True)
+            operation = self._beginnings.deploy(stack, target, token=request.get("ClientRequestToken"), creating=True)
         return {"StackId": stack.id, "OperationId": operation}
 
     def update_stack(self, **request: Any) -> dict[str, Any]:
         """UpdateStack."""
-        stack = self._found(request["StackName"])
-        self._may_update(stack)
-        target = self._target(request, stack)
+        stack = lookup.found(self._store, request["StackName"])
+        check_updatable(stack)
+        target = self._targets.target(request, stack)
         try:
-            self._judge(stack, target)
-            changes = self._changes(stack, target)
+            self._targets.judge(stack, target)
+            changes = self._targets.changes(stack, target)
         except TemplateError as error:
             raise invalid(str(error)) from None
-        if not changes and not self._differs(stack, target):
+        if not changes and not self._targets.differs(stack, target):
             raise invalid("No updates are to be performed.")
         with self._store.lock:
-            self._may_update(stack)
+            check_updatable(stack)
             stack.disable_rollback = bool(request.get("DisableRollback", False))
             stack.role = request.get("RoleARN") or stack.role
-            operation = self._deploy(stack, target, token=request.get("ClientRequestToken"), creating=False)
+            operation = self._beginnings.deploy(stack, target, token=request.get("ClientRequestToken"), creating=False)
         return {"StackId": stack.id, "OperationId": operation}
 
     def delete_stack(self, **request: Any) -> dict[str, Any]:
@@ -152,7 +163,7 @@ class CloudFormation(ChangeSets):
     def rollback_stack(self, **request: Any) -> dict[str, Any]:
         """RollbackStack: what an operation with DisableRollback left is taken back."""
         with self._store.lock:
-            stack = self._found(request["StackName"])
+            stack = lookup.found(self._store, request["StackName"])
             if stack.status not in PAUSED:
                 raise invalid(f"Stack [{stack.name}] is in [{stack.status}] state and can not be rolled back")
             keep = bool(request.get("RetainExceptOnCreate", False))
@@ -168,7 +179,7 @@ class CloudFormation(ChangeSets):
     def continue_update_rollback(self, **request: Any) -> dict[str, Any]:
         """ContinueUpdateRollback."""
         with self._store.lock:
-            stack = self._found(request["StackName"])
+            stack = lookup.found(self._store, request["StackName"])
             if stack.status != "UPDATE_ROLLBACK_FAILED":
                 raise invalid(
                     f"Stack [{stack.name}] is in [{stack.status}] state and can not continue a rollback; "
@@ -187,7 +198,7 @@ class CloudFormation(ChangeSets):
     def cancel_update_stack(self, **request: Any) -> dict[str, Any]:
         """CancelUpdateStack."""
         with self._store.lock:
-            stack = self._found(request["StackName"])
+            stack = lookup.found(self._store, request["StackName"])
             if stack.status != "UPDATE_IN_PROGRESS":
                 raise invalid("CancelUpdateStack cannot be called from current stack status")
             self._engine.cancel(stack)
@@ -196,7 +207,7 @@ class CloudFormation(ChangeSets):
     def update_termination_protection(self, **request: Any) -> dict[str, Any]:
         """UpdateTerminationProtection."""
         with self._store.lock:
-            stack = self._found(request["StackName"])
+            stack = lookup.found(self._store, request["StackName"])
             stack.protected = bool(request["EnableTerminationProtection"])
             self._store.changed()
         return {"StackId": stack.id}

@@ -11,8 +11,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import deployment, registry
-from holdfast.localcloud.aws.cloudformation.api.template_views import TemplateViews
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Stack, Target, system_tags
+from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Stack, Surroundings, Target, system_tags
 from holdfast.localcloud.aws.cloudformation.registry import attributes, prepared
 from holdfast.localcloud.aws.cloudformation.resources import supports
 from holdfast.localcloud.aws.cloudformation.template import (
@@ -28,15 +28,13 @@ from holdfast.localcloud.aws.cloudformation.template import (
 from holdfast.localcloud.aws.common import ServiceError
 
 
-def invalid(message: str) -> ServiceError:
-    """The error for nearly everything that CloudFormation refuses."""
-    return ServiceError("ValidationError", message)
-
-
-class Targets(TemplateViews):
+class Targets:
     """Aims of requests, judged."""
 
-    def _target(self, request: dict[str, Any], stack: Stack | None) -> Target:
+    def __init__(self, *, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    def target(self, request: dict[str, Any], stack: Stack | None) -> Target:
         """What the request aims at. Refuses templates and parameters that cannot be."""
         previous, region = stack.target if stack is not None else None, self._surroundings.region
         if request.get("UsePreviousTemplate"):
@@ -44,7 +42,7 @@ class Targets(TemplateViews):
                 raise invalid("UsePreviousTemplate is only possible for a stack that exists")
             body = previous.body
         else:
-            body = self._body(request)
+            body = self.body(request)
         try:
             document = parse(body)
             values = chosen(document, request.get("Parameters") or [], previous.parameters if previous else None)
@@ -64,7 +62,8 @@ class Targets(TemplateViews):
             body=body, document=document, parameters=values, looked_up=looked_up, tags=pairs, capabilities=sorted(given)
         )
 
-    def _body(self, request: dict[str, Any]) -> str:
+    def body(self, request: dict[str, Any]) -> str:
+        """The template of a request, from wherever it says."""
         if request.get("TemplateBody"):
             return str(request["TemplateBody"])
         url = request.get("TemplateURL")
@@ -81,7 +80,7 @@ class Targets(TemplateViews):
             raise invalid(f"S3 error: {error.response['Error'].get('Message', '')} ({url})") from None
         return str(stored["Body"].read(LARGEST + 1).decode("utf-8", "replace"))
 
-    def _judge(self, stack: Stack, target: Target) -> None:
+    def judge(self, stack: Stack, target: Target) -> None:
         """Rules, conditions and attribute names: what can be known before anything is made."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         failures = failed_rules(target.document.get("Rules", {}), scope)
@@ -96,8 +95,9 @@ class Targets(TemplateViews):
                 )
         deployment.wanted(target.document, scope)
 
-    def _changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
-        with self._stacks.lock:
+    def changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
+        """What would become of resources, as a change set shows it."""
+        with self._surroundings.store.lock:
             current = dict(stack.resources)
         fresh: frozenset[str] = frozenset()
         while True:  # a replacement makes values unknown, which may replace more
@@ -118,7 +118,7 @@ class Targets(TemplateViews):
             fresh |= replaced
         return changes + [deployment.removal(entry) for name, entry in current.items() if name not in wanted]
 
-    def _problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
+    def problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
         """What the registry has against the template's properties, while references are still unknown."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         found = []
@@ -136,7 +136,7 @@ class Targets(TemplateViews):
             ]
         return tuple(found)
 
-    def _differs(self, stack: Stack, target: Target) -> bool:
+    def differs(self, stack: Stack, target: Target) -> bool:
         """Whether anything but resources changes: outputs, tags, or a failed state that is to be left."""
         old = stack.target
         if stack.status in PAUSED or old.tags != target.tags:

@@ -1,24 +1,29 @@
 """The API operations that only read templates, change sets and exports."""
 
 import json
-from abc import ABC, abstractmethod
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.api.views import Views, paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.api import lookup
+from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.api.targets import Targets
+from holdfast.localcloud.aws.cloudformation.deployment import Store
 from holdfast.localcloud.aws.cloudformation.template import TemplateError, capabilities, described, parse
 from holdfast.localcloud.aws.common import ServiceError
 
 
-class TemplateViews(Views, ABC):
+class TemplateViews:
     """What can be asked beside stacks. Every method takes the lock, so an answer is one moment's truth."""
+
+    def __init__(self, *, store: Store, targets: Targets) -> None:
+        self._store, self._targets = store, targets
 
     def get_template(self, **request: Any) -> dict[str, Any]:
         """GetTemplate: both stages are the same, there are no transforms."""
-        with self._stacks.lock:
+        with self._store.lock:
             if request.get("ChangeSetName"):
-                target = self._change_set(request["ChangeSetName"], request.get("StackName"))[1].target
+                target = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))[1].target
             else:
-                stack = self._named(request)
+                stack = lookup.named(self._store, request)
                 target = stack.target
                 if stack.status == "REVIEW_IN_PROGRESS":
                     return {"TemplateBody": "", "StagesAvailable": ["Original", "Processed"]}
@@ -65,8 +70,8 @@ class TemplateViews(Views, ABC):
 
     def describe_change_set(self, **request: Any) -> dict[str, Any]:
         """DescribeChangeSet."""
-        with self._stacks.lock:
-            stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
+        with self._store.lock:
+            stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
             page, more = paged(made.changes, request.get("NextToken"))
             target = made.target
             return present(
@@ -93,8 +98,8 @@ class TemplateViews(Views, ABC):
 
     def list_change_sets(self, **request: Any) -> dict[str, Any]:
         """ListChangeSets."""
-        with self._stacks.lock:
-            stack = self._found(request["StackName"])
+        with self._store.lock:
+            stack = lookup.found(self._store, request["StackName"])
             found = [
                 present(
                     {
@@ -118,14 +123,14 @@ class TemplateViews(Views, ABC):
         """ListExports."""
         found = [
             {"ExportingStackId": owner, "Name": name, "Value": value}
-            for name, (value, owner) in sorted(self._stacks.exports().items())
+            for name, (value, owner) in sorted(self._store.exports().items())
         ]
         page, more = paged(found, request.get("NextToken"))
         return {"Exports": page, **more}
 
     def list_imports(self, **request: Any) -> dict[str, Any]:
         """ListImports."""
-        users = self._stacks.importers(request["ExportName"])
+        users = self._store.importers(request["ExportName"])
         if not users:
             raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")
         return {"Imports": users}
@@ -134,15 +139,11 @@ class TemplateViews(Views, ABC):
 
     def _document(self, request: dict[str, Any]) -> dict[str, Any]:
         if request.get("StackName"):
-            return self._found(request["StackName"]).target.document
+            return lookup.found(self._store, request["StackName"]).target.document
         try:
-            return parse(self._body(request))
+            return parse(self._targets.body(request))
         except TemplateError as error:
             raise ServiceError("ValidationError", str(error)) from None
-
-    @abstractmethod
-    def _body(self, request: dict[str, Any]) -> str:
-        """The template of a request, from wherever it says."""
 
     @staticmethod
     def _why(document: dict[str, Any]) -> str:

@@ -2,47 +2,37 @@
 
 import json
 import uuid
-from collections.abc import Sequence
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, Surroundings
+from holdfast.localcloud.aws.cloudformation.api import lookup
+from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, Store
 from holdfast.localcloud.aws.cloudformation.template import described
 from holdfast.localcloud.aws.common import ServiceError
 
-PAGE = 100
 NO_DRIFT = {"StackDriftStatus": "NOT_CHECKED"}
 NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
-
-
-def paged(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str, str]]:
-    start = int(token) if token and token.isdigit() else 0
-    more = {"NextToken": str(start + PAGE)} if start + PAGE < len(items) else {}
-    return list(items[start : start + PAGE]), more
-
-
-def present(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if value not in (None, "")}
 
 
 class Views:
     """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
 
-    def __init__(self, *, surroundings: Surroundings) -> None:
-        self._surroundings, self._stacks = surroundings, surroundings.store
+    def __init__(self, *, store: Store) -> None:
+        self._store = store
 
     def describe_stacks(self, **request: Any) -> dict[str, Any]:
         """DescribeStacks."""
-        with self._stacks.lock:
+        with self._store.lock:
             if request.get("StackName"):
-                return {"Stacks": [self._stack(self._found(request["StackName"]))]}
-            alive = [self._stack(stack) for stack in self._stacks.stacks.values() if stack.alive]
+                return {"Stacks": [self._stack(lookup.found(self._store, request["StackName"]))]}
+            alive = [self._stack(stack) for stack in self._store.stacks.values() if stack.alive]
         page, more = paged(alive, request.get("NextToken"))
         return {"Stacks": page, **more}
 
     def list_stacks(self, **request: Any) -> dict[str, Any]:
         """ListStacks."""
         wanted = request.get("StackStatusFilter")
-        with self._stacks.lock:
+        with self._store.lock:
             found = [
                 present(
                     {
@@ -57,7 +47,7 @@ class Views:
                         "DriftInformation": NO_DRIFT,
                     }
                 )
-                for stack in reversed(self._stacks.stacks.values())
+                for stack in reversed(self._store.stacks.values())
                 if not wanted or stack.status in wanted
             ]
         page, more = paged(found, request.get("NextToken"))
@@ -65,18 +55,18 @@ class Views:
 
     def describe_stack_events(self, **request: Any) -> dict[str, Any]:
         """DescribeStackEvents: newest first."""
-        with self._stacks.lock:
-            events = list(reversed(self._found(request["StackName"]).events))
+        with self._store.lock:
+            events = list(reversed(lookup.found(self._store, request["StackName"]).events))
         page, more = paged(events, request.get("NextToken"))
         return {"StackEvents": [present(event) for event in page], **more}
 
     def describe_events(self, **request: Any) -> dict[str, Any]:
         """DescribeEvents: the same events with the operation they belong to."""
-        with self._stacks.lock:
+        with self._store.lock:
             if request.get("ChangeSetName"):
-                stack, made = self._change_set(request["ChangeSetName"], request.get("StackName"))
+                stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
                 return {"OperationEvents": [_validation_event(stack, made, one) for one in made.problems]}
-            stack = self._named(request)
+            stack = lookup.named(self._store, request)
             kinds = {operation: kind for kind, operation in stack.operations}
             wanted = request.get("OperationId")
             events = [event for event in reversed(stack.events) if not wanted or event["OperationId"] == wanted]
@@ -95,9 +85,9 @@ class Views:
     def describe_stack_resources(self, **request: Any) -> dict[str, Any]:
         """DescribeStackResources."""
         logical_id, physical_id = request.get("LogicalResourceId"), request.get("PhysicalResourceId")
-        with self._stacks.lock:
+        with self._store.lock:
             name = request.get("StackName")
-            stack = self._found(name) if name else self._owner(physical_id)
+            stack = lookup.found(self._store, name) if name else lookup.owner(self._store, physical_id)
             return {
                 "StackResources": [
                     {
@@ -114,8 +104,8 @@ class Views:
 
     def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
         """DescribeStackResource."""
-        with self._stacks.lock:
-            stack = self._found(request["StackName"])
+        with self._store.lock:
+            stack = lookup.found(self._store, request["StackName"])
             entry = stack.resources.get(request["LogicalResourceId"])
             if entry is None:
                 raise ServiceError(
@@ -133,38 +123,13 @@ class Views:
 
     def list_stack_resources(self, **request: Any) -> dict[str, Any]:
         """ListStackResources."""
-        with self._stacks.lock:
+        with self._store.lock:
             found = [
                 {**self._resource(entry), "LastUpdatedTimestamp": entry.changed, "DriftInformation": NO_RESOURCE_DRIFT}
-                for entry in self._found(request["StackName"]).resources.values()
+                for entry in lookup.found(self._store, request["StackName"]).resources.values()
             ]
         page, more = paged(found, request.get("NextToken"))
         return {"StackResourceSummaries": page, **more}
-
-    def _found(self, name: str) -> Stack:
-        stack = self._stacks.find(name)
-        if stack is None:
-            raise ServiceError("ValidationError", f"Stack with id {name} does not exist")
-        return stack
-
-    def _named(self, request: dict[str, Any]) -> Stack:
-        if not request.get("StackName"):
-            raise ServiceError("ValidationError", "StackName must be given")
-        return self._found(request["StackName"])
-
-    def _owner(self, physical_id: str | None) -> Stack:
-        for stack in self._stacks.stacks.values():
-            if physical_id and any(entry.physical_id == physical_id for entry in stack.resources.values()):
-                return stack
-        raise ServiceError("ValidationError", f"Stack for {physical_id} does not exist")
-
-    def _change_set(self, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
-        stacks = [self._found(stack_name)] if stack_name else list(self._stacks.stacks.values())
-        for stack in stacks:
-            for made in stack.change_sets.values():
-                if name == made.id or (stack_name and name == made.name):
-                    return stack, made
-        raise ServiceError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist", 404)
 
     @staticmethod
     def _resource(entry: Resource) -> dict[str, Any]:
@@ -225,7 +190,3 @@ def _validation_event(stack: Stack, made: ChangeSet, problem: dict[str, str]) ->
         "ValidationStatus": "FAILED",
         **problem,
     }
-
-
-def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]

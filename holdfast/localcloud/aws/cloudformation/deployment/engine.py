@@ -1,9 +1,9 @@
 """
 Take stacks from where they are to where they should be.
 
-Drives what ``_plan`` decides: works on resources in dependency order and in parallel, records every step,
+Drives what `plan` decides: works on resources in dependency order and in parallel, records every step,
 goes back when a step fails, and takes up what a stopped process left half done. Which requests are allowed is
-``_api``'s business.
+`api`'s business.
 """
 
 import copy
@@ -18,7 +18,7 @@ from holdfast.localcloud.aws.cloudformation.deployment import plan
 from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.deployment.worker import Worker
-from holdfast.localcloud.aws.cloudformation.resources import Stopped
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Stopped
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.cloudformation.timing import course, run, run_in_time
 from holdfast.localcloud.aws.common import now

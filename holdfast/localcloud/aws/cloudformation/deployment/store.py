@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.localcloud.aws.common import now
+from holdfast.localcloud.aws.common import now, unpickled
 
 EVENT_SPACING = datetime.timedelta(milliseconds=1)
 """Clients order events by their millisecond; two of one stack never share one."""
@@ -159,7 +159,7 @@ class Store:
     def load(self, data: bytes) -> None:
         """Take over what ``dump`` gave."""
         with self.lock:
-            self.stacks = pickle.loads(data)  # noqa: S301 - our own state, from our own directory
+            self.stacks = unpickled(data)
             self.changed()
 
     def event(

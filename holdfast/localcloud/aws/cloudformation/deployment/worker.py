@@ -12,7 +12,8 @@ from holdfast.localcloud.aws.cloudformation.deployment import plan
 from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.registry import prepared
-from holdfast.localcloud.aws.cloudformation.resources import Context, Made, ResourceError, Stopped, handler_for
+from holdfast.localcloud.aws.cloudformation.resources import handler_for
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Made, ResourceError, Stopped
 from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError
 from holdfast.localcloud.aws.cloudformation.timing import Cancelled
 

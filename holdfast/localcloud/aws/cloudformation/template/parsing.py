@@ -1,7 +1,7 @@
 """
 Parse a template (JSON or YAML with short-form tags) and judge it as a whole.
 
-Pure: no AWS call, no clock. What a value resolves to is decided in ``_intrinsics``; what a resource type
+Pure: no AWS call, no clock. What a value resolves to is decided in `intrinsics`; what a resource type
 is, in ``resources``.
 """
 

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.resources import Stopped
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Stopped
 from holdfast.localcloud.aws.cloudformation.timing.courses import Course
 from holdfast.localcloud.aws.common import skip_time
 

@@ -9,12 +9,11 @@ an automount mounts at once; sockets, timers and paths are not known; nothing is
 
 It runs on the node's own Python and imports the standard library alone, sparingly: starting takes most of its time.
 
-    parsing   _text  _command  _values     pure
-    reading   _files  _fstab               unit files below a root
-    state     _records                     what runs
-    running   _spawn  _children  _supervisor
-    deciding  _manager  _restart
-    telling   _options  _verbs  _show  _enable  _journal
+    units     unit files: parsed, found below a root, their values read
+    state     records                     what runs
+    running   spawn  detach  children  supervisor
+    deciding  manager  restart
+    telling   options  verbs  show  enable  journal
 """
 
 from .journal import main as journalctl

@@ -6,11 +6,9 @@ import json
 import os
 import time
 
-from holdfast.localcloud.image.node.systemctl.units import is_mounted, met, where_of
-
 from . import records
 from .detach import detach
-from .units import Root, Unit, UnitError
+from .units import Root, Unit, UnitError, is_mounted, met, where_of
 
 _RUN_BY_ITSELF = ("service", "mount", "automount")
 _POLL_S = 0.01

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.localcloud.image.node.systemctl import units
-
 from . import enable, records, show
 from .manager import JobError, Manager
 from .options import Options
-from .units import Root, UnitError, signal_number
+from .units import Root, UnitError, generate, signal_number
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ class Verbs:
 
     def _change(self, verb: str) -> int:
         if verb in ("daemon-reload", "daemon-reexec"):
-            units.generate(self.root)
+            generate(self.root)
             records.mark_reloaded(self.root)
             return 0
         if verb == "reset-failed":

@@ -1,6 +1,6 @@
 """
-One handler for most types: calls the operations that ``_typed`` finds for them. A subclass in ``_ec2``, ``_iam``, ...
-adds what one operation cannot do.
+One handler for most types: calls the operations that `typed` finds for them. A subclass, as `resources.ec2` and
+`resources.iam` have some, adds what one operation cannot do.
 
 A property that no operation and no subclass carries to the service is refused, never dropped.
 """

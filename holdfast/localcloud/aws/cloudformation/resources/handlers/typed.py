@@ -1,7 +1,7 @@
 """
 What is known about a resource type without asking anybody: identifiers and attributes from its registry schema,
-operations and members from the service's botocore model by naming rules. A row in ``_table`` names what the rules
-cannot find. Making the resource is the business of ``_generic``.
+operations and members from the service's botocore model by naming rules. A row in `resources.table` names what the
+rules cannot find. Making the resource is the business of `generic`.
 """
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 

@@ -3,11 +3,11 @@ Unit files: found, parsed, and their values, conditions and commands read. Stdli
 is for the folder above.
 """
 
-from holdfast.localcloud.image.node.systemctl.units.command import Command, assignments, commands, environment_file
-from holdfast.localcloud.image.node.systemctl.units.conditions import met
-from holdfast.localcloud.image.node.systemctl.units.files import SEARCH, Root
-from holdfast.localcloud.image.node.systemctl.units.fstab import generate, is_mounted, where_of
-from holdfast.localcloud.image.node.systemctl.units.text import (
+from .command import Command, assignments, commands, environment_file
+from .conditions import met
+from .files import SEARCH, Root
+from .fstab import generate, is_mounted, where_of
+from .text import (
     Unit,
     UnitError,
     escape_path,
@@ -15,7 +15,7 @@ from holdfast.localcloud.image.node.systemctl.units.text import (
     unescape,
     words,
 )
-from holdfast.localcloud.image.node.systemctl.units.values import (
+from .values import (
     INFINITY,
     limit,
     seconds,

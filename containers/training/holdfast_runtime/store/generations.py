@@ -13,20 +13,20 @@ from torch._C._distributed_c10d import Store
 from holdfast_runtime.control import Change, KeyBox
 
 
-class EpochStore(Store):
+class GenerationStore(Store):
     """
-    The entries of one epoch.
+    The entries of one generation.
 
     Args:
         keys: What the launcher pushes.
-        epoch: That of the view; entries of other epochs do not exist here.
+        generation: That of the view; entries of other generations do not exist here.
         deadline_s: Longest wait for an entry.
     """
 
-    def __init__(self, keys: KeyBox, *, epoch: int, deadline_s: float) -> None:
+    def __init__(self, keys: KeyBox, *, generation: int, deadline_s: float) -> None:
         super().__init__()
         self._keys = keys
-        self._epoch = epoch
+        self._generation = generation
         self._deadline_s = deadline_s
 
     @property
@@ -38,11 +38,11 @@ class EpochStore(Store):
 
     def set(self, key: str, value: str | bytes) -> None:
         """Set an entry for all ranks."""
-        self._keys.put(key, value.encode() if isinstance(value, str) else bytes(value), epoch=self._epoch)
+        self._keys.put(key, value.encode() if isinstance(value, str) else bytes(value), generation=self._generation)
 
     def get(self, key: str) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
-        return self._keys.get(key, epoch=self._epoch, deadline_s=self._deadline_s)
+        return self._keys.get(key, generation=self._generation, deadline_s=self._deadline_s)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Entries, once all are there."""
@@ -60,15 +60,15 @@ class EpochStore(Store):
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Until all entries are there. Raises TimeoutError, ConnectionError."""
         deadline_s = self._deadline_s if timeout is None else timeout.total_seconds()
-        self._keys.wait(keys, epoch=self._epoch, deadline_s=deadline_s)
+        self._keys.wait(keys, generation=self._generation, deadline_s=deadline_s)
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all entries are there now."""
-        return self._keys.has(keys, epoch=self._epoch)
+        return self._keys.has(keys, generation=self._generation)
 
     def add(self, key: str, amount: int) -> int:
         """Add to a counter, which begins at 0; the sum."""
-        return int(self._change(Change(self._epoch, 0, key, "add", amount=amount)))
+        return int(self._change(Change(self._generation, 0, key, "add", amount=amount)))
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         """Set an entry that has the expected value; what it has then."""
@@ -76,19 +76,19 @@ class EpochStore(Store):
             base64.b64encode(value.encode() if isinstance(value, str) else bytes(value)).decode()
             for value in (expected_value, desired_value)
         )
-        return self._change(Change(self._epoch, 0, key, "compare_set", expected=expected, desired=desired))
+        return self._change(Change(self._generation, 0, key, "compare_set", expected=expected, desired=desired))
 
     def delete_key(self, key: str) -> bool:
         """Delete an entry; whether there was one."""
-        return self._change(Change(self._epoch, 0, key, "delete")) == b"1"
+        return self._change(Change(self._generation, 0, key, "delete")) == b"1"
 
     def num_keys(self) -> int:
         """Entries that are there now."""
-        return self._keys.count(epoch=self._epoch)
+        return self._keys.count(generation=self._generation)
 
-    def clone(self) -> "EpochStore":
+    def clone(self) -> "GenerationStore":
         """Another handle on the same entries."""
-        return EpochStore(self._keys, epoch=self._epoch, deadline_s=self._deadline_s)
+        return GenerationStore(self._keys, generation=self._generation, deadline_s=self._deadline_s)
 
     def _change(self, change: Change) -> bytes:
         return self._keys.change(change, deadline_s=self._deadline_s)

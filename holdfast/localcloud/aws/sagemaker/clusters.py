@@ -1,9 +1,13 @@
-"""What becomes of HyperPod clusters: as the control plane reports it, or as it is simulated without one."""
+"""
+The HyperPod clusters that there are, and what becomes of them: as the control plane reports it, or as it is simulated
+without one.
+"""
 
 import copy
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Network
 from typing import Any
 
 from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refuse
@@ -15,34 +19,35 @@ CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
 
 
-class Reports:
-    """Requests to the control plane, and its reports; `SageMaker` owns the attributes."""
+class Clusters:
+    """Those of one account and region. Services hold `lock` while they call a method; the plane's calls take it."""
 
-    on_change: Callable[[], None]
-    _lock: threading.RLock
-    _clusters: dict[str, store.Cluster]
-    _plane: Plane
-    _notices: Notices
+    def __init__(self, *, account: str, region: str, plane: Plane, notices: Notices) -> None:
+        self.account, self.region = account, region
+        self.lock = threading.RLock()
+        self.by_name: dict[str, store.Cluster] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
         """What callers want done with single nodes, for the control plane."""
-        with self._lock:
+        with self.lock:
             return [
                 {"cluster_arn": cluster.arn, "instance_id": node.instance_id, "action": node.request}
-                for cluster in self._clusters.values()
+                for cluster in self.by_name.values()
                 for node in cluster.nodes.values()
                 if node.request
             ]
 
     def report(self, body: dict[str, Any]) -> None:
         """Take over what the control plane says of a cluster."""
-        with self._lock:
-            cluster = self._find(body["cluster_arn"])
+        with self.lock:
+            cluster = self.find(body["cluster_arn"])
             _check_report(body)
             for node in body.get("nodes", ()):
                 self._report_node(cluster, node)
             for event in body.get("events", ()):
-                self._tell(
+                self.tell(
                     cluster,
                     kind=event["resource_type"],
                     description=event.get("description", ""),
@@ -65,7 +70,7 @@ class Reports:
         if "failure_message" in body:
             cluster.failure = body["failure_message"]
         if status == "Deleted":
-            del self._clusters[cluster.name]
+            del self.by_name[cluster.name]
             self._notices.state_change(cluster)
         elif status:
             if status == "RollingBack" and cluster.status != "RollingBack":
@@ -119,12 +124,12 @@ class Reports:
         if said["status"] == "Running" and node.status != "Running" and node.created != node.launched:
             self._notices.node_health(cluster, node, healthy=True, reason="the instance works", repair="None")
 
-    def _begin_change(self, cluster: store.Cluster) -> None:
+    def begin_change(self, cluster: store.Cluster) -> None:
         if cluster.status == "InService":
             cluster.status, cluster.failure = "Updating", ""
-        self._caller_changed(cluster)
+        self.caller_changed(cluster)
 
-    def _caller_changed(self, cluster: store.Cluster) -> None:
+    def caller_changed(self, cluster: store.Cluster) -> None:
         self._notices.state_change(cluster)
         if self._plane.simulated:
             self._simulate(cluster)
@@ -145,8 +150,21 @@ class Reports:
         if ended:
             self._report_cluster(cluster, {"cluster_status": ended})
 
-    def _find(self, name_or_arn: str) -> store.Cluster:
-        for cluster in self._clusters.values():
+    def refuse_taken(self, name: str) -> None:
+        if name in self.by_name:
+            raise ServiceError("ResourceInUse", f"Cluster name '{name}' is already in use.")
+
+    def updatable(self, name: str) -> store.Cluster:
+        cluster = self.find(name)
+        if cluster.status != "InService":
+            raise ServiceError(
+                "ConflictException",
+                f"Cluster '{cluster.name}' is in {cluster.status} status. It can be updated only when InService.",
+            )
+        return cluster
+
+    def find(self, name_or_arn: str) -> store.Cluster:
+        for cluster in self.by_name.values():
             if name_or_arn in (cluster.name, cluster.arn):
                 self._ripen(cluster)
                 return cluster
@@ -159,7 +177,7 @@ class Reports:
         for node in cluster.nodes.values():
             if node.status == "Pending" and now() - node.created >= PROVISIONING:
                 node.status = "Running"
-                self._tell(
+                self.tell(
                     cluster,
                     kind="Instance",
                     description="The instance is in service.",
@@ -167,9 +185,16 @@ class Reports:
                     instance_id=node.instance_id,
                 )
 
-    def _tell(self, cluster: store.Cluster, **event: str) -> None:
+    def tell(self, cluster: store.Cluster, **event: str) -> None:
         """An event of the cluster, for ListClusterEvents and for EventBridge."""
         self._notices.cluster_event(cluster, cluster.add_event(**event))
+
+    def add_nodes(
+        self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
+    ) -> None:
+        taken = {node.private_ip for other in self.by_name.values() for node in other.nodes.values()}
+        taken |= {node.private_ip for node in cluster.nodes.values()}
+        store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
 
 
 def _check_report(body: dict[str, Any]) -> None:

@@ -12,10 +12,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog import facts
-from holdfast.catalog.facts import DATA, _data, facts_date, page_facts, sources
+from holdfast.catalog.facts import (
+    ASKED,
+    POLICIES_FILE,
+    REGIONS_FILE,
+    VERSIONS_FILE,
+    facts_date,
+    forget,
+    page_facts,
+    sources,
+)
 
-PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
+PAGE = Path(__file__).parents[3] / "docs" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
 ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
@@ -49,13 +57,12 @@ _PAGES = """
 """
 
 
-def main() -> None:
+def write_facts() -> None:
     """Write the data and the page."""
-    DATA.write_text(regions_text())
-    DATA.write_text(versions_text())
-    facts.DATA.write_text(policies_text())
-    for each in (_data, _data, facts.page_facts, facts.managed_policies):
-        each.cache_clear()
+    REGIONS_FILE.write_text(regions_text())
+    VERSIONS_FILE.write_text(versions_text())
+    POLICIES_FILE.write_text(policies_text())
+    forget()
     PAGE.write_text(page_text())
 
 
@@ -157,9 +164,7 @@ def _allowed(document: Mapping[str, Any]) -> str:
         actions = each.get("Action", [])
         if each["Effect"] == "Allow":
             patterns += [actions] if isinstance(actions, str) else actions
-    return _bits(
-        any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns) for action in facts.ASKED
-    )
+    return _bits(any(fnmatch.fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns) for action in ASKED)
 
 
 def page_text() -> str:
@@ -219,7 +224,3 @@ def _data_of(package: str) -> Path:
     assert spec is not None, f"{package} is not installed"
     assert spec.submodule_search_locations is not None, f"{package} is a module without data"
     return Path(spec.submodule_search_locations[0])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,198 @@
+"""What a step does to the training, in two phases, and what follows where one of them breaks."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from holdfast_runtime.inprocess import vote
+from holdfast_runtime.inprocess.errors import DivergenceError, of_peers
+from holdfast_runtime.inprocess.member import PEERS, Member
+from holdfast_runtime.inprocess.reducer import Reducer
+from holdfast_runtime.inprocess.state import TrainingState
+
+
+class Updates:
+    """
+    All updates of a run, one at a time; this is what its steps call.
+
+    Args:
+        member: None for a process that trains alone.
+        digest_every: Updates between two comparisons of all replicas' parameters.
+        bucket_bytes: Of gradients that are reduced together.
+        committed: Called after each update.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        member: Member | None,
+        *,
+        digest_every: int,
+        bucket_bytes: int,
+        committed: Callable[[], None],
+    ) -> None:
+        self.alone_step = 0
+        """Updates that are finished, where there is no member to count them."""
+        self._state = state
+        self._member = member
+        self._digest_every = digest_every
+        self._committed = committed
+        self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
+        """Until the first step has compared them with the model's."""
+        self._in_step = False
+        """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
+        self._reducer = Reducer(
+            list(state.model.parameters()),
+            tail=vote.LENGTH,
+            bucket_bytes=bucket_bytes,
+            on_bucket=lambda number: self._point(f"bucket:{number}"),
+            wait=self.wait,
+        )
+        if member is not None:
+            faults = member.faults
+            state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
+            # It does not look for a new generation: an update needs nobody, and half of one would be lost.
+            state.optimizer.register_step_pre_hook(lambda *_: faults.point("update"))
+
+    @property
+    def finished(self) -> int:
+        """Updates that are finished."""
+        return self._member.committed_step if self._member is not None else self.alone_step
+
+    def may_begin(self) -> bool:
+        """True if the next step can begin; False after a recovery here, which may have changed which step is next."""
+        member = self._member
+        if member is not None:
+            member.faults.step = self.finished
+            try:
+                member.check()
+                member.faults.point("data")
+            except Exception as error:
+                if not self.survive(error, number=self.finished):
+                    raise
+                return False
+        return True
+
+    def begin(self, number: int) -> None:
+        """A step begins, for the first time or again. Raises ValueError for a model that is another than at first."""
+        member = self._member
+        self._check_model()
+        if member is not None and not member.left_cleanly:
+            self._reducer.renew()
+            member.left_cleanly = True
+        self._reducer.begin(world_size=member.world_size if member is not None else 1)
+        self._state.seed_step(step=number, rank=member.rank if member is not None else 0)
+        if member is not None:
+            self._state.note()
+            member.progress("forward")
+            self._in_step = True
+
+    def no_sync(self) -> AbstractContextManager[None]:
+        """Around each backward of the step but its last one."""
+        return self._reducer.no_sync()
+
+    def reduce(self, loss: float) -> float:
+        """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
+        member = self._member
+        if member is None or member.world_size == 1:
+            return loss
+        compares = member.committed_step % self._digest_every == 0
+        digest = self._state.digest() if compares else 0
+        vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss)
+        member.progress("vote")
+        changed = self._state.changed_buffers()
+        buffers = _packed(changed) if changed else None
+        self._reducer.finish(from_first=buffers)
+        outcome = vote.count(self._reducer.tail, world_size=member.world_size)
+        member.judge(outcome)
+        self._point("vote")
+        if buffers is not None:
+            _unpack(buffers, changed)
+        return outcome.mean_loss
+
+    def apply(self) -> None:
+        """The second phase: nobody else is needed, and only a whole update counts."""
+        member = self._member
+        if member is not None:
+            member.validity = "torn"
+        self._state.optimizer.step()
+        if self._state.scheduler is not None:
+            self._state.scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
+        self.end()
+        if member is None:
+            self.alone_step += 1
+        else:
+            self._state.committed()
+            member.committed_step += 1
+            member.validity = "valid"
+            member.progress("other")
+            member.faults.point("commit")
+        self._committed()
+
+    def end(self) -> None:
+        """The step is over."""
+        self._in_step = False
+
+    def survive(self, error: BaseException, *, number: int) -> bool:
+        """
+        True if the step can be retried; the process has rejoined.
+
+        Args:
+            number: Of the step that the error ended. An error of the script after the update cannot be tried again.
+        """
+        self.end()
+        member = self._member
+        if isinstance(error, DivergenceError) and member is not None:
+            member.diverged(error)
+            return False
+        if member is None or not isinstance(error, Exception):
+            return False
+        reason = f"{type(error).__name__}: {error}"
+        # What a script's own collective raises looks like an error of the script, but for what the launcher says.
+        if not of_peers(error) and not (isinstance(error, PEERS) and member.told_to_leave()):
+            done = self.finished > number
+            reason = member.raised(error, step=number, where="after" if done else "step")
+            if done:
+                return False
+        member.join(reason)
+        return True
+
+    def wait(self, work: Any) -> None:
+        """Until a collective is done. Raises BrokenError."""
+        if self._member is not None:
+            self._member.wait(work)
+
+    def _check_model(self) -> None:
+        """Gradients of parameters that came later would not be added up. Raises ValueError."""
+        before, self._parameters = self._parameters, None
+        now = list(self._state.model.parameters()) if before is not None else []
+        if before is not None and (
+            len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True))
+        ):
+            raise ValueError(
+                "the model has other parameters than when Run was made; what replaces them, such as fully_shard, has "
+                "to come before Run"
+            )
+
+    def _point(self, phase: str) -> None:
+        if self._member is not None and self._in_step:
+            self._member.check()
+            self._member.faults.point(phase)
+
+
+def _packed(tensors: list[Tensor]) -> Tensor:
+    """The bytes of tensors of any types, one after the other."""
+    return torch.cat([tensor.detach().reshape(-1).view(torch.uint8) for tensor in tensors])
+
+
+@torch.no_grad()
+def _unpack(data: Tensor, tensors: list[Tensor]) -> None:
+    start = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        # A copy of its own begins where any type may begin.
+        tensor.copy_(data[start : start + size].clone().view(tensor.dtype).view(tensor.shape))
+        start += size

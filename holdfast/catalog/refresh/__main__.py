@@ -1,0 +1,5 @@
+"""``python -m holdfast.catalog.refresh``: write the facts that packages know, and the page about them."""
+
+from holdfast.catalog.refresh import write_facts
+
+write_facts()

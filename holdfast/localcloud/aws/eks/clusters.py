@@ -1,0 +1,64 @@
+"""
+EKS clusters as records, and what the other operations need of them: whether one is active, its names, and its updates.
+"""
+
+import copy
+import secrets
+import threading
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import Record, Shelf, now
+from holdfast.localcloud.aws.eks import errors
+
+
+class Clusters:
+    """Those of one account and region, behind one lock; whoever calls a method holds it, but for `check_role`."""
+
+    def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
+        self.account, self.region = account, region
+        self.lock = threading.RLock()
+        self.shelf = Shelf(lambda name: errors.missing(f"No cluster found for name: {name}."))
+        self.updates: dict[str, dict[str, Any]] = {}
+        self._client = client
+
+    def shown(self, name: str) -> dict[str, Any]:
+        record = self.shelf.get(name)
+        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
+
+    def refuse_taken(self, name: str) -> None:
+        if self.shelf.find(name) is not None:
+            raise errors.in_use(f"Cluster already exists with name: {name}")
+
+    def active(self, name: str) -> Record:
+        """A cluster that can be changed."""
+        record = self.shelf.get(name)
+        status = record.status(settled="ACTIVE")
+        if status != "ACTIVE":
+            raise errors.in_use(f"Cluster {name} is not in ACTIVE state but in {status}")
+        return record
+
+    def check_role(self, arn: str) -> None:
+        """Refuse a role that does not exist."""
+        try:
+            found = self._client("iam").get_role(RoleName=arn.rsplit("/", 1)[-1])["Role"]["Arn"]
+        except ClientError:
+            found = ""
+        if found != arn:
+            raise errors.invalid_parameter(
+                f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not "
+                "correct"
+            )
+
+    def update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
+        """A new update, as it is answered; DescribeUpdate finds it over."""
+        identity = f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4000-8000-{secrets.token_hex(6)}"
+        listed = [{"type": key, "value": value} for key, value in parameters.items()]
+        update = {"id": identity, "type": kind, "params": listed, "createdAt": now(), "errors": []}
+        self.updates[identity] = {**update, "status": "Successful"}
+        return {**update, "status": "InProgress"}
+
+    def arn(self, kind: str, path: str) -> str:
+        return f"arn:aws:eks:{self.region}:{self.account}:{kind}/{path}"

@@ -1,0 +1,51 @@
+"""
+Build the wheels of docs/distributions.md into a folder: ``scripts/build_wheels.py [--page] [FOLDER]``.
+
+Nothing is downloaded: the setuptools of the environment builds them. With ``--page`` nothing is built, and the table of
+the page is written.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from distributions import PAGE, ROOT, Distribution, distributions, page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the wheels of this repository.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="where they go; default: dist")
+    parser.add_argument("--page", action="store_true", help="write docs/distributions.md instead")
+    given = parser.parse_args()
+    if given.page:
+        PAGE.write_text(page())
+        return
+    for wheel in build(given.folder):
+        print(wheel)
+
+
+def build(folder: Path) -> list[Path]:
+    """Build all wheels into a folder, which must have no others of Holdfast. Returns them."""
+    with tempfile.TemporaryDirectory() as stage:
+        sources = [_stage(each, Path(stage) / each.name) for each in distributions().values()]
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", folder, *sources], check=True)
+    return sorted(folder.glob("holdfast*.whl"))
+
+
+def _stage(distribution: Distribution, stage: Path) -> Path:
+    """A folder from which setuptools builds the wheel and in which there is nothing else."""
+    for place, folder in distribution.folders().items():
+        shutil.copytree(folder, stage / "src" / place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for left_out in (stage / "src" / name for name in distribution.left_out):
+        shutil.rmtree(left_out) if left_out.is_dir() else left_out.unlink()
+    (stage / "pyproject.toml").write_text(distribution.metadata())
+    shutil.copy2(ROOT / "LICENSE", stage)
+    return stage
+
+
+if __name__ == "__main__":
+    main()

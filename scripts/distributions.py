@@ -1,0 +1,143 @@
+"""
+The wheels that this repository makes: what is in each, as pyproject.toml says it under ``tool.holdfast``.
+
+What depends on it is derived here: the folders that a wheel is built from, its metadata, and the table of
+docs/distributions.md.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "distributions.md"
+BEGIN, END = "<!-- written by `make schema` from pyproject.toml -->\n", "<!-- end -->\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """
+    One wheel.
+
+    Args:
+        packages: What is imported by these names is in this wheel and in no other.
+        requires: What it does not work without. One of ours goes without a range: all have one version.
+        extras: What more it can do, by name, and what that takes.
+        scripts: Commands, and the function behind each.
+        data: Folders of the repository that are shipped as files, by their place in the wheel.
+        left_out: Files and folders of its packages that are not shipped.
+    """
+
+    name: str
+    version: str
+    summary: str
+    packages: tuple[str, ...]
+    python: str = ">=3.11"
+    requires: tuple[str, ...] = ()
+    extras: Mapping[str, tuple[str, ...]]
+    scripts: Mapping[str, str]
+    data: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+
+    def folders(self) -> Mapping[str, Path]:
+        """What is copied into the wheel: a folder of the repository for each place in it."""
+        packages = {name.replace(".", "/"): folder_of(name) for name in self.packages}
+        return {**packages, **{place: ROOT / folder for place, folder in self.data.items()}}
+
+    def metadata(self) -> str:
+        """A pyproject.toml for a folder that has in ``src`` what the wheel has."""
+        own = {name for name in distributions() if name != self.name}
+        pinned = [f"{each}=={self.version}" if each in own else each for each in self.requires]
+        lines = [
+            '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n',
+            "[project]",
+            *(
+                f"{key} = {json.dumps(value)}"
+                for key, value in {
+                    "name": self.name,
+                    "version": self.version,
+                    "description": self.summary,
+                    "license": "Apache-2.0",
+                    "license-files": ["LICENSE"],
+                    "requires-python": self.python,
+                    "dependencies": pinned,
+                }.items()
+            ),
+            "[project.optional-dependencies]",
+            *(f"{name} = {json.dumps(list(needs))}" for name, needs in self.extras.items()),
+            "[project.scripts]",
+            *(f"{name} = {json.dumps(target)}" for name, target in self.scripts.items()),
+            '[tool.setuptools.packages.find]\nwhere = ["src"]',
+            '[tool.setuptools.package-data]\n"*" = ["*"]',
+        ]
+        return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def settings() -> Mapping[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def package_roots() -> tuple[Path, ...]:
+    return tuple(ROOT / root for root in settings()["tool"]["holdfast"]["package-roots"])
+
+
+@functools.cache
+def distributions() -> Mapping[str, Distribution]:
+    """All of them by name, those that others need first."""
+    return {name: _distribution(name, said) for name, said in settings()["tool"]["holdfast"]["distributions"].items()}
+
+
+def folder_of(package: str) -> Path:
+    """The folder of a package, by the name that it is imported by."""
+    found = [path for root in package_roots() if (path := root / package.replace(".", "/")).is_dir()]
+    if len(found) != 1:
+        raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; it has to be in one")
+    return found[0]
+
+
+def table() -> str:
+    """The wheels as a table in Markdown."""
+    rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
+    for each in distributions().values():
+        packages = ", ".join(f"`{name}`" for name in each.packages)
+        if each.data:
+            packages += "; as files " + ", ".join(f"`{folder}/`" for folder in each.data.values())
+        rows.append(f"| `{each.name}` | {each.summary} | {packages} | {_needs(each)} |")
+    return "\n".join(rows) + "\n"
+
+
+def page() -> str:
+    """The page about the wheels, its table written again."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    return before + BEGIN + table() + END + rest.partition(END)[2]
+
+
+def _distribution(name: str, said: Mapping[str, Any]) -> Distribution:
+    return Distribution(
+        name=name,
+        version=settings()["project"]["version"],
+        summary=said["summary"],
+        packages=tuple(said["packages"]),
+        python=said.get("python", Distribution.python),
+        requires=tuple(said.get("requires", ())),
+        extras={extra: tuple(needs) for extra, needs in said.get("extras", {}).items()},
+        scripts=said.get("scripts", {}),
+        data=said.get("data", {}),
+        left_out=tuple(said.get("left-out", ())),
+    )
+
+
+def _needs(distribution: Distribution) -> str:
+    def listed() -> Iterator[str]:
+        yield f"Python {distribution.python}"
+        yield from (f"`{each}`" for each in distribution.requires)
+        for extra, needs in distribution.extras.items():
+            yield f"for `[{extra}]` {', '.join(f'`{each}`' for each in needs)}"
+
+    return ", ".join(listed())

@@ -1,0 +1,240 @@
+"""
+Draw the packages and their rooms from the imports: docs/architecture.md between its marks, and docs/rooms.md whole.
+
+    python scripts/draw_architecture.py      # as `make schema` does
+
+An arrow says "imports". One that follows from others is left out, and the face of a package, its ``__init__``, is not
+drawn in the package's own picture: it points at everything. A dashed arrow is an import that waits until it is needed.
+"""
+
+import ast
+import graphlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = "make schema"
+BEGIN, END = f"<!-- drawn by `{COMMAND}` -->", "<!-- end of what is drawn -->"
+FLOORS = {
+    "8 command line": ["holdfast.cli"],
+    "7 rehearsal": ["holdfast.localcloud"],
+    "6 an app": ["app", "holdfast_stacks"],
+    "5 constructs": ["holdfast_constructs"],
+    "4 what changes, what is there": ["holdfast.importing", "holdfast.updates"],
+    "3 rules": ["holdfast.validation"],
+    "2 what a file says, what failures cost": ["holdfast.planner", "holdfast.config"],
+    "1 alone on a node": ["holdfast_runtime", "holdfast_lifecycle"],
+    "0 facts and events": ["holdfast.catalog", "holdfast_common"],
+}
+"""From top to bottom. A package that is not listed is an error: it has no floor yet."""
+ALSO_DRAWN = ("holdfast.localcloud.aws", "holdfast.localcloud.hyperpod", "holdfast_runtime.launcher")
+"""Rooms with rooms of their own that get a picture too."""
+
+Arrows = dict[tuple[str, str], bool]
+"""From, to, and whether the import waits in every file that has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """One import: the module in which it stands, the module that it names, whether it stands in a function."""
+
+    module: str
+    named: str
+    waits: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """The modules of the repository, with the text of each, and what they import from each other."""
+
+    files: Mapping[str, Path]
+    imports: tuple[Import, ...]
+
+    def rooms(self, package: str) -> list[str]:
+        """The packages directly in ``package``."""
+        return sorted(
+            name
+            for name, path in self.files.items()
+            if name.rpartition(".")[0] == package and path.name == "__init__.py"
+        )
+
+    def summary(self, package: str) -> str:
+        """The first sentence of a package's docstring, without its period."""
+        text = ast.get_docstring(ast.parse(self.files[package].read_text())) or ""
+        first = " ".join(text.partition("\n\n")[0].split())
+        return first.partition(". ")[0].rstrip(".").replace("|", "\\|").replace("``", "`")
+
+
+def read_tree(root: Path = ROOT) -> Tree:
+    """Read all packages of the repository."""
+    files = dict(_modules(root))
+    return Tree(files=files, imports=tuple(one for name, path in files.items() for one in _imports(name, path, files)))
+
+
+def _modules(root: Path) -> Iterator[tuple[str, Path]]:
+    yield "app", root / "app.py"
+    homes = [root, *(root / name for name in ("constructs", "stacks", "lifecycle")), *(root / "containers").iterdir()]
+    for home in homes:
+        for package in sorted(home.glob("holdfast*")):
+            for path in sorted(package.rglob("*.py")):
+                parts = path.relative_to(home).with_suffix("").parts
+                yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def _imports(module: str, path: Path, files: Mapping[str, Path]) -> Iterator[Import]:
+    tree = ast.parse(path.read_text())
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    waiting = {id(inner) for node in functions for inner in ast.walk(node)}
+    own = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(tree):
+        named: Iterable[str] = ()
+        if isinstance(node, ast.Import):
+            named = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = own[: len(own) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            named = [f"{base}.{each.name}" if f"{base}.{each.name}" in files else base for each in node.names]
+        for name in named:
+            if name in files:
+                yield Import(module=module, named=name, waits=id(node) in waiting)
+
+
+def top_arrows(tree: Tree) -> Arrows:
+    """The arrows between the packages of the floors."""
+    packages = [name for floor in FLOORS.values() for name in floor]
+    homeless = {name for name in tree.files if _box(name, packages) is None} - {"holdfast"}
+    if homeless:
+        raise SystemExit(f"{sorted(homeless)[0]} is on no floor of FLOORS in scripts/draw_architecture.py: give it one")
+    return _between(tree.imports, packages)
+
+
+def room_arrows(tree: Tree, package: str) -> Arrows:
+    """The arrows between the rooms of a package, and the files beside them."""
+    inside = [one for one in tree.imports if one.module.startswith(f"{package}.")]
+    beside = sorted(
+        name for name in tree.files if name.rpartition(".")[0] == package and name not in tree.rooms(package)
+    )
+    return _between(inside, [*tree.rooms(package), *beside])
+
+
+def _between(imports: Iterable[Import], boxes: list[str]) -> Arrows:
+    found: Arrows = {}
+    for one in imports:
+        start, end = _box(one.module, boxes), _box(one.named, boxes)
+        if start and end and start != end:
+            found[start, end] = found.get((start, end), True) and one.waits
+    return _without_what_follows(found)
+
+
+def _box(module: str, boxes: Iterable[str]) -> str | None:
+    return next((box for box in boxes if module == box or module.startswith(f"{box}.")), None)
+
+
+def _without_what_follows(arrows: Arrows) -> Arrows:
+    """Leave out an arrow beside which there is a longer way, if there is no circle."""
+    after: dict[str, set[str]] = {}
+    for start, end in arrows:
+        after.setdefault(start, set()).add(end)
+    try:
+        tuple(graphlib.TopologicalSorter(after).static_order())
+    except graphlib.CycleError:
+        return dict(sorted(arrows.items()))
+
+    def reached(start: str) -> set[str]:
+        return {each for end in after.get(start, ()) for each in {end, *reached(end)}}
+
+    return {
+        (start, end): waits
+        for (start, end), waits in sorted(arrows.items())
+        if not any(end in reached(other) for other in after[start] - {end})
+    }
+
+
+def top_picture(tree: Tree) -> str:
+    """The packages, floor by floor."""
+    lines = ["flowchart TB"]
+    for number, (floor, packages) in enumerate(FLOORS.items()):
+        lines.append(f'    subgraph floor{number}["{floor}"]')
+        lines += [f'        {_id(name)}["{_label(name)}"]' for name in packages]
+        lines.append("    end")
+    return _fenced([*lines, *_drawn(top_arrows(tree))])
+
+
+def room_picture(tree: Tree, package: str) -> str:
+    """The rooms of one package. A file beside the rooms has round ends."""
+    arrows, rooms = room_arrows(tree, package), tree.rooms(package)
+    boxes = sorted({*rooms, *(end for arrow in arrows for end in arrow)})
+    marks = {True: '["{}"]', False: '(["{}.py"])'}
+    lines = [f"    {_id(box)}{marks[box in rooms].format(box.rpartition('.')[2])}" for box in boxes]
+    return _fenced(["flowchart TB", *lines, *_drawn(arrows)])
+
+
+def _drawn(arrows: Arrows) -> list[str]:
+    return [f"    {_id(start)} {'-.->' if waits else '-->'} {_id(end)}" for (start, end), waits in arrows.items()]
+
+
+def _fenced(lines: list[str]) -> str:
+    return "\n".join(["```mermaid", *lines, "```"])
+
+
+def _id(name: str) -> str:
+    return name.replace(".", "_") + "_"
+
+
+def _label(name: str) -> str:
+    return "app.py" if name == "app" else name
+
+
+def architecture_page(tree: Tree, page: str) -> str:
+    """The page with what is between its marks drawn again."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{top_picture(tree)}\n\n{END}{after}"
+
+
+def rooms_page(tree: Tree) -> str:
+    """Every package with a picture of its rooms and what each is for."""
+    packages = [name for floor in FLOORS.values() for name in floor if tree.rooms(name)]
+    chapters = [_chapter(tree, name) for each in packages for name in (each, *_drawn_inside(each))]
+    head = [
+        "# The rooms",
+        "",
+        f"Drawn from the imports and the docstrings by `{COMMAND}`; [architecture](architecture.md) has the floors on",
+        'which the packages stand. An arrow says "imports", a dashed one that the import waits until it is needed; an',
+        "arrow that follows from others is left out. What stands in a room's `__all__` is what others may use.",
+    ]
+    return "\n".join([*head, "", *chapters])
+
+
+def _drawn_inside(package: str) -> list[str]:
+    return [name for name in ALSO_DRAWN if name.startswith(f"{package}.")]
+
+
+def _chapter(tree: Tree, package: str) -> str:
+    rows = [f"| `{_folder(tree, room)}/` | {tree.summary(room)} |" for room in _all_rooms(tree, package)]
+    head = [f"## {package}", "", f"`{_folder(tree, package)}/`: {tree.summary(package)}.", ""]
+    return "\n".join([*head, room_picture(tree, package), "", "| room | what it is for |", "|---|---|", *rows, ""])
+
+
+def _all_rooms(tree: Tree, package: str) -> list[str]:
+    """The rooms of a package and theirs, except in those that have a picture of their own."""
+    return [
+        name for room in tree.rooms(package) for name in (room, *([] if room in ALSO_DRAWN else _all_rooms(tree, room)))
+    ]
+
+
+def _folder(tree: Tree, package: str) -> str:
+    return str(tree.files[package].parent.relative_to(ROOT))
+
+
+def main() -> None:
+    """Write both pages."""
+    tree = read_tree()
+    page = ROOT / "docs" / "architecture.md"
+    page.write_text(architecture_page(tree, page.read_text()))
+    (ROOT / "docs" / "rooms.md").write_text(rooms_page(tree))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The pictures in docs/architecture.md and docs/rooms.md are those of the imports."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    path = ROOT / "scripts" / "draw_architecture.py"
+    spec = importlib.util.spec_from_file_location("draw_architecture", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tree(drawing: ModuleType) -> object:
+    return drawing.read_tree()
+
+
+def test_the_picture_of_the_floors_is_that_of_the_imports(drawing: ModuleType, tree: object) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+
+    assert page.count(drawing.BEGIN) == page.count(drawing.END) == 1
+    assert page == drawing.architecture_page(tree, page), "imports changed: `make schema` draws the page again"
+
+
+def test_the_pictures_of_the_rooms_are_those_of_the_imports(drawing: ModuleType, tree: object) -> None:
+    page = (ROOT / "docs" / "rooms.md").read_text()
+
+    assert page == drawing.rooms_page(tree), "imports or docstrings changed: `make schema` draws the page again"
+
+
+def test_an_import_appears_as_an_arrow_and_one_that_follows_from_others_does_not(
+    drawing: ModuleType, tmp_path: Path
+) -> None:
+    made = {
+        "app.py": "",
+        "holdfast/ground/__init__.py": "",
+        "holdfast/house/__init__.py": '"""All of it. More."""\nfrom holdfast.house.roof import tile\n',
+        "holdfast/house/roof/__init__.py": "from holdfast.house import walls\nfrom holdfast.house.floor import plank\n",
+        "holdfast/house/walls/__init__.py": "from ..floor import plank\n",
+        "holdfast/house/floor/__init__.py": "def lay():\n    import holdfast.house.nails\n",
+        "holdfast/house/nails.py": "from holdfast import ground\n",
+        "containers/none": "",
+    }
+    for name, text in made.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    tree = drawing.read_tree(tmp_path)
+
+    assert drawing.room_arrows(tree, "holdfast.house") == {
+        ("holdfast.house.floor", "holdfast.house.nails"): True,
+        ("holdfast.house.roof", "holdfast.house.walls"): False,
+        ("holdfast.house.walls", "holdfast.house.floor"): False,
+    }
+    assert tree.summary("holdfast.house") == "All of it"
+    with pytest.raises(SystemExit, match=r"holdfast\.ground is on no floor of FLOORS"):
+        drawing.top_arrows(tree)

@@ -1,0 +1,108 @@
+"""What the documents name is there: links, paths of this repository, modules, tests."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *(path for name in ("README.md", "CONTRIBUTING.md") for path in [ROOT / name]),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "adr").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
+TOPS = {"benchmarks", "constructs", "containers", "docs", "environments", "examples", "holdfast", "lifecycle"}
+TOPS |= {"scripts", "stacks", "tests", "changelog.d"}
+FOLDERS = [ROOT, *(ROOT / name for name in ("constructs", "stacks", "lifecycle")), *(ROOT / "containers").iterdir()]
+PATTERNS = {"docs/adr/NNNN-title.md", "changelog.d/<short-name>.<added|changed|fixed|security>.md"}
+"""What a reader puts a name into."""
+FORMER = "formerly"
+"""A line of a decision that names what is no more says so with this word."""
+
+
+def mentions(page: Path) -> Iterator[tuple[str, str]]:
+    """Each word of code in a page's prose and tables, with its line."""
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for line in prose.splitlines():
+        for code in re.findall(r"`([^`]+)`", line):
+            for word in code.split():
+                yield word, line
+
+
+@cache
+def names_of_tests() -> frozenset[str]:
+    paths = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests" / "support").glob("*.py")]
+    defined = (name for path in paths for name in re.findall(r"def (test_\w+)", path.read_text()))
+    return frozenset([*defined, *(path.name for path in paths), *(path.stem for path in paths)])
+
+
+def is_there(path: str) -> bool:
+    return (ROOT / path).exists() or ("*" in path and any(ROOT.glob(path)))
+
+
+def is_a_module(name: str) -> bool:
+    """A package, a module of one, or what its file mentions."""
+    parts = name.split(".")
+    for home in FOLDERS:
+        for end in range(len(parts), 0, -1):
+            path = home.joinpath(*parts[:end])
+            file = path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py"
+            if file.is_file() and end > len(parts) - 2:
+                return end == len(parts) or re.search(rf"\b{parts[end]}\b", file.read_text()) is not None
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_names_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
+    gone = [link for link in links if not (page.parent / link).exists()]
+    for word, line in mentions(page):
+        path, _, test = word.rstrip(",.;").partition("::")
+        if FORMER in line or path in PATTERNS:
+            continue
+        if re.fullmatch(r"[\w./*-]+", path) and path.split("/")[0] in TOPS and "/" in path and not is_there(path):
+            gone.append(path)
+        if re.fullmatch(r"holdfast(_[a-z]+)?(\.\w+)+", path) and not is_a_module(path):
+            gone.append(path)
+        tests = [name for name in (test, path) if re.fullmatch(r"test_\w+(\.py)?", name)]
+        gone += [name for name in tests if name not in names_of_tests()]
+
+    assert gone == [], "name what is there now; where a decision means what was there, say 'formerly' in its line"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_link_into_a_page_finds_its_heading(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)]+)\)", page.read_text()):
+        target = page.parent / link if link else page
+        headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+        assert anchor in anchors, f"{link}#{anchor}"
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    listed = set(re.findall(r"\]\((\w[\w-]*\.md)\)", (ROOT / "docs" / "README.md").read_text()))
+
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+def test_private_names_of_files_are_not_in_the_pages() -> None:
+    named = {word for page in PAGES for word, _ in mentions(page) if re.search(r"(^|/)_[a-z]\w*\.py$", word)}
+
+    assert named == set(), "files have plain names; a room's __init__ says what it gives"
+
+
+def test_every_target_of_make_that_a_page_names_is_one() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text())}
+
+    assert named - targets == set()
+
+
+def test_contributing_says_which_command_writes_a_page() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    written = [path for path in (ROOT / "docs").glob("*.md") if re.search(r"<!-- (Written|drawn) by", path.read_text())]
+
+    assert [path.name for path in written if f"docs/{path.name}`" not in table] == []
