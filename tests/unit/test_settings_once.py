@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from holdfast.catalog import FILE_SYSTEM, Property, property_in
 from holdfast.config.models import Dataset, Home, Lustre, meanings, property_of
-from holdfast.validation import DataRepository, Item, LustreFileSystem, OpenZfsFileSystem
+from holdfast.validation import DataRepositoryAssociation, Item, LustreFileSystem, OpenZfsFileSystem
 
 ROOT = Path(__file__).parents[2]
-PAIRS = [(Lustre, LustreFileSystem), (Home, OpenZfsFileSystem), (Dataset, DataRepository)]
+PAIRS = [(Lustre, LustreFileSystem), (Home, OpenZfsFileSystem), (Dataset, DataRepositoryAssociation)]
 NAMES = ("EfaEnabled", "ThroughputCapacity", "MetadataConfiguration.Iops", "DataCompressionType")
 SAID_ON_FIELDS = {"holdfast/config/models/storage.py", "holdfast/validation/model/surroundings.py"}
 ROOMS = ("config", "importing", "updates", "validation")

@@ -11,7 +11,7 @@ from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingBucket, ExistingHome, ExistingLustre
 from holdfast.config.refusals import Allowed
 
-MOST_DATASETS = bounds("lustre_links").most
+MOST_DATASETS = bounds("data_repository_associations").most
 Compression = Literal["LZ4", "NONE"]
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 
