@@ -1,4 +1,4 @@
-"""What holds data in an environment: file systems, their links to S3, and what becomes of them."""
+"""What holds data in an environment: file systems, their data repository associations, and what becomes of them."""
 
 from typing import Annotated, Literal
 
