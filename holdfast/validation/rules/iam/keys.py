@@ -30,7 +30,7 @@ def keys_are_continuous(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
                 yield refused(
                     volume.at("kms_key"),
                     "a key of yours for volumes, without continuous provisioning",
-                    allowed="it in a cluster with node provisioning mode Continuous",
+                    allowed="such a key in a cluster with node provisioning mode Continuous",
                     fix="set the cluster's node provisioning mode to Continuous, or remove the key",
                 )
 
@@ -69,7 +69,7 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
-                allowed="both with a customer managed key",
+                allowed="a role with both permissions, because the volume has a customer managed key",
                 fix=f"allow {' and '.join(missing)} on the key",
             )
         for grant in allowed:
@@ -109,7 +109,7 @@ def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
                     yield refused(
                         grant.path,
                         "a Deny of kms:CreateGrant or kms:DescribeKey",
-                        allowed="them for the execution role",
+                        allowed="policies that do not deny these to the execution role",
                         fix="remove the Deny, or name those whom it is for",
                     )
 

@@ -80,7 +80,7 @@ def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             lustre.at("efa"),
             f"EFA on {lustre.deployment_type}"
             + ("" if lustre.metadata_mode is not None else " without metadata configuration"),
-            allowed="it on PERSISTENT_2 with metadata configuration",
+            allowed="EFA on PERSISTENT_2 with metadata configuration",
             fix="set PERSISTENT_2 and MetadataConfiguration",
         )
 
