@@ -15,7 +15,7 @@ from holdfast.validation import (
     AutoPatch,
     BatchSize,
     Cluster,
-    DataRepository,
+    DataRepositoryAssociation,
     InstanceGroup,
     Item,
     LustreFileSystem,
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAIRS = [
     (Lustre, LustreFileSystem),
     (Home, OpenZfsFileSystem),
-    (Dataset, DataRepository),
+    (Dataset, DataRepositoryAssociation),
     (models.Cluster, Cluster),
     (models.InstanceGroup, InstanceGroup),
     (models.RestrictedInstanceGroup, RestrictedGroup),

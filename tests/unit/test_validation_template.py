@@ -334,11 +334,14 @@ def test_a_file_system_of_somebody_else_is_not_checked(name: Any) -> None:
 def test_links_that_are_made_one_after_the_other_wait_for_each_other() -> None:
     (lustre,) = deployment(template("storage-defects.clean")).lustre_file_systems
 
-    assert [(link.file_system_path, link.waits_for_others) for link in lustre.data_repositories] == [
+    assert [(link.file_system_path, link.waits_for_others) for link in lustre.data_repository_associations] == [
         ("/data", True),
         ("/more", True),
     ]
-    assert [link.repository_path for link in lustre.data_repositories] == ["s3://${Data}/data", "s3://${Data}/more"]
+    assert [link.data_repository_path for link in lustre.data_repository_associations] == [
+        "s3://${Data}/data",
+        "s3://${Data}/more",
+    ]
 
 
 @pytest.mark.parametrize("path", ["/../../etc", "/ns/..", "/ns/./x", "//ns", "/ns//"])

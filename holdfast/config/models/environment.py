@@ -28,8 +28,8 @@ class Encryption(Model):
     kms_key: Annotated[aws.KmsKey, Property(FILE_SYSTEM, "KmsKeyId")] = "aws-managed"
     """aws-managed: each service's own key. create: one customer managed key for this environment. Or the id,
     alias or ARN of a key of yours, whose policy lets the services use it: CloudWatch Logs, and the role
-    AWSServiceRoleForFSxS3Access_fs-* of linked file systems. An alias is resolved when the stack is deployed.
-    Default: aws-managed"""
+    AWSServiceRoleForFSxS3Access_fs-* of file systems with data repository associations. An alias is resolved when the
+    stack is deployed. Default: aws-managed"""
 
 
 class Goodput(Model):

@@ -48,7 +48,7 @@ class LifeCycleConfig(Model):
 
 
 class ExistingLustre(Model):
-    """An FSx for Lustre file system that is there already. Nothing of it is changed but the links of datasets."""
+    """An FSx for Lustre file system that exists already. Only its data repository associations (`datasets`) change."""
 
     file_system_id: aws.FileSystemId
     """The file system."""

@@ -15,7 +15,7 @@ from holdfast.config.refusals import Allowed, number_in_words, refused
 LUSTRE = "PERSISTENT_2"
 """The deployment type that Holdfast makes."""
 _COUNT, _VOLUME, _HOME = bounds("instance_count"), bounds("volume_gib"), bounds("openzfs_capacity_gib")
-_WAIT, _LINKS = bounds("wait_interval_s"), bounds("lustre_links")
+_WAIT, _ASSOCIATIONS = bounds("wait_interval_s"), bounds("data_repository_associations")
 _RESTRICTED_CAPACITY = bounds("restricted_lustre_capacity_gib")
 _RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
 _CAPACITY, _IOPS = steps("lustre_capacity_gib")[LUSTRE], steps("lustre_metadata_iops")[LUSTRE]
@@ -169,8 +169,8 @@ RestrictedThroughput = Annotated[
 ]
 Paths = Annotated[
     tuple[FileSystemPath, ...],
-    Field(max_length=_LINKS.most, strict=False),
-    Allowed(f"a list of at most {_LINKS.most} paths in the file system", []),
+    Field(max_length=_ASSOCIATIONS.most, strict=False),
+    Allowed(f"a list of at most {_ASSOCIATIONS.most} paths in the file system", []),
 ]
 ScriptPath = Annotated[
     str,

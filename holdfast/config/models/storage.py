@@ -1,4 +1,4 @@
-"""What holds data in an environment: file systems, their links to S3, and what becomes of them."""
+"""What holds data in an environment: file systems, their data repository associations, and what becomes of them."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from holdfast.config.models.base import Model
 from holdfast.config.models.existing import ExistingBucket, ExistingHome, ExistingLustre
 from holdfast.config.refusals import Allowed
 
-MOST_DATASETS = bounds("lustre_links").most
+MOST_DATASETS = bounds("data_repository_associations").most
 Compression = Literal["LZ4", "NONE"]
 FileEvent = Literal["NEW", "CHANGED", "DELETED"]
 

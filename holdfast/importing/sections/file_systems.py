@@ -1,4 +1,4 @@
-"""From FSx file systems and their links to the ``storage`` section of an environment file."""
+"""From FSx file systems and their data repository associations to the ``storage`` section of an environment file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def storage(
     Args:
         groups: Of the request; they say what is mounted where.
         file_systems: What FSx told of those that it was asked about; the others get the least that there is.
-        associations: Their links to S3.
+        associations: Their data repository associations.
         region: That of the file systems.
         keeping: What is used as it is.
         preload: Folders on the nodes that lifecycle scripts fetch from S3 at first; None when nobody knows.
@@ -86,7 +86,7 @@ def _kept_lustre(
     of_fsx = (described or {}).get("LustreConfiguration") or {}
     mount_name = config.get("MountName") or of_fsx.get("MountName", "")
     existing = {"file_system_id": fs_id, "mount_name": mount_name, **_dns_name(fs_id, config, region)}
-    imported.note("storage.lustre.existing", "the file system that is there is mounted; its links to S3 stay")
+    imported.note("storage.lustre.existing", "the file system is mounted; its data repository associations stay")
     section: dict[str, Any] = {"existing": existing}
     mount_path = _mount_path("FsxLustreConfig", groups, "storage.lustre", imported)
     if mount_path not in (None, "/fsx"):
@@ -118,7 +118,7 @@ def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, s
 
 
 def _made(association: Mapping[str, Any], keeping: Keeping) -> bool:
-    """Whether the stack made a link, so that it has to go on having it."""
+    """Whether the stack made a data repository association, so that it has to go on having it."""
     return keeping.owns(association.get("AssociationId", ""))
 
 

@@ -1,7 +1,7 @@
 """
 What an update policy is: what the change of one setting does to what is deployed, why, and what to do about it.
 
-The policies themselves are the tables ``_cluster``, ``_storage`` and ``_environment``; ``_compare`` applies them.
+The policies themselves are the tables in the files beside this one; ``updates.changes`` applies them.
 """
 
 from collections.abc import Callable, Mapping

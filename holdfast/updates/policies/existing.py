@@ -50,14 +50,14 @@ EXISTING = (
             f"{HOME}.dns_name",
         ),
         effect=Effect.NEW_NODES,
-        reason="nodes made from now on mount the other file system; links of datasets are made anew on it",
+        reason="nodes made from now on mount the other file system; data repository associations are made anew on it",
         action=REPLACE_NODES,
         source=NODES_MOUNT,
     ),
     Policy(
         settings=("storage.data", "storage.data.bucket_name"),
         effect=Effect.REPLACES_RESOURCE,
-        reason="datasets are linked with the other bucket; objects are not carried over",
+        reason="datasets are in the other bucket; objects are not carried over",
         action="copy the objects first",
         source="CloudFormation registry, AWS::FSx::DataRepositoryAssociation createOnlyProperties",
         cases=(

@@ -12,20 +12,22 @@ ASSOCIATION = "AWS::FSx::DataRepositoryAssociation"
 
 UPDATE_FILE_SYSTEM = "FSx API, UpdateFileSystem"
 METADATA = "FSx for Lustre guide, managing-metadata-performance; FSx API, UpdateFileSystemLustreMetadataConfiguration"
-ASSOCIATIONS = "FSx API, CreateDataRepositoryAssociation: paths do not overlap, and an S3 path is linked once"
+ASSOCIATIONS = "FSx API, CreateDataRepositoryAssociation: paths do not overlap, and an S3 path has one association"
 CREATE_ONLY = f"CloudFormation registry, {ASSOCIATION} createOnlyProperties"
 
 KEPT = "copy the data first; with storage.on_delete: Retain the old file system stays outside the stack, and its cost"
 
 
-LINKED = ("file_system_path", "s3_prefix", "s3_uri")
-LINKED_ONCE = "a folder and a prefix are linked once, and the old link goes only after the new one is made"
-LINK_AGAIN = "remove the dataset and deploy, then add it again; files and objects stay meanwhile"
+ASSOCIATED = ("file_system_path", "s3_prefix", "s3_uri")
+ASSOCIATED_ONCE = (
+    "folders and prefixes have one data repository association, and the old one goes after the new one is made"
+)
+ADD_AGAIN = "remove the dataset and deploy, then add it again; files and objects stay meanwhile"
 
 
-def _link_is_shared(edit: Edit) -> bool:
+def _is_shared(edit: Edit) -> bool:
     """The new association would overlap with the old one, which is deleted only after it is made."""
-    return any(_overlap(edit.before[key], edit.after[key]) for key in LINKED)
+    return any(_overlap(edit.before[key], edit.after[key]) for key in ASSOCIATED)
 
 
 def _overlap(one: str | None, other: str | None) -> bool:
@@ -39,7 +41,7 @@ def _is_renamed(edit: Edit) -> bool:
     """A dataset that is added has the folder or the prefix of one that goes in the same deployment."""
     kept = {item["name"] for item in edit.after["datasets"]}
     gone = [item for item in edit.before["datasets"] if item["name"] not in kept]
-    return edit.old is None and any(_overlap(item[key], edit.new[key]) for item in gone for key in LINKED)
+    return edit.old is None and any(_overlap(item[key], edit.new[key]) for item in gone for key in ASSOCIATED)
 
 
 STORAGE = (
@@ -141,7 +143,7 @@ STORAGE = (
     Policy(
         settings=(DATASET,),
         effect=Effect.IN_PLACE,
-        reason="an association is made; files and objects are listed while the file system is used",
+        reason="a data repository association is made; files and objects are listed while the file system is used",
         source=ASSOCIATIONS,
         cases=(
             Case(
@@ -155,7 +157,7 @@ STORAGE = (
                 when="it is renamed",
                 holds=_is_renamed,
                 effect=Effect.REFUSED,
-                reason="the new association overlaps with that of another name, which is deleted only after it is made",
+                reason="its association overlaps with that of the old name, which is deleted only after it is made",
                 action="remove the old one and deploy, then add this one",
             ),
         ),
@@ -170,30 +172,30 @@ STORAGE = (
     Policy(
         settings=(f"{DATASET}.file_system_path",),
         effect=Effect.REPLACES_RESOURCE,
-        reason="another folder is linked; the files in the old one stay and are not kept equal any more",
+        reason="another folder is associated; the files in the old one stay and are not kept equal any more",
         source=CREATE_ONLY,
         cases=(
             Case(
                 when="the old and the new association overlap",
-                holds=_link_is_shared,
+                holds=_is_shared,
                 effect=Effect.REFUSED,
-                reason=LINKED_ONCE,
-                action=LINK_AGAIN,
+                reason=ASSOCIATED_ONCE,
+                action=ADD_AGAIN,
             ),
         ),
     ),
     Policy(
         settings=(f"{DATASET}.s3_prefix", f"{DATASET}.s3_uri"),
         effect=Effect.REPLACES_RESOURCE,
-        reason="another prefix is linked; objects under the old one stay",
+        reason="another prefix is associated; objects under the old one stay",
         source=CREATE_ONLY,
         cases=(
             Case(
                 when="the old and the new association overlap",
-                holds=_link_is_shared,
+                holds=_is_shared,
                 effect=Effect.REFUSED,
-                reason=LINKED_ONCE,
-                action=LINK_AGAIN,
+                reason=ASSOCIATED_ONCE,
+                action=ADD_AGAIN,
             ),
         ),
     ),
@@ -214,7 +216,7 @@ STORAGE = (
                 holds=lambda edit: bool(edit.old) != bool(edit.new),
                 effect=Effect.REFUSED,
                 reason="whether objects are listed at first is chosen when it is made, and a new one overlaps",
-                action=LINK_AGAIN,
+                action=ADD_AGAIN,
             ),
         ),
     ),

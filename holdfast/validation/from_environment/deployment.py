@@ -14,7 +14,7 @@ from holdfast.validation.model import (
     AccountingDatabase,
     Addon,
     Cluster,
-    DataRepository,
+    DataRepositoryAssociation,
     Deployment,
     Eks,
     EksControlPlane,
@@ -289,7 +289,7 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         path=lustre.path,
         places={
             **lustre.places_in(LustreFileSystem),
-            **lustre.places(data_repositories="datasets"),
+            **lustre.places(data_repository_associations="datasets"),
             "kept": file.storage.at("on_delete"),
         },
         id=LUSTRE,
@@ -298,7 +298,9 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         metadata_mode=None if there else "USER_PROVISIONED" if lustre.says("metadata_iops") else "AUTOMATIC",
         vpc=vpc,
         kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
-        data_repositories=datasets if datasets is UNRESOLVED else tuple(_link(dataset) for dataset in datasets),
+        data_repository_associations=datasets
+        if datasets is UNRESOLVED
+        else tuple(_association(dataset) for dataset in datasets),
         **{
             **lustre.values_in(LustreFileSystem),
             "capacity_gib": _of_new(lustre, "capacity_gib"),
@@ -307,20 +309,20 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     )
 
 
-def _link(dataset: Settings) -> DataRepository:
-    return DataRepository(
+def _association(dataset: Settings) -> DataRepositoryAssociation:
+    return DataRepositoryAssociation(
         path=dataset.path,
         places={
-            **dataset.places_in(DataRepository),
-            **dataset.places(repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix"),
+            **dataset.places_in(DataRepositoryAssociation),
+            **dataset.places(data_repository_path="s3_uri" if dataset.says("s3_uri") else "s3_prefix"),
         },
-        repository_path=_repository_path(dataset),
+        data_repository_path=_data_repository_path(dataset),
         waits_for_others=True,
-        **dataset.values_in(DataRepository),
+        **dataset.values_in(DataRepositoryAssociation),
     )
 
 
-def _repository_path(dataset: Settings) -> Any:
+def _data_repository_path(dataset: Settings) -> Any:
     """The prefix in the data bucket, or the whole URI; not known where neither is said."""
     found = dataset.s3_uri if dataset.says("s3_uri") else dataset.s3_prefix
     return UNRESOLVED if found is None else found

@@ -37,7 +37,7 @@ def _choices(file: Settings) -> Iterator[Choice]:
         yield _choice(storage.lustre, "a file system", new, ("capacity_gib", "throughput_mbps_per_tib"))
         datasets = storage.lustre.datasets
         for dataset in datasets if datasets is not UNRESOLVED else ():
-            yield _choice(dataset, "a link", ("s3_prefix",), ("s3_prefix",), other="s3_uri")
+            yield _choice(dataset, "a dataset", ("s3_prefix",), ("s3_prefix",), other="s3_uri")
     if storage.home is not None:
         yield _choice(storage.home, "a file system", storage.home.becoming(), ("capacity_gib",))
     if eks is not None:

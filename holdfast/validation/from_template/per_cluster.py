@@ -2,7 +2,7 @@
 Deployments in CloudFormation templates: one per AWS::SageMaker::Cluster, however the templates were made.
 
 What the templates of one app say about a cluster is put together across stacks, nested stacks and stages. What only a
-deployment can tell is UNRESOLVED, so that rules say "not checked" there. Reading files is left to ``_template_files``.
+deployment can tell is UNRESOLVED, so that rules say "not checked" there. Reading files is left to ``template_files``.
 """
 
 from collections.abc import Mapping, Sequence

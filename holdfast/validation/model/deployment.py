@@ -1,8 +1,8 @@
 """
 A HyperPod cluster and all that belongs to it, in AWS vocabulary, whatever described it.
 
-Rules judge nothing but this. Builders make it: ``environment.py`` from an environment file, ``_template.py`` from
-CloudFormation templates. ``None`` says that something is not there, ``UNRESOLVED`` that it cannot be known.
+Rules judge nothing but this. ``from_environment`` makes it of an environment file, ``from_template`` of CloudFormation
+templates. ``None`` says that something is not there, ``UNRESOLVED`` that it cannot be known.
 """
 
 from collections.abc import Mapping, Sequence

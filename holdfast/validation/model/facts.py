@@ -1,4 +1,4 @@
-"""What an account says about the cluster that it is to hold: facts without judgement. ``_account.py`` asks for them."""
+"""What an account says about the cluster that it is to hold. ``from_account`` asks, rules judge."""
 
 import datetime
 from collections.abc import Mapping

@@ -131,15 +131,15 @@ class Lifecycle(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class DataRepository(Item):
-    """A link of a folder of a Lustre file system with a prefix of a bucket (a data repository association)."""
+class DataRepositoryAssociation(Item):
+    """What keeps a folder of a Lustre file system and a prefix of a bucket equal."""
 
     name: str
     file_system_path: Annotated[str, Property(ASSOCIATION, "FileSystemPath")]
-    repository_path: Annotated[str, Property(ASSOCIATION, "DataRepositoryPath")]
+    data_repository_path: Annotated[str, Property(ASSOCIATION, "DataRepositoryPath")]
     """``s3://bucket/prefix``, or the prefix alone when all are in one bucket."""
     waits_for_others: bool
-    """Whether it is made after, or before, each other link of its file system, never at once."""
+    """Whether it is made after, or before, each other one of its file system, never at once."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -163,7 +163,7 @@ class LustreFileSystem(Item):
     vpc: VpcConfig
     kept: bool
     """Whether it outlives its stack."""
-    data_repositories: tuple[DataRepository, ...] = ()
+    data_repository_associations: tuple[DataRepositoryAssociation, ...] = ()
     preload: tuple[str, ...] = ()
     """Folders that are fetched from S3 when the cluster is made."""
 

@@ -14,7 +14,7 @@ THROUGHPUTS: dict[str, dict[str, list[int]]] = {
     "SSD": limits("lustre_throughput_mbps_per_tib"),
     "HDD": limits("lustre_hdd_throughput_mbps_per_tib"),
 }
-MAX_ASSOCIATIONS = bounds("lustre_links").most
+MAX_ASSOCIATIONS = bounds("data_repository_associations").most
 DEFAULT_VERSIONS = {"SCRATCH_1": "2.10", "SCRATCH_2": "2.10", "PERSISTENT_1": "2.10", "PERSISTENT_2": "2.15"}
 VERSIONS: dict[str, list[str]] = limits("lustre_versions")
 WITH_METADATA = ["2.15"]

@@ -1,4 +1,4 @@
-"""File systems of templates: FSx for Lustre with its links to S3, FSx for OpenZFS, and where groups mount them."""
+"""FSx file systems of templates: Lustre with its data repository associations, OpenZFS, and where groups mount them."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -8,7 +8,7 @@ from holdfast.catalog import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Reference, Resource, Text, Values, required
 from holdfast.validation.from_template.resources.network import NetworkReader
 from holdfast.validation.from_template.resources.properties import places_of, read_properties
-from holdfast.validation.model import DataRepository, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
+from holdfast.validation.model import DataRepositoryAssociation, LustreFileSystem, Mount, OpenZfsFileSystem, Volume
 
 LUSTRE = "FsxLustreConfig"
 OPENZFS = "FsxOpenZfsConfig"
@@ -115,26 +115,25 @@ class StorageReader:
                 properties, subnets=properties.get("SubnetIds"), security_groups=properties.get("SecurityGroupIds")
             ),
             kept=resource.body.get("DeletionPolicy") in _KEPT,
-            data_repositories=self._data_repositories(resource),
+            data_repository_associations=self._associations(resource),
             **read_properties(LustreFileSystem, properties),
         )
 
-    def _data_repositories(self, file_system: Resource) -> Any:
-        links = self._values.linked([ASSOCIATION], ["FileSystemId"], file_system)
-        if not links.complete:
+    def _associations(self, file_system: Resource) -> Any:
+        found = self._values.linked([ASSOCIATION], ["FileSystemId"], file_system)
+        if not found.complete:
             return UNRESOLVED
-        return tuple(self._data_repository(each, links.found) for each in links.found)
+        return tuple(self._association(each, found.found) for each in found.found)
 
-    def _data_repository(self, resource: Resource, all_links: tuple[Resource, ...]) -> DataRepository:
+    def _association(self, resource: Resource, others: tuple[Resource, ...]) -> DataRepositoryAssociation:
         properties = self._values.properties(resource)
-        others = [each for each in all_links if each is not resource]
-        return DataRepository(
+        return DataRepositoryAssociation(
             path=resource.path,
-            places=places_of(DataRepository, resource.path),
+            places=places_of(DataRepositoryAssociation, resource.path),
             name=self._values.graph.identity(resource),
             file_system_path=required(properties.get("FileSystemPath").text()),
-            repository_path=required(_uri(properties.get("DataRepositoryPath"))),
-            waits_for_others=all(self._order.one_by_one(resource, other) for other in others),
+            data_repository_path=required(_uri(properties.get("DataRepositoryPath"))),
+            waits_for_others=all(self._order.one_by_one(resource, other) for other in others if other is not resource),
         )
 
     def _openzfs(self, resource: Resource) -> OpenZfsFileSystem:

@@ -51,7 +51,7 @@ def buckets_are_ours(existing: Existing, deployment: Deployment) -> Iterator[Bro
                 existing.at("buckets"),
                 f"bucket {name} in {fact.region}",
                 allowed=f"one in {deployment.region}",
-                fix="take one of the region; across regions every read costs, and links export nothing",
+                fix="take one of the region; across regions every read costs, and FSx exports nothing",
             )
 
 

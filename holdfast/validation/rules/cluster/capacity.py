@@ -180,7 +180,10 @@ def tiered_storage(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         return
     if cluster.eks is None:
         yield refused(
-            cluster.at("tiered_storage_percent"), "tiered storage under Slurm", allowed="it on EKS", fix="remove it"
+            cluster.at("tiered_storage_percent"),
+            "tiered storage under Slurm",
+            allowed="tiered storage on EKS",
+            fix="remove it",
         )
     if not 20 <= percent <= 100:
         yield refused(cluster.at("tiered_storage_percent"), str(percent), allowed="20 to 100", fix="write 20")
@@ -221,7 +224,7 @@ def restricted_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 cluster.at("restricted_groups"),
                 given,
-                allowed="them on EKS, without continuous provisioning and Karpenter",
+                allowed="restricted groups on EKS, without continuous provisioning and Karpenter",
                 fix=fix,
             )
 

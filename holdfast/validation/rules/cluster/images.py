@@ -80,7 +80,7 @@ def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         yield refused(
             file.at("image_settings"),
             f"{' and '.join(file.image_settings)} with source {file.image_source}",
-            allowed="them with source ecr",
+            allowed="these settings with source ecr",
             fix="remove them, or write source: ecr",
         )
 
@@ -112,7 +112,10 @@ def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     if file.grafana and not file.prometheus:
         yield refused(
-            file.at("grafana"), "grafana without prometheus", allowed="both", fix="set observability.prometheus: true"
+            file.at("grafana"),
+            "grafana without prometheus",
+            allowed="grafana with prometheus",
+            fix="set observability.prometheus: true",
         )
 
 
@@ -130,7 +133,7 @@ def observability_addon(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
         yield refused(
             file.at("observability_addon"),
             "the add-on without prometheus",
-            allowed="both",
+            allowed="the add-on with prometheus",
             fix="set observability.prometheus: true",
         )
 

@@ -120,7 +120,7 @@ def rolling_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
         yield refused(
             update.at("deployment") if "deployment" in update.places else update.path,
             "batches of a scheduled update under Slurm",
-            allowed="them on EKS; a schedule alone under Slurm",
+            allowed="batches on EKS; a schedule alone under Slurm",
             fix="remove the deployment configuration",
         )
 
@@ -229,7 +229,7 @@ def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         yield refused(
             "observability.tensorboard",
             "a folder of logs without a file system",
-            allowed="it with storage.lustre",
+            allowed="a folder of logs in an environment with storage.lustre",
             fix="add storage.lustre, or remove tensorboard",
         )
 
@@ -253,7 +253,7 @@ def restricted_environment(file: EnvironmentFile, _: Deployment) -> Iterator[Bro
         yield refused(
             "cluster.restricted_environment",
             "an environment that no group shares",
-            allowed="it beside restricted_instance_groups",
+            allowed="a shared environment in a file with restricted_instance_groups",
             fix="remove it, or add a restricted group",
         )
 

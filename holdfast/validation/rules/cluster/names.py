@@ -155,7 +155,7 @@ def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) 
         yield refused(
             group.at("instance_types"),
             "several types without continuous provisioning",
-            allowed="them in a cluster with node provisioning mode Continuous",
+            allowed="several types in a cluster with node provisioning mode Continuous",
             fix="set the cluster's node provisioning mode to Continuous, or give one type",
         )
 

@@ -37,7 +37,7 @@ def quotas(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{sharing.path}.BorrowLimit",
                 f"a limit of borrowing with {sharing.get('Strategy').text()}",
-                allowed="it with LendAndBorrow",
+                allowed="this limit with LendAndBorrow",
                 fix="remove BorrowLimit, or write Strategy: LendAndBorrow",
             )
         for entry in node.get("ComputeQuotaConfig", "ComputeQuotaResources").items() or ():

@@ -36,7 +36,7 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
     if patch.strategy != "DrainFirst":
         return
     if deployment.cluster.eks is None:
-        yield refused(patch.at("strategy"), "DrainFirst under Slurm", allowed="it on EKS", fix="write WhenIdle")
+        yield refused(patch.at("strategy"), "DrainFirst under Slurm", allowed="DrainFirst on EKS", fix="write WhenIdle")
     if patch.deployment is None or patch.deployment.maximum_batch_size is None:
         yield refused(
             patch.at("deployment"), "no batch size", allowed="one with DrainFirst", fix="add a maximum batch size"

@@ -109,7 +109,10 @@ def operator_dependencies(plane: EksControlPlane, _: Deployment) -> Iterator[Bro
     missing = [name for name in ("cert-manager", "eks-pod-identity-agent") if name not in names | charts]
     if OPERATOR in names and missing:
         yield refused(
-            plane.at("addons"), f"no {' and no '.join(missing)}", allowed="both beside the operator", fix="add them"
+            plane.at("addons"),
+            f"no {' and no '.join(missing)}",
+            allowed="cert-manager and eks-pod-identity-agent beside the operator",
+            fix="add them",
         )
 
 

@@ -254,7 +254,7 @@ def operator_tag(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{tagged[0].path}.Tags",
                 "no tag SageMaker: true, beside the training operator",
-                allowed="it on the HyperPod cluster",
+                allowed="this tag on the HyperPod cluster",
                 fix=f"add the tag SageMaker: true to {tagged[0].logical_id}",
             )
 

@@ -122,7 +122,7 @@ def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 cluster.at("auto_scaler"),
                 given,
-                allowed="it on EKS, with node provisioning mode Continuous and node recovery Automatic",
+                allowed="Karpenter on EKS, with node provisioning mode Continuous and node recovery Automatic",
                 fix=fix,
             )
 
@@ -154,7 +154,9 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
         )
     for action in ("sagemaker:BatchAddClusterNodes", "sagemaker:BatchDeleteClusterNodes"):
         if not role.allows(action):
-            yield refused(role.at("statements"), f"no {action}", allowed="it on the ClusterRole", fix=f"allow {action}")
+            yield refused(
+                role.at("statements"), f"no {action}", allowed="this action on the ClusterRole", fix=f"allow {action}"
+            )
 
 
 @rule(
@@ -243,7 +245,7 @@ def kubernetes_settings(group: InstanceGroup, deployment: Deployment) -> Iterato
     """
     if deployment.cluster.eks is None and (group.labels or group.taints):
         given = "labels" if group.labels else "taints"
-        yield refused(group.at(given), f"{given} under Slurm", allowed="them on EKS", fix=f"remove the {given}")
+        yield refused(group.at(given), f"{given} under Slurm", allowed=f"{given} on EKS", fix=f"remove the {given}")
 
 
 def _syntax(path: str, key: str, value: str) -> Iterator[Broken]:

@@ -30,7 +30,7 @@ def keys_are_continuous(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
                 yield refused(
                     volume.at("kms_key"),
                     "a key of yours for volumes, without continuous provisioning",
-                    allowed="it in a cluster with node provisioning mode Continuous",
+                    allowed="such a key in a cluster with node provisioning mode Continuous",
                     fix="set the cluster's node provisioning mode to Continuous, or remove the key",
                 )
 
@@ -69,7 +69,7 @@ def role_uses_key(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {' and '.join(missing)}, for the key of {keys[0].path}",
-                allowed="both with a customer managed key",
+                allowed="a role with both permissions, because the volume has a customer managed key",
                 fix=f"allow {' and '.join(missing)} on the key",
             )
         for grant in allowed:
@@ -109,7 +109,7 @@ def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
                     yield refused(
                         grant.path,
                         "a Deny of kms:CreateGrant or kms:DescribeKey",
-                        allowed="them for the execution role",
+                        allowed="policies that do not deny these to the execution role",
                         fix="remove the Deny, or name those whom it is for",
                     )
 
@@ -156,7 +156,7 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
     FSx reads and writes a linked bucket with its service-linked role AWSServiceRoleForFSxS3Access_fs-*. A key of yours
     on the bucket has to let that role in, by its policy or by letting the account's policies decide.
     """
-    for link, properties in app.each("AWS::FSx::DataRepositoryAssociation"):
+    for association, properties in app.each("AWS::FSx::DataRepositoryAssociation"):
         bucket = _linked_bucket(app, properties.get("DataRepositoryPath"))
         key = _key_of_bucket(app, bucket) if bucket is not None else None
         if key is None:
@@ -165,7 +165,7 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
         if grants and all(each.sure for each in grants) and not any(_lets_fsx_in(each) for each in grants):
             yield refused(
                 f"{key.path}.KeyPolicy",
-                f"a key policy without FSx's role, for the bucket of {link.logical_id}",
+                f"a key policy without FSx's role, for the bucket of {association.logical_id}",
                 allowed="one that lets AWSServiceRoleForFSxS3Access_fs-* encrypt and decrypt",
                 fix="allow kms:Encrypt, kms:Decrypt, kms:ReEncrypt*, kms:GenerateDataKey*, kms:DescribeKey to "
                 "arn:aws:iam::ACCOUNT:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*",

@@ -42,7 +42,7 @@ def pod_roles(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without eks-auth:AssumeRoleForPodIdentity, beside {used[0].logical_id}",
-                allowed="it where pods have roles by Pod Identity",
+                allowed="a role with this permission, where pods get their roles from EKS Pod Identity",
                 fix=f"allow it in {role.logical_id}",
             )
 
@@ -67,7 +67,7 @@ def secret_of_database(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without secretsmanager:GetSecretValue, for {secret.path.rpartition('.')[2]}",
-                allowed="it on the secret of the accounting database",
+                allowed="this permission on the secret of the accounting database",
                 fix=f"allow it in {role.logical_id}",
             )
 
@@ -128,7 +128,7 @@ def data_of_restricted(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {' and '.join(missing)} of its own, for a restricted group",
-                allowed="them on the bucket of the jobs' data",
+                allowed="these permissions on the bucket of the jobs' data",
                 fix=f"allow s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject in {role.logical_id}",
             )
 

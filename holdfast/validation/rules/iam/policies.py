@@ -223,7 +223,7 @@ def eks_actions(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 f"{role.path}.Policies",
                 f"a role without {', '.join(missing[:8])}{' and more' * (len(missing) > 8)}",
-                allowed="them for nodes on EKS",
+                allowed="a role for nodes on EKS that has these permissions",
                 fix="allow them, as the page's policy for Amazon EKS does",
             )
 
@@ -292,7 +292,7 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 makes.path,
                 "sagemaker:CreateCluster without iam:PassRole",
-                allowed="both",
+                allowed="both actions in one role",
                 fix="allow iam:PassRole on the execution role",
             )
     for grant in _all_grants(app):

@@ -46,7 +46,7 @@ def role_policy(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 role.at("managed_policies"),
                 f"a role without {MANAGED_POLICY}",
-                allowed="it, or statements to the same end",
+                allowed="this policy, or statements that allow the same",
                 fix="attach the managed policy",
             )
 
@@ -70,7 +70,7 @@ def role_vpc(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
             yield refused(
                 role.at("statements"),
                 f"a role without {', '.join(missing)}",
-                allowed="them with a VpcConfig",
+                allowed="a role with these permissions, because the group has a VpcConfig",
                 fix="allow them",
             )
 
@@ -93,7 +93,7 @@ def role_fsx(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
             yield refused(
                 role.at("statements"),
                 "a role without fsx:DescribeFileSystems",
-                allowed="it with an EFA-enabled file system",
+                allowed="a role with this permission, because the file system has EFA",
                 fix="allow it",
             )
 

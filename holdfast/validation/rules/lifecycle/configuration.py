@@ -57,7 +57,7 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
         yield refused(
             lifecycle.at("on_create" if uri else "source_s3_uri"),
             "a URI without a script" if uri else "a script without a URI",
-            allowed="both or neither",
+            allowed="both a URI and a script, or neither",
             fix="name the script in OnCreate or OnInitComplete" if uri else "add the URI",
         )
 

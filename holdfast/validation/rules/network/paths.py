@@ -141,7 +141,7 @@ def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
                 yield refused(
                     f"{endpoint.path}.{name}",
                     f"{name} on an endpoint of type {kind}",
-                    allowed=f"it on type {wanted}",
+                    allowed=f"{name} on endpoints of type {wanted}",
                     fix=f"remove {name}, or write VpcEndpointType: {wanted}",
                 )
         if kind == "Interface" and not node.get("SubnetIds").present:

@@ -25,7 +25,7 @@ def api_driven(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         yield refused(
             cluster.at("node_provisioning_mode"),
             "continuous provisioning without Orchestrator.Slurm",
-            allowed="it with Slurm configured through the API",
+            allowed="continuous provisioning with Slurm configured through the API",
             fix="set Orchestrator.Slurm, and SlurmConfig on every group; or remove the provisioning mode",
         )
 

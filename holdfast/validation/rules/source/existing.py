@@ -16,8 +16,8 @@ COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 @rule("HF080", title="A resource is either new or existing, not both", each=Choice, source=OURS)
 def one_of_two_ways(choice: Choice, _: Deployment) -> Iterator[Broken]:
     """
-    A file system, a control plane, a link, a zone is said in one of two ways: by what a new one shall be, or by naming
-    the one that is there. With both it is open which one is meant, with neither nothing is said.
+    A file system, a control plane, a dataset or a zone is given in one of two ways: as what a new one shall be, or by
+    naming the one that is there. With both it is open which one is meant, with neither nothing is said.
     """
     if choice.there and choice.made:
         yield refused(

@@ -1,4 +1,4 @@
-"""6xx: file systems and databases of templates, as FSx's and RDS's pages say: backups, links, what is mounted."""
+"""6xx: file systems and databases of templates, as FSx's and RDS's pages say: backups, data repositories, mounts."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from holdfast.validation.model import App, Deployment, references_in, text_of
 from holdfast.validation.rules.storage.volumes import has_plain_parts
 
 BACKUPS = "FSx for Lustre user guide, 'Protecting your data with backups'"
-FILE_SYSTEM, LINK = "AWS::FSx::FileSystem", "AWS::FSx::DataRepositoryAssociation"
+FILE_SYSTEM, ASSOCIATION = "AWS::FSx::FileSystem", "AWS::FSx::DataRepositoryAssociation"
 _ATTRIBUTES = {
     ("FsxLustreConfig", "DnsName"): (FILE_SYSTEM, "DNSName", "the DNS name of a file system"),
     ("FsxLustreConfig", "MountName"): (FILE_SYSTEM, "LustreMountName", "the mount name of a Lustre file system"),
@@ -47,10 +47,14 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
         lustre = node.get("LustreConfiguration")
         days = lustre.get("AutomaticBackupRetentionDays").integer()
         scratch = str(lustre.get("DeploymentType").text() or "SCRATCH_1").startswith("SCRATCH") and lustre.present
-        links = [each for each, own in app.each(LINK) if own.get("FileSystemId").resource(FILE_SYSTEM) is file_system]
-        linked = [each.logical_id for each in links] or ["ImportPath"] * lustre.get("ImportPath").known
+        linked = [
+            each.logical_id
+            for each, own in app.each(ASSOCIATION)
+            if own.get("FileSystemId").resource(FILE_SYSTEM) is file_system
+        ]
+        linked = linked or ["ImportPath"] * lustre.get("ImportPath").known
         if isinstance(days, int) and days > 0 and (linked or scratch):
-            what = f"linked with S3 ({', '.join(linked)})" if linked else "of a scratch type"
+            what = f"linked to an S3 data repository ({', '.join(linked)})" if linked else "of a scratch type"
             yield refused(
                 f"{lustre.path}.AutomaticBackupRetentionDays",
                 f"{days} days of backups of a file system {what}",
@@ -60,8 +64,8 @@ def backups_of_linked(app: App, _: Deployment) -> Iterator[Broken]:
         if file_system in backed_up and (linked or scratch):
             yield refused(
                 file_system.path,
-                f"{file_system.logical_id}, linked with S3 or scratch, in a plan of AWS Backup",
-                allowed="file systems without links in a plan",
+                f"{file_system.logical_id}, scratch or linked to an S3 data repository, in a plan of AWS Backup",
+                allowed="file systems without a data repository in a plan",
                 fix="take it out of the BackupSelection; its data are in S3",
             )
         for name in ("DailyAutomaticBackupStartTime", "CopyTagsToBackups"):
@@ -163,7 +167,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
                 yield refused(
                     capacity.path, "Spot and OnDemand", allowed="one of the two", fix="remove the one that is not meant"
                 )
-    for _link, node in app.each(LINK):
+    for _association, node in app.each(ASSOCIATION):
         yield from _attribute(("LinkOfData", "FileSystemId"), node.get("FileSystemId"))
         linked = node.get("FileSystemId").resource(FILE_SYSTEM)
         made = app.node(linked).get("FileSystemType").text() if linked is not None else None
@@ -208,12 +212,13 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     each=App,
     source="FSx API reference, CreateDataRepositoryAssociation",
 )
-def links(app: App, _: Deployment) -> Iterator[Broken]:
+def data_repository_associations(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    DataRepositoryPath is s3://bucket/prefix. Links are on file systems of type PERSISTENT_2 or SCRATCH_2 and newer
-    Lustre, that have neither ImportPath nor ExportPath. The bucket is of the file system's region.
+    DataRepositoryPath is s3://bucket/prefix. A data repository association is on a file system of type PERSISTENT_2 or
+    SCRATCH_2 with Lustre 2.12 or newer, and with neither ImportPath nor ExportPath. The bucket is in the file system's
+    region.
     """
-    for link, node in app.each(LINK):
+    for association, node in app.each(ASSOCIATION):
         path = node.get("DataRepositoryPath")
         text = text_of(path.value)
         if isinstance(path.value, Reference) or (text is not None and not text.startswith(("s3://", "nfs://", "${"))):
@@ -226,10 +231,12 @@ def links(app: App, _: Deployment) -> Iterator[Broken]:
             )
         folder = text_of(node.get("FileSystemPath").value)
         if folder is not None and not folder.startswith(("/", "${")):
-            yield refused(f"{link.path}.FileSystemPath", said(folder), allowed="a path from /", fix=f"write /{folder}")
+            yield refused(
+                f"{association.path}.FileSystemPath", said(folder), allowed="a path from /", fix=f"write /{folder}"
+            )
         elif folder is not None and "${" not in folder and not has_plain_parts(folder):
             yield refused(
-                f"{link.path}.FileSystemPath",
+                f"{association.path}.FileSystemPath",
                 said(folder),
                 allowed="a path without '//', '.' and '..'",
                 fix="write the path of the folder itself, such as /data",

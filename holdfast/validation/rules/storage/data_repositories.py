@@ -1,4 +1,4 @@
-"""6xx: links of Lustre file systems with S3."""
+"""6xx: data repository associations of Lustre file systems."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from holdfast.validation.model import Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
 
-MOST_LINKS, AT_ONCE = bounds("lustre_links").most, 2
+MOST, AT_ONCE = bounds("data_repository_associations").most, 2
 
 
 @rule(
@@ -17,22 +17,25 @@ MOST_LINKS, AT_ONCE = bounds("lustre_links").most, 2
     each=LustreFileSystem,
     source=f"{FSX}, CreateDataRepositoryAssociation",
 )
-def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def support(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     At most 8, not on SCRATCH_1, on Lustre 2.12 or newer.
     """
-    links = lustre.data_repositories
-    if not links:
+    associations = lustre.data_repository_associations
+    if not associations:
         return
-    if len(links) > MOST_LINKS:
+    if len(associations) > MOST:
         yield refused(
-            lustre.at("data_repositories"), f"{len(links)} links", allowed=f"at most {MOST_LINKS}", fix="join some"
+            lustre.at("data_repository_associations"),
+            f"{len(associations)} data repository associations",
+            allowed=f"at most {MOST}",
+            fix="join some",
         )
     if lustre.deployment_type == "SCRATCH_1" or lustre.version == "2.10":
         yield refused(
-            links[0].path,
-            f"a link on {lustre.deployment_type} with Lustre {lustre.version or '2.10'}",
-            allowed="links on other types, with Lustre 2.12 or newer",
+            associations[0].path,
+            f"a data repository association on {lustre.deployment_type} with Lustre {lustre.version or '2.10'}",
+            allowed="associations on other types, with Lustre 2.12 or newer",
             fix="take PERSISTENT_2 and Lustre 2.15",
         )
 
@@ -43,26 +46,26 @@ def links_are_possible(lustre: LustreFileSystem, _: Deployment) -> Iterator[Brok
     each=LustreFileSystem,
     source=f"{FSX}, FileSystemPath",
 )
-def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Folders begin with a slash, and none lies in another; "/" is for a file system with one link. Assumed: FSx refuses
-    a part that is empty, "." or "..", of which its pattern says nothing.
+    Folders begin with a slash, and none lies in another; "/" is for a file system with one association. Assumed: FSx
+    refuses a part that is empty, "." or "..", of which its pattern says nothing.
     """
-    for index, link in enumerate(lustre.data_repositories):
-        path = link.file_system_path
+    for index, association in enumerate(lustre.data_repository_associations):
+        path = association.file_system_path
         if not path.startswith("/"):
-            yield refused(link.at("file_system_path"), said(path), allowed="a path from /", fix=f"write /{path}")
+            yield refused(association.at("file_system_path"), said(path), allowed="a path from /", fix=f"write /{path}")
         elif not has_plain_parts(path):
             yield refused(
-                link.at("file_system_path"),
+                association.at("file_system_path"),
                 said(path),
                 allowed="a path without '//', '.' and '..'",
                 fix="write the path of the folder itself, such as /data",
             )
-        for other in lustre.data_repositories[:index]:
+        for other in lustre.data_repository_associations[:index]:
             if overlap(path, other.file_system_path):
                 yield refused(
-                    link.at("file_system_path"),
+                    association.at("file_system_path"),
                     said(path),
                     allowed=f"what does not overlap with {other.file_system_path} of {other.name}",
                     fix="give one of them another folder",
@@ -75,30 +78,32 @@ def link_folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     each=LustreFileSystem,
     source=f"{FSX}, DataRepositoryPath; CloudFormation",
 )
-def link_prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    A prefix that two folders are linked with, or that lies in another's, makes every change arrive twice.
+    A prefix that two folders are associated with, or that lies in another's, makes every change arrive twice.
     """
-    for index, link in enumerate(lustre.data_repositories):
-        for other in lustre.data_repositories[:index]:
-            if overlap(link.repository_path, other.repository_path):
+    for index, association in enumerate(lustre.data_repository_associations):
+        for other in lustre.data_repository_associations[:index]:
+            if overlap(association.data_repository_path, other.data_repository_path):
                 yield refused(
-                    link.at("repository_path"),
-                    said(link.repository_path),
-                    allowed=f"what does not overlap with {other.repository_path} of {other.name}",
+                    association.at("data_repository_path"),
+                    said(association.data_repository_path),
+                    allowed=f"what does not overlap with {other.data_repository_path} of {other.name}",
                     fix="give one of them another prefix",
                 )
 
 
 @rule("HF620", title="Data repository associations have different names", each=LustreFileSystem, source="Holdfast")
-def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    They tell links from each other when a file changes: without, the wrong one would be replaced.
+    Names tell associations from each other when an environment file changes: without, the wrong one would be replaced.
     """
-    names = [link.name for link in lustre.data_repositories]
-    for index, link in enumerate(lustre.data_repositories):
-        if link.name in names[:index]:
-            yield refused(link.at("name"), f"{said(link.name)} again", allowed="each name once", fix="rename it")
+    seen = [association.name for association in lustre.data_repository_associations]
+    for index, association in enumerate(lustre.data_repository_associations):
+        if association.name in seen[:index]:
+            yield refused(
+                association.at("name"), f"{said(association.name)} again", allowed="each name once", fix="rename it"
+            )
 
 
 @rule(
@@ -108,15 +113,17 @@ def link_names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     each=LustreFileSystem,
     source="aws-parallelcluster 6649",
 )
-def serial_links(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def one_after_the_other(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     A file system works on one association at a time, and the others wait. Two are made before CloudFormation gives up;
     more of them time out.
     """
-    if len(lustre.data_repositories) > AT_ONCE and not all(link.waits_for_others for link in lustre.data_repositories):
+    if len(lustre.data_repository_associations) > AT_ONCE and not all(
+        association.waits_for_others for association in lustre.data_repository_associations
+    ):
         yield Broken(
-            path=lustre.data_repositories[-1].path,
-            message="links to S3 that are made at once can time out",
+            path=lustre.data_repository_associations[-1].path,
+            message="data repository associations that are created at once can time out",
             fix="let each depend on the one before it",
         )
 
@@ -130,12 +137,15 @@ def serial_links(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 )
 def preload(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Preloading fetches the contents of files that a link has brought in. Elsewhere there is nothing to fetch.
+    Preloading fetches the contents of files that a data repository association has imported. Elsewhere there is
+    nothing to fetch.
     """
     for folder in lustre.preload:
-        if not any(overlap(folder, link.file_system_path) for link in lustre.data_repositories):
+        if not any(
+            overlap(folder, association.file_system_path) for association in lustre.data_repository_associations
+        ):
             yield Broken(
                 path=lustre.at("preload"),
-                message=f"{folder} is not linked with S3, so there is nothing to fetch",
+                message=f"{folder} has no data repository association, so there is nothing to fetch",
                 fix="name a folder of a dataset",
             )

@@ -80,7 +80,7 @@ def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             lustre.at("efa"),
             f"EFA on {lustre.deployment_type}"
             + ("" if lustre.metadata_mode is not None else " without metadata configuration"),
-            allowed="it on PERSISTENT_2 with metadata configuration",
+            allowed="EFA on PERSISTENT_2 with metadata configuration",
             fix="set PERSISTENT_2 and MetadataConfiguration",
         )
 
@@ -153,16 +153,16 @@ def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterat
 )
 def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Nor has a file system with links to S3, which take their place. The CDK's own construct lets it pass.
+    Data repository associations take their place, on any deployment type. The CDK's own construct lets it pass.
     """
     for attribute in ("import_path", "export_path"):
         if getattr(lustre, attribute) is not None and (
-            lustre.deployment_type == "PERSISTENT_2" or lustre.data_repositories
+            lustre.deployment_type == "PERSISTENT_2" or lustre.data_repository_associations
         ):
             yield refused(
                 lustre.at(attribute),
                 said(getattr(lustre, attribute)),
-                allowed="none with PERSISTENT_2, nor beside links",
+                allowed="none with PERSISTENT_2, nor beside data repository associations",
                 fix="use a data repository association",
             )
 

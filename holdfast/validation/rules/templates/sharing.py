@@ -84,12 +84,11 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             allowed="a part of vpc_cidr, beside the other subnets",
             fix="write the subnet's own block",
         )
-    links = _at(file.data, ("storage", "lustre", "datasets"))
-    for index, link in enumerate(links if isinstance(links, list) else ()):
+    datasets = _at(file.data, ("storage", "lustre", "datasets"))
+    for index, dataset in enumerate(datasets if isinstance(datasets, list) else ()):
         for name in ("auto_import", "auto_export"):
-            yield from _twice(
-                link.get(name) if isinstance(link, Mapping) else None, f"storage.lustre.datasets.{index}.{name}"
-            )
+            listed = dataset.get(name) if isinstance(dataset, Mapping) else None
+            yield from _twice(listed, f"storage.lustre.datasets.{index}.{name}")
 
 
 @rule(
