@@ -1,10 +1,15 @@
 """Rules about the EKS control plane, add-ons, scheduling and EKS clusters in templates (3xx)."""
 
 from holdfast.validation.rules.eks import (  # noqa: F401 - each registers its rules
+    access,
+    addon_resources,
     addons,
     clusters,
     control_plane,
+    lookups,
     scheduling,
+    training_operator,
+    versions,
 )
 
 __all__: list[str] = []

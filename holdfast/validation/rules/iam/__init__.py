@@ -1,10 +1,13 @@
 """Rules about roles, policies and KMS keys (5xx, 64x)."""
 
 from holdfast.validation.rules.iam import (  # noqa: F401 - each registers its rules
+    actions,
     keys,
+    limits,
     needs,
-    policies,
     roles,
+    statements,
+    trust,
 )
 
 __all__: list[str] = []

@@ -8,7 +8,7 @@ from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import Grant, grants_in, grants_of, principals, reads_all, roles_of_groups
 from holdfast.validation.model import App, Cluster, Deployment, RestrictedGroup, Volume, text_of
-from holdfast.validation.rules.iam.policies import given_by_managed
+from holdfast.validation.rules.iam.limits import given_by_managed
 
 CMK = "SageMaker developer guide, 'Customer managed AWS KMS key encryption for SageMaker HyperPod'"
 KMS = "KMS developer guide"

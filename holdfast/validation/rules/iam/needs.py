@@ -6,7 +6,8 @@ from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import grants_of, managed_names, reads_all, role_of, roles_of_groups
 from holdfast.validation.model import App, Deployment
-from holdfast.validation.rules.iam.policies import HYPERPOD_IAM, IAM, documents, given_by_managed
+from holdfast.validation.rules.iam.limits import given_by_managed
+from holdfast.validation.rules.iam.statements import HYPERPOD_IAM, IAM, documents
 
 EKS_ROLES = "EKS user guide, 'Amazon EKS cluster IAM role' and 'Amazon EKS node IAM role'"
 _FULL = {"AdministratorAccess", "PowerUserAccess"}

@@ -1,14 +1,17 @@
 """Rules about subnets, security groups, addresses, EFA and ways through a VPC (2xx)."""
 
 from holdfast.validation.rules.network import (  # noqa: F401 - each registers its rules
+    acls,
     addresses,
     efa,
-    paths,
+    endpoints,
+    routes,
     subnets,
+    templates,
     vpcs,
 )
 from holdfast.validation.rules.network.addresses import block_of
-from holdfast.validation.rules.network.paths import ingress_of, lets, node_groups, service_of
+from holdfast.validation.rules.network.endpoints import ingress_of, lets, node_groups, service_of
 from holdfast.validation.rules.network.subnets import vpc_of
 
 __all__ = ["block_of", "ingress_of", "lets", "node_groups", "service_of", "vpc_of"]

@@ -7,7 +7,9 @@ from holdfast.validation.cloudformation import Resource, named
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment, EnvironmentFile
-from holdfast.validation.rules.network.paths import ENDPOINT, GATEWAY, ROUTES, SUBNET, VPC, service_of
+from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
+from holdfast.validation.rules.network.routes import ROUTES
+from holdfast.validation.rules.network.templates import ENDPOINT, SUBNET, VPC
 
 PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
 NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")

@@ -1,0 +1,182 @@
+"""3xx: who gets into a Kubernetes cluster."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog.facts import page_fact
+from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
+from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, CLUSTER, ENTRY, SERVICE_BLOCKS, network_of
+
+ACCESS = "EKS user guide, 'Create access entries' and 'Review access policy permissions'"
+_NODE_TYPES = ("EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYPERPOD_LINUX", "EC2")
+_ENTRY_TYPES = ("STANDARD", *_NODE_TYPES, "HYBRID_LINUX")
+
+
+@rule("HF338", title="Access entries have a principal and type that EKS accepts", each=App, source=ACCESS)
+def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    Types are EKS's words. Policies are for STANDARD, their ARN is arn:aws:eks::aws:cluster-access-policy/NAME, and a
+    scope of type namespace names namespaces. Groups of a standard entry do not begin with system:.
+    """
+    known = set(page_fact("access_policies"))
+    for entry, node in app.each(ENTRY):
+        kind = node.get("Type").text()
+        if isinstance(kind, str) and kind not in _ENTRY_TYPES:
+            yield refused(
+                f"{entry.path}.Type",
+                said(kind),
+                allowed=", ".join(_ENTRY_TYPES),
+                fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
+            )
+        for group in node.get("KubernetesGroups").items() or ():
+            if (
+                isinstance(group.value, str)
+                and re.match(r"^(system|eks|aws|amazon|iam):", group.value)
+                and (kind or "STANDARD") == "STANDARD"
+            ):
+                yield refused(
+                    group.path,
+                    said(group.value),
+                    allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:",
+                    fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own",
+                )
+        if kind in _NODE_TYPES and kind not in ("HYPERPOD_LINUX", "EC2") and node.get("AccessPolicies").items():
+            yield refused(
+                f"{entry.path}.AccessPolicies",
+                f"policies on an entry of type {kind}",
+                allowed="none",
+                fix="remove them, or write Type: STANDARD",
+            )
+        for policy in node.get("AccessPolicies").items() or ():
+            yield from _access_policy(policy, known)
+
+
+@rule(
+    "HF339",
+    title="The Kubernetes API endpoint can be reached",
+    each=(EnvironmentFile, App),
+    source="EKS user guide, 'Cluster API server endpoint'",
+)
+def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
+    """
+    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
+    and those of private networks never come from the internet.
+    """
+    if isinstance(item, EnvironmentFile):
+        eks = item.data.get("eks")
+        blocks = eks.get("public_access_cidrs") if isinstance(eks, dict) else None
+        for index, text in enumerate(blocks if isinstance(blocks, list) else ()):
+            if _is_private(text):
+                yield _never_from_outside(f"eks.public_access_cidrs.{index}", str(text))
+        return
+    for _cluster, node in item.each(CLUSTER):
+        vpc = node.get("ResourcesVpcConfig")
+        public, private = (
+            vpc.get("EndpointPublicAccess").boolean(default=True),
+            vpc.get("EndpointPrivateAccess").boolean(default=False),
+        )
+        if public is False and private is False:
+            yield refused(
+                f"{vpc.path}.EndpointPrivateAccess",
+                "neither public nor private access",
+                allowed="at least one",
+                fix="set EndpointPrivateAccess to true",
+            )
+        for block in vpc.get("PublicAccessCidrs").items() or ():
+            if _is_private(block.value):
+                yield _never_from_outside(block.path, str(block.value))
+
+
+@rule(
+    "HF348", title="Add-ons and access entries name the template's own cluster", each=App, source=f"{ADDONS}; {ACCESS}"
+)
+def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    A name that no cluster of the template has, in a template that makes one, is of another cluster or of none.
+    """
+    clusters = list(app.each(CLUSTER))
+    names = [node.get("Name").value for _cluster, node in clusters]
+    if not clusters or not all(isinstance(name, str) for name in names):
+        return
+    kinds = (ADDON, ENTRY, "AWS::EKS::Nodegroup", "AWS::EKS::PodIdentityAssociation", "AWS::EKS::FargateProfile")
+    for resource, node in app.each(*kinds):
+        name = node.get("ClusterName")
+        if isinstance(name.value, str) and name.value not in names:
+            yield refused(
+                name.path,
+                f"{said(name.value)}, which no cluster of the template is called",
+                allowed=f"{', '.join(map(str, names))}",
+                fix=f"write !Ref {clusters[0][0].logical_id} in {resource.logical_id}",
+            )
+
+
+@rule("HF349", severity="warning", title="Somebody has access to the Kubernetes cluster", each=App, source=ACCESS)
+def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; everybody else needs an
+    access entry. With neither nobody can use kubectl.
+    """
+    for cluster, node in app.each(CLUSTER):
+        access = node.get("AccessConfig", "BootstrapClusterCreatorAdminPermissions")
+        entries = [own for _entry, own in app.each(ENTRY) if (own.get("Type").text() or "STANDARD") == "STANDARD"]
+        if access.boolean(default=True) is False and not entries and app.complete:
+            yield Broken(
+                path=access.path,
+                message=f"nobody gets into {cluster.logical_id}: its creator has no rights, and there is no entry",
+                fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
+            )
+
+
+def _is_private(value: object) -> bool:
+    network = network_of(value)
+    return network is not None and any(network.subnet_of(ipaddress.IPv4Network(each)) for each in SERVICE_BLOCKS)
+
+
+def _never_from_outside(path: str, block: str) -> Broken:
+    return refused(
+        path,
+        f"{block}, which no address on the internet is of",
+        allowed="public addresses",
+        fix="write the public addresses that people come from, or turn public access off",
+    )
+
+
+def _access_policy(policy: Node, known: set[str]) -> Iterator[Broken]:
+    arn = policy.get("PolicyArn")
+    text = text_of(arn.value)
+    if text is not None:
+        before, _, name = text.rpartition("/")
+        if ":iam::" in text:
+            yield refused(
+                arn.path,
+                said(text),
+                allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
+                fix="name an access policy of EKS, such as AmazonEKSClusterAdminPolicy",
+            )
+        elif "cluster-access-policy" not in before and "${" not in text:
+            yield refused(
+                arn.path,
+                said(text),
+                allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
+                fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}",
+            )
+        elif name not in known and "${" not in name and (meant := closest(name, known)):
+            yield refused(arn.path, name, allowed=", ".join(sorted(known)[:6]), fix=f"did you mean {meant}?")
+    kind, spaces = policy.get("AccessScope", "Type").text(), policy.get("AccessScope", "Namespaces")
+    if kind == "namespace" and not spaces.present:
+        yield refused(
+            f"{policy.path}.AccessScope",
+            "a scope of type namespace without namespaces",
+            allowed="at least one namespace",
+            fix="add Namespaces, or write Type: cluster",
+        )
+    if kind == "cluster" and spaces.present:
+        yield refused(
+            f"{policy.path}.AccessScope",
+            "namespaces in a scope of type cluster",
+            allowed="none",
+            fix="write Type: namespace, or remove Namespaces",
+        )

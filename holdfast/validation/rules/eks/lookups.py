@@ -1,0 +1,25 @@
+"""What the rules about EKS in templates ask of an app: its clusters, versions, tags and blocks."""
+
+import ipaddress
+
+from holdfast.validation.cloudformation import Node, Resource
+from holdfast.validation.model import App
+
+ADDONS = "EKS user guide, 'AWS add-ons'"
+CLUSTER, ADDON, ENTRY = "AWS::EKS::Cluster", "AWS::EKS::Addon", "AWS::EKS::AccessEntry"
+SERVICE_BLOCKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+
+
+def cluster_of(app: App, node: Node) -> Resource | None:
+    named = node.get("ClusterName")
+    found = named.resource(CLUSTER)
+    if found is None and isinstance(named.value, str):
+        found = next((each for each, own in app.each(CLUSTER) if own.get("Name").value == named.value), None)
+    return found
+
+
+def network_of(value: object) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
+    except ValueError:
+        return None

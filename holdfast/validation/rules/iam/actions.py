@@ -1,0 +1,172 @@
+"""5xx: actions and resources that policies name."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.catalog.facts import iam_actions
+from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.iam import (
+    Grant,
+)
+from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.rules.iam.statements import all_grants
+
+
+@rule(
+    "HF532",
+    severity="warning",
+    title="Actions of policies exist in IAM",
+    each=App,
+    source="Service authorization reference, as cfn-lint carries it",
+)
+def actions_exist(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    IAM takes a misspelt action and allows nothing with it. Actions are service:Action; wildcards have to match one. An
+    action that is newer than the list can be accepted.
+    """
+    for grant in all_grants(app):
+        for action in grant.actions:
+            yield from _action(grant, action)
+
+
+@rule(
+    "HF533",
+    title="Policies name resources of the kind that their actions work on",
+    each=App,
+    source="S3 user guide, 'Policies and permissions: resources'",
+)
+def resources_of_actions(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    s3:GetObject is about objects, arn:aws:s3:::bucket/*, and s3:ListBucket about the bucket, arn:aws:s3:::bucket. A
+    statement whose only resources are of the other kind allows nothing.
+    """
+    for grant in all_grants(app):
+        if grant.all_but or not grant.resources or (grant.node.get("Principal").present and False):
+            continue
+        yield from _of_another_service(grant)
+        objects = [each for each in grant.actions if re.fullmatch(r"s3:(get|put|delete)object", each)]
+        buckets = [each for each in grant.actions if each in ("s3:listbucket", "s3:getbucketlocation")]
+        arns = [_bucket_part(entry) for entry in _entries(grant.node.get("Resource"))]
+        if None in arns:
+            continue
+        if objects and not any(arn == "*" or "/" in str(arn) or str(arn).endswith("*") for arn in arns):
+            yield refused(
+                f"{grant.path}.Resource",
+                f"{objects[0]} on a bucket as a whole",
+                allowed="objects: the bucket's ARN and /*",
+                fix="add a resource that ends with /*",
+            )
+        if buckets and all("/" in str(arn) for arn in arns):
+            yield refused(
+                f"{grant.path}.Resource",
+                f"{buckets[0]} on objects",
+                allowed="the bucket's ARN",
+                fix="add the bucket's ARN without /*",
+            )
+
+
+def _action(grant: Grant, action: str) -> Iterator[Broken]:
+    place = f"{grant.path}.{'NotAction' if grant.all_but else 'Action'}"
+    if action == "*":
+        return
+    service, colon, name = action.partition(":")
+    if not colon:
+        yield refused(
+            place, said(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
+        )
+        return
+    known = iam_actions(service)
+    if not known:
+        if re.fullmatch(r"[a-z0-9-]+", service):
+            meant = closest(
+                service,
+                (
+                    "s3",
+                    "ec2",
+                    "ecr",
+                    "eks",
+                    "eks-auth",
+                    "fsx",
+                    "kms",
+                    "iam",
+                    "logs",
+                    "sts",
+                    "ssm",
+                    "ssmmessages",
+                    "sagemaker",
+                    "cloudwatch",
+                    "secretsmanager",
+                    "sns",
+                    "sqs",
+                    "lambda",
+                    "aps",
+                ),
+            )
+            yield refused(
+                place,
+                f"{action}, of an unknown service",
+                allowed="services of IAM",
+                fix=f"did you mean {meant}:?" if meant else "write the service's prefix",
+            )
+        return
+    if any(sign in name for sign in "*?"):
+        pattern = re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."))
+        if not any(pattern.fullmatch(each) for each in known):
+            yield refused(
+                place, f"{action}, which matches no action", allowed=f"actions of {service}", fix="correct the pattern"
+            )
+    elif name not in known:
+        meant = closest(name, known)
+        written = _as_written(grant, action)
+        yield refused(
+            place,
+            f"{written}, which {service} does not have",
+            allowed=f"actions of {service}",
+            fix=f"did you mean {service}:{meant}?" if meant else "look it up in the service authorization reference",
+        )
+
+
+def _as_written(grant: Grant, action: str) -> str:
+    texts = grant.node.get("NotAction" if grant.all_but else "Action").strings()
+    return next((each for each in texts if each.lower() == action), action)
+
+
+_WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "sns", "sqs", "lambda", "ecr", "iam"}
+
+
+def _of_another_service(grant: Grant) -> Iterator[Broken]:
+    """Actions of a service on resources of others alone."""
+    services = set()
+    for text in grant.resources:
+        parts = text.split(":")
+        if parts[0] != "arn" or len(parts) < 6 or "$" in parts[2] or "*" in parts[2]:
+            return
+        services.add(parts[2])
+    wrong = [
+        each
+        for each in grant.actions
+        if (own := each.partition(":")[0]) in _WITH_ARNS and services and own not in services
+    ]
+    if wrong and services <= _WITH_ARNS and len(wrong) == len(grant.actions):
+        yield refused(
+            f"{grant.path}.Resource",
+            f"{wrong[0]} on resources of {', '.join(sorted(services))}",
+            allowed=f"resources of {wrong[0].partition(':')[0]}",
+            fix='write the resources that the actions are about, or "*"',
+        )
+
+
+def _entries(node: Node) -> list[Node]:
+    return (node.items() or []) if isinstance(node.value, list) else [node] if node.present else []
+
+
+def _bucket_part(entry: Node) -> str | None:
+    """What a resource says of S3: the bucket, with /... for objects; None where it is not known."""
+    bucket = entry.resource("AWS::S3::Bucket")
+    if bucket is not None:
+        return bucket.logical_id
+    text = text_of(entry.value)
+    if text is None:
+        return None
+    return text if text == "*" else text.removeprefix("arn:aws:s3:::") if ":s3:::" in text or "${" in text else "*"

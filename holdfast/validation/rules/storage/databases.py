@@ -1,0 +1,113 @@
+"""6xx: the database of Slurm's accounting."""
+
+from collections.abc import Iterator
+
+from holdfast.catalog.facts import rds_versions
+from holdfast.validation.cloudformation import Reference, Resource
+from holdfast.validation.engine import Broken, refused, rule
+from holdfast.validation.model import App, Deployment
+
+
+@rule(
+    "HF653",
+    title="Versions of database engines exist in RDS",
+    each=App,
+    source="RDS engine versions, as cfn-lint carries them",
+    suppressible=True,
+)
+def database_versions(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    RDS refuses a version that it does not have, or has no more. A version that has come since the list was made can be
+    accepted.
+    """
+    for database, node in app.each("AWS::RDS::DBInstance"):
+        engine, version = node.get("Engine").text(), node.get("EngineVersion").text()
+        if not isinstance(engine, str) or not isinstance(version, str):
+            continue
+        known = rds_versions(engine)
+        if known and version not in known:
+            same = [each for each in known if each.startswith(f"{version.partition('.')[0]}.")]
+            yield refused(
+                f"{database.path}.EngineVersion",
+                f"{engine} {version}",
+                allowed=f"versions such as {', '.join((same or list(known))[-4:])}",
+                fix=f"write {(same or list(known))[-1]}",
+            )
+
+
+@rule(
+    "HF654",
+    title="The accounting database can be reached and used by slurmdbd",
+    each=App,
+    source="SageMaker developer guide, AccountingDatabase; RDS user guide, 'Working with a DB instance in a VPC'",
+)
+def accounting_database(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    slurmdbd speaks to MySQL or MariaDB. The controller's security group has to reach the database's port; a subnet
+    group has subnets in two zones, and no database of a cluster is public.
+    """
+    for cluster, properties in app.each("AWS::SageMaker::Cluster"):
+        endpoint = properties.get("Orchestrator", "Slurm", "AccountingDatabase", "Endpoint").value
+        database = endpoint.resource if isinstance(endpoint, Reference) else None
+        if database is None or database.type != "AWS::RDS::DBInstance":
+            continue
+        node = app.node(database)
+        engine = node.get("Engine").text()
+        if isinstance(engine, str) and engine not in ("mysql", "mariadb", "aurora-mysql"):
+            yield refused(
+                f"{database.path}.Engine",
+                engine,
+                allowed="mysql or mariadb, which slurmdbd speaks to",
+                fix="write mariadb",
+            )
+        yield from _open_port(app, cluster, database)
+    for group, node in app.each("AWS::RDS::DBSubnetGroup"):
+        entries = node.get("SubnetIds").items() or []
+        zones = [
+            app.node(each).get("AvailabilityZone").token
+            for entry in entries
+            if (each := entry.resource("AWS::EC2::Subnet"))
+        ]
+        if entries and len(zones) == len(entries) and (len(set(zones)) < 2 or len(entries) < 2) and "null" not in zones:
+            yield refused(
+                f"{group.path}.SubnetIds",
+                f"subnets of one zone ({len(entries)})",
+                allowed="subnets in two zones",
+                fix="add a subnet of another zone",
+            )
+    for database, node in app.each("AWS::RDS::DBInstance"):
+        if node.get("PubliclyAccessible").boolean(default=False) is True:
+            yield refused(
+                f"{database.path}.PubliclyAccessible",
+                "a database that is open to the internet",
+                allowed="false",
+                fix="set PubliclyAccessible to false",
+            )
+        word = node.get("MasterUserPassword")
+        if isinstance(word.value, str) and "resolve:" not in word.value:
+            yield refused(
+                word.path,
+                "a password in the template",
+                allowed="a secret",
+                fix="write {{resolve:secretsmanager:...}}, or ManageMasterUserPassword: true",
+            )
+
+
+def _open_port(app: App, cluster: Resource, database: Resource) -> Iterator[Broken]:
+    from holdfast.validation.rules.network import ingress_of, lets
+
+    node = app.node(database)
+    groups = [entry.resource("AWS::EC2::SecurityGroup") for entry in node.get("VPCSecurityGroups").items() or ()]
+    known = [group for group in groups if group is not None]
+    port = node.get("Port").integer()
+    if not groups or len(known) < len(groups):
+        return
+    wanted = port if isinstance(port, int) else 3306
+    rules = [each for group in known for each in ingress_of(app, group)]
+    if None not in rules and not any(lets(each, wanted) for each in rules if each is not None):
+        yield refused(
+            f"{database.path}.VPCSecurityGroups",
+            f"groups that do not let port {wanted} in: {', '.join(g.logical_id for g in known)}",
+            allowed=f"TCP {wanted} from the nodes of {cluster.logical_id}",
+            fix=f"let TCP {wanted} from the nodes' group into {known[0].logical_id}",
+        )

@@ -1,0 +1,79 @@
+"""6xx: what file systems let in, and names of buckets."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.rules.storage.names import FILE_SYSTEM
+
+_PORTS = {"LUSTRE": (988, *range(1018, 1024)), "OPENZFS": (111, 2049, 20001, 20002, 20003)}
+_ALL_PORTS = {
+    "LUSTRE": "TCP 988 and 1018-1023 from the nodes and the file system itself",
+    "OPENZFS": "TCP and UDP 111, 2049 and 20001-20003 from the nodes",
+}
+
+
+@rule(
+    "HF655",
+    title="Security groups of file systems let their protocol in",
+    each=App,
+    source="FSx for Lustre user guide, 'File system access control with Amazon VPC'; RDS user guide",
+)
+def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    FSx refuses a Lustre file system whose security groups do not let Lustre, port 988, in from themselves or from the
+    nodes.
+    """
+    from holdfast.validation.rules.network import ingress_of, lets
+
+    for file_system, node in app.each(FILE_SYSTEM):
+        ports = _PORTS.get(str(node.get("FileSystemType").value))
+        # Where a cluster mounts it, another rule looks at both sides.
+        mounted = any(True for _each in app.each("AWS::SageMaker::Cluster"))
+        if ports is None or mounted:
+            continue
+        groups = [entry.resource("AWS::EC2::SecurityGroup") for entry in node.get("SecurityGroupIds").items() or ()]
+        known = [group for group in groups if group is not None]
+        if not groups or len(known) < len(groups):
+            continue
+        rules = [each for group in known for each in ingress_of(app, group)]
+        closed = [port for port in ports if not any(lets(each, port) for each in rules if each is not None)]
+        if None not in rules and closed:
+            yield refused(
+                f"{file_system.path}.SecurityGroupIds",
+                f"groups without port {', '.join(map(str, closed))}: {', '.join(g.logical_id for g in known)}",
+                allowed=_ALL_PORTS[str(node.get("FileSystemType").value)],
+                fix=f"let TCP {', '.join(map(str, closed))} into {known[0].logical_id}",
+            )
+
+
+@rule(
+    "HF656",
+    title="Names of buckets have characters that S3 accepts",
+    each=App,
+    source="S3 user guide, 'General purpose bucket naming rules'",
+)
+def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
+    """
+    3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit.
+    """
+    for bucket, node in app.each("AWS::S3::Bucket"):
+        name = node.get("BucketName")
+        text = text_of(name.value)
+        if text is None:
+            continue
+        known = text.replace("${...}", "xx")
+        if (
+            not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known)
+            or ".." in known
+            or (name.value == text and not 3 <= len(text) <= 63)
+        ):
+            yield refused(
+                f"{bucket.path}.BucketName",
+                said(text),
+                allowed="3 to 63 lower-case letters, digits, dots and hyphens",
+                fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}"
+                if name.value == text
+                else "write lower-case letters, digits and hyphens",
+            )
