@@ -189,4 +189,4 @@ def _blocks(app: App, vpc: Resource) -> list[ipaddress.IPv4Network]:
         app.node(each).get("CidrBlock").value
         for each in app.values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc).found
     ]
-    return [found for text in texts if (found := network(text)) is not None]
+    return [found for text in texts if (found := network_of(text)) is not None]
