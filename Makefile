@@ -85,6 +85,7 @@ schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follo
 	@$(PYTHON) -m holdfast.validation
 	@$(PYTHON) -m holdfast.updates
 	@$(PYTHON) scripts/write_events_page.py
+	@$(PYTHON) scripts/build_wheels.py --page
 	@$(PYTHON) scripts/draw_architecture.py
 
 clean: ## remove what setup and the tools made here
