@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from distributions import ROOT, package_roots
+
 COMMAND = "make schema"
 BEGIN, END = f"<!-- drawn by `{COMMAND}` -->", "<!-- end of what is drawn -->"
 FLOORS = {
@@ -74,7 +75,7 @@ def read_tree(root: Path = ROOT) -> Tree:
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
     yield "app", root / "app.py"
-    homes = [root, *(root / name for name in ("constructs", "stacks", "lifecycle")), *(root / "containers").iterdir()]
+    homes = [root / each.relative_to(ROOT) for each in package_roots()]
     for home in homes:
         for package in sorted(home.glob("holdfast*")):
             for path in sorted(package.rglob("*.py")):

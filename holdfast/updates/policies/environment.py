@@ -1,5 +1,6 @@
 """Update policies of the rest: what names the environment, its keys and network, and how it is watched."""
 
+from holdfast.config import Observability
 from holdfast.updates.policies.cluster import CREATE_ONLY, NAME_IS_TAKEN
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, appears, vanishes
 
@@ -156,18 +157,11 @@ NETWORK = (
     ),
 )
 
+_HAVE_DATA = ("prometheus", "grafana", "mlflow")
+"""Their loss is a policy of its own; the other settings of how a cluster is watched are all changed in place."""
 OBSERVABILITY = (
     Policy(
-        settings=(
-            "observability.container_insights",
-            "observability.log_retention_days",
-            "observability.dashboard",
-            "observability.alarms",
-            "observability.alarm_emails",
-            "observability.gpu_idle_minutes",
-            "observability.lustre_free_percent",
-            "observability.tensorboard",
-        ),
+        settings=tuple(f"observability.{name}" for name in Observability.model_fields if name not in _HAVE_DATA),
         effect=Effect.IN_PLACE,
         reason="it is made, changed or removed beside the cluster; a shorter retention deletes older logs",
         source="CloudWatch, CloudWatch Logs, SNS and EKS APIs",
