@@ -50,7 +50,7 @@ def test_a_construct_that_the_python_of_eks_nodes_lacks_is_found_by_the_static_c
     after = [(path.name, line) for path in node_sources(checkout.folder) for line in unions(path.read_text())]
 
     assert before == []
-    assert [name for name, _ in after] == ["_context.py"]
+    assert [name for name, _ in after] == ["context.py"]
 
 
 def test_a_construct_that_the_python_of_eks_nodes_lacks_fails_the_deployment(

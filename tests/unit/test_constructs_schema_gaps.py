@@ -60,7 +60,7 @@ def test_every_gap_has_its_example() -> None:
 
 @pytest.mark.parametrize("rule", sorted([*USES, QUOTA_GAP]))
 def test_the_validator_still_objects_so_that_the_acknowledgement_is_needed(rule: str, objections: set[str]) -> None:
-    assert rule in objections, "the validator has learnt it: take the gap out of _schema_gaps.py"
+    assert rule in objections, "the validator has learnt it: take the gap out of schema_gaps.py"
 
 
 @pytest.mark.parametrize("rule", sorted(USES))
@@ -82,7 +82,7 @@ def test_the_schema_of_cloudformation_allows_what_is_acknowledged(rule: str) -> 
 def test_the_schema_of_cloudformation_has_the_type_that_the_validator_does_not_know() -> None:
     assert [error.message for error in jsonschema.Draft7Validator(schema(COMPUTE_QUOTA)).iter_errors(QUOTA)] == []
     assert "AWS::SageMaker::ComputeQuota" in region_types("us-west-2")
-    assert not hasattr(sagemaker, "CfnComputeQuota"), "aws-cdk-lib has the class: use it in _eks_operators.py"
+    assert not hasattr(sagemaker, "CfnComputeQuota"), "aws-cdk-lib has the class: use it in eks_addons/operators.py"
 
 
 def test_the_schema_refuses_the_check_that_the_api_alone_has() -> None:
