@@ -25,6 +25,7 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
     is_enabled,
     last_words,
     revive_compute,
+    start_compute,
     write_configuration,
 )
 from holdfast.localcloud.hyperpod.slurm.munge import munge_key
@@ -53,5 +54,6 @@ __all__ = [
     "parse_nodes",
     "revive_compute",
     "slurm_conf",
+    "start_compute",
     "write_configuration",
 ]
