@@ -9,11 +9,12 @@ drawn in the package's own picture: it points at everything. A dashed arrow is a
 
 import ast
 import graphlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from distributions import ROOT, package_roots
+from import_graph import Import, imports_of, modules_below
 
 COMMAND = "make schema"
 BEGIN, END = f"<!-- drawn by `{COMMAND}` -->", "<!-- end of what is drawn -->"
@@ -34,15 +35,6 @@ ALSO_DRAWN = ("holdfast.localcloud.aws", "holdfast.localcloud.hyperpod", "holdfa
 
 Arrows = dict[tuple[str, str], bool]
 """From, to, and whether the import waits in every file that has it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Import:
-    """One import: the module in which it stands, the module that it names, whether it stands in a function."""
-
-    module: str
-    named: str
-    waits: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,36 +61,9 @@ class Tree:
 
 def read_tree(root: Path = ROOT) -> Tree:
     """Read all packages of the repository."""
-    files = dict(_modules(root))
-    return Tree(files=files, imports=tuple(one for name, path in files.items() for one in _imports(name, path, files)))
-
-
-def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    yield "app", root / "app.py"
-    homes = [root / each.relative_to(ROOT) for each in package_roots()]
-    for home in homes:
-        for package in sorted(home.glob("holdfast*")):
-            for path in sorted(package.rglob("*.py")):
-                parts = path.relative_to(home).with_suffix("").parts
-                yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
-
-
-def _imports(module: str, path: Path, files: Mapping[str, Path]) -> Iterator[Import]:
-    tree = ast.parse(path.read_text())
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    waiting = {id(inner) for node in functions for inner in ast.walk(node)}
-    own = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(tree):
-        named: Iterable[str] = ()
-        if isinstance(node, ast.Import):
-            named = [each.name for each in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = own[: len(own) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            named = [f"{base}.{each.name}" if f"{base}.{each.name}" in files else base for each in node.names]
-        for name in named:
-            if name in files:
-                yield Import(module=module, named=name, waits=id(node) in waiting)
+    files = {"app": root / "app.py", **modules_below(root / each.relative_to(ROOT) for each in package_roots())}
+    found = (one for name, path in files.items() for one in imports_of(path, importer=name, modules=files))
+    return Tree(files=files, imports=tuple(one for one in found if one.module in files))
 
 
 def top_arrows(tree: Tree) -> Arrows:
@@ -112,7 +77,7 @@ def top_arrows(tree: Tree) -> Arrows:
 
 def room_arrows(tree: Tree, package: str) -> Arrows:
     """The arrows between the rooms of a package, and the files beside them."""
-    inside = [one for one in tree.imports if one.module.startswith(f"{package}.")]
+    inside = [one for one in tree.imports if one.importer.startswith(f"{package}.")]
     beside = sorted(
         name for name in tree.files if name.rpartition(".")[0] == package and name not in tree.rooms(package)
     )
@@ -122,7 +87,7 @@ def room_arrows(tree: Tree, package: str) -> Arrows:
 def _between(imports: Iterable[Import], boxes: list[str]) -> Arrows:
     found: Arrows = {}
     for one in imports:
-        start, end = _box(one.module, boxes), _box(one.named, boxes)
+        start, end = _box(one.importer, boxes), _box(one.module, boxes)
         if start and end and start != end:
             found[start, end] = found.get((start, end), True) and one.waits
     return _without_what_follows(found)

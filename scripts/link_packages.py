@@ -11,26 +11,23 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import tomllib
-
-ROOT = Path(__file__).resolve().parents[1]
+from distributions import Distribution, distributions, package_roots
 
 
 def main() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    settings = project["tool"]["holdfast"]
     site_packages = Path(sysconfig.get_path("purelib"))
-    roots = [ROOT / root for root in settings["package-roots"]]
-    (site_packages / "holdfast-checkout.pth").write_text("".join(f"{root}\n" for root in roots))
-    for name, distribution in settings["distributions"].items():
-        _note(site_packages, name.replace("-", "_"), name, project["project"]["version"])
-        for command, target in distribution.get("scripts", {}).items():
+    (site_packages / "holdfast-checkout.pth").write_text("".join(f"{root}\n" for root in package_roots()))
+    for each in distributions().values():
+        _note(site_packages, each)
+        for command, target in each.scripts.items():
             module, _, function = target.partition(":")
             _entry_script(Path(sys.executable).parent / command, module, function)
 
 
-def _note(site_packages: Path, stem: str, name: str, version: str) -> None:
+def _note(site_packages: Path, distribution: Distribution) -> None:
     """What ``importlib.metadata`` reads, and ``pip list``."""
+    name, version = distribution.name, distribution.version
+    stem = name.replace("-", "_")
     for old in site_packages.glob(f"{stem}-*.dist-info"):
         shutil.rmtree(old)
     note = site_packages / f"{stem}-{version}.dist-info"

@@ -78,9 +78,7 @@ def tables() -> dict[str, dict[str, str]]:
             "Kinds": table(("kind", "source", "meaning"), kind_rows()),
             "Faults": table(("name", "signal", "severity", "least remedy"), fault_rows()),
         },
-        "lifecycle.md": {
-            "Steps": table(("step", "extension", "custom", "EKS", "what is true afterwards"), step_rows())
-        },
+        "lifecycle.md": {"Steps": table(STEP_COLUMNS, step_rows())},
     }
 
 

@@ -1,9 +1,8 @@
 """The wheels of docs/distributions.md: each package is in one, and each asks for all that it imports."""
 
-import ast
 import functools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import packages_distributions, version
 
 import pytest
@@ -13,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from distributions import PAGE, distributions, page, settings
+from import_graph import imports_of
 
 NEVER = {
     "holdfast-common": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
@@ -43,24 +43,12 @@ def shipped() -> Mapping[str, str]:
 def imported(wheel: str) -> Sequence[tuple[str, str]]:
     """What the modules of a wheel import when they run, at their top or later: who, and whom."""
     return [
-        (module, target)
+        (module, one.module)
         for module, owner in shipped().items()
         if owner == wheel
-        for target in _imported(ast.parse(modules()[module].read_text()))
+        for one in imports_of(modules()[module], importer=module, modules=modules())
+        if not one.typing
     ]
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        return
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-        for alias in node.names:
-            longer = f"{node.module}.{alias.name}"
-            yield longer if longer in modules() else node.module
-    for child in ast.iter_child_nodes(node):
-        yield from _imported(child)
 
 
 def test_no_package_is_in_two_wheels() -> None:

@@ -1,0 +1,67 @@
+"""The packages of this repository and what their files import, read from the source and not from a running program."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """One import of one file."""
+
+    file: Path
+    line: int
+    importer: str
+    """The module in which it stands; empty for a file that is in no package."""
+    module: str
+    """The module that it names, ours or another's."""
+    waits: bool
+    """Whether it stands in a function."""
+    typing: bool
+    """Whether only a type checker follows it."""
+
+
+def modules_below(roots: Iterable[Path]) -> dict[str, Path]:
+    """Every module and package of ours by name; a package by its ``__init__``."""
+    return {
+        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path
+        for root in roots
+        for package in sorted(root.glob("holdfast*"))
+        for path in sorted(package.rglob("*.py"))
+        for parts in [path.relative_to(root).with_suffix("").parts]
+    }
+
+
+def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Iterator[Import]:
+    """All imports of a file. ``modules`` tells a module that is imported from a package from a name in it."""
+    tree = ast.parse(file.read_text())
+    package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
+    waiting = _inside(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    typing = _inside(tree, lambda node: isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for module in _named(node, package=package, modules=modules):
+                yield Import(
+                    file=file,
+                    line=node.lineno,
+                    importer=importer,
+                    module=module,
+                    waits=id(node) in waiting,
+                    typing=id(node) in typing,
+                )
+
+
+def _inside(tree: ast.AST, of: Callable[[ast.AST], bool]) -> set[int]:
+    return {id(inner) for node in ast.walk(tree) if of(node) for inner in ast.walk(node)}
+
+
+def _named(node: ast.Import | ast.ImportFrom, *, package: str, modules: Mapping[str, Path]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    parts = package.split(".")
+    above = parts[: len(parts) - node.level + 1] if node.level else []
+    base = ".".join([*above, *filter(None, [node.module])])
+    for alias in node.names:
+        yield f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base
