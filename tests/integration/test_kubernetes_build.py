@@ -18,6 +18,7 @@ from holdfast.localcloud.kubernetes.binaries import (
     Binaries,
     BinariesError,
     build,
+    compiled,
     find_binaries,
     observe_machine,
     only_one,
@@ -130,6 +131,55 @@ def test_a_folder_without_all_components_is_refused_before_anything_is_fetched(t
 
     with pytest.raises(BinariesError, match="lacks kube-proxy; put the five components of one version there"):
         build(cache=tmp_path / "cache", official=official)
+
+
+def test_a_change_of_one_program_takes_the_other_from_the_build_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = {name: tmp_path / f"{name}-sources" for name in ("hyperkube", "holdfast-stand-ins")}
+    for folder in sources.values():
+        folder.mkdir()
+        (folder / "main.go").write_text("package main")
+    monkeypatch.setattr(f"{BUILDING}.recipe.FOLDERS", sources)
+    monkeypatch.setattr(f"{BUILDING}.collecting.FOLDERS", sources)
+    earlier = tmp_path / "cache" / "0123456789abcdef"
+    earlier.mkdir(parents=True)
+    (earlier / "hyperkube").write_text("#!/bin/sh\necho Kubernetes v1.20.2\n")
+    (earlier / "hyperkube").chmod(0o755)
+    (earlier / "build.json").write_text(json.dumps({"compiled": {**compiled(), "holdfast-stand-ins": "of before"}}))
+    done = []
+
+    def fetched(work: Path, *, packages: list[str], source: str | None, note: object) -> None:
+        done.append(f"fetch {source}")
+        for _, path in PROGRAMS.values():
+            (work / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / "tree" / path).touch()
+
+    def compile_program(tree: object, program: str, note: object) -> None:
+        done.append(f"compile {program}")
+        (next((tmp_path / "cache").glob(".work-*")) / "built" / program).write_text(program)
+
+    monkeypatch.setattr(f"{BUILDING}.building.fetch", fetched)
+    monkeypatch.setattr(f"{BUILDING}.building.unpack", lambda work, note: None)
+    monkeypatch.setattr(f"{BUILDING}.compiling.Tree.unpack", lambda tree, note: None)
+    monkeypatch.setattr(f"{BUILDING}.compiling.Tree.compile", compile_program)
+
+    made = build(cache=tmp_path / "cache")
+
+    assert done == ["fetch kubernetes", "compile holdfast-stand-ins"]
+    assert made.argv("kubelet") == [f"{made.directory}/hyperkube", "kubelet"]
+    assert made.stand_ins is not None
+    assert made.stand_ins.read_text() == "holdfast-stand-ins"
+
+
+def test_binaries_of_a_user_with_an_open_mask_are_changed_by_nobody_else(tmp_path: Path, official: Path) -> None:
+    before = os.umask(0)
+    try:
+        made = build(cache=tmp_path / "cache", official=official)
+    finally:
+        os.umask(before)
+
+    assert find_binaries({"HOLDFAST_KUBERNETES": str(made.directory)}) == made
 
 
 @pytest.fixture

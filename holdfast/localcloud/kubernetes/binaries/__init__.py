@@ -24,7 +24,7 @@ from holdfast.localcloud.kubernetes.binaries.machine import (
 )
 from holdfast.localcloud.kubernetes.binaries.observing import observe_machine, v1_controllers
 from holdfast.localcloud.kubernetes.binaries.packages import mirrors_among
-from holdfast.localcloud.kubernetes.binaries.recipe import PROGRAMS, recipe_key
+from holdfast.localcloud.kubernetes.binaries.recipe import PROGRAMS, compiled, recipe_key
 from holdfast.localcloud.kubernetes.binaries.running import run
 from holdfast.localcloud.kubernetes.binaries.stepping import Report, Step, go_through, only_one
 from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS, knowledge, version_flags
@@ -44,6 +44,7 @@ __all__ = [
     "build",
     "cache_directory",
     "check_machine",
+    "compiled",
     "described_folders",
     "find_binaries",
     "go_through",

@@ -147,6 +147,7 @@ def _publish(
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     write_whole(result / RECORD, json.dumps(record, indent=2) + "\n")
+    (result / RECORD).chmod(0o644)
     made = read_binaries(result, named_by="the build")
     said = asked_version(made.argv("kube-apiserver"))
     if said != version:
