@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.kubernetes.api import Api, ApiError
-from holdfast.localcloud.kubernetes.binaries import Binaries
+from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
 from holdfast.localcloud.kubernetes.control import ControlPlane, erase
 from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.kubernetes.nodes import (
@@ -85,12 +85,22 @@ class Clusters:
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._rests_until: dict[str, float] = {}
+        self._said = ""
         self._stopping = threading.Event()
 
     def offers(self) -> str:
         """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
-        found = self._binaries()
+        found = self._present()
         return found.version if found else ""
+
+    def _present(self) -> Binaries | None:
+        try:
+            return self._binaries()
+        except BinariesError as error:
+            if str(error) != self._said:
+                _log.error("%s", error)
+            self._said = str(error)
+            return None
 
     def due(
         self, clusters: Iterable[EksCluster], *, network: str, gateway: str, busy: frozenset[str]
@@ -139,7 +149,7 @@ class Clusters:
     def parts(self, arn: str, member: Member) -> Parts:
         """What the node of an instance is booted with. NodeError: its cluster does not run."""
         running = self._must(arn)
-        binaries = self._binaries()
+        binaries = self._present()
         if binaries is None:
             raise NodeError("there are no binaries of Kubernetes any more; make them with: holdfast kubernetes build")
         return parts(
@@ -198,7 +208,7 @@ class Clusters:
     # --- control planes
 
     def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
-        binaries = self._binaries()
+        binaries = self._present()
         if binaries is None:
             self._tell(Became(arn=cluster.arn, status="ACTIVE"))
             return

@@ -13,6 +13,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
@@ -173,14 +174,13 @@ class ControlPlane:
         return node
 
     def _programs(self) -> tuple[list[Program], list[Program]]:
-        tools = str(self._binaries.directory)
-
-        def argv(component: str) -> list[str]:
-            program, *rest = self._binaries.argv(component)
-            return [program.replace(tools, _TOOLS, 1), *rest]
-
-        etcd = str(self._binaries.etcd).replace(tools, _TOOLS, 1)
-        every = components.programs(self.settings, argv=argv, flags=self._binaries.flags, etcd=etcd)
+        tools = Path(_TOOLS)
+        every = components.programs(
+            self.settings,
+            argv=partial(self._binaries.argv, directory=tools),
+            flags=self._binaries.flags,
+            etcd=str(tools / self._binaries.etcd.name),
+        )
         return [one for one in every if not one.after_ready], [one for one in every if one.after_ready]
 
     def _run(self, node: Node, programs: list[Program], *, stage: str) -> None:

@@ -101,9 +101,8 @@ def start_services(node: Node) -> None:
 
 
 def _kubelet(binaries: Binaries) -> bytes:
-    program, *rest = binaries.argv("kubelet")
-    inside = program.replace(str(binaries.directory), TOOLS, 1)
-    return f'#!/bin/sh\nexec {" ".join([inside, *rest])} "$@"\n'.encode()
+    program = " ".join(binaries.argv("kubelet", directory=Path(TOOLS)))
+    return f'#!/bin/sh\nexec {program} "$@"\n'.encode()
 
 
 def _base_spec(binaries: Binaries, kept: Path) -> bytes:
