@@ -57,6 +57,20 @@ class Store:
             if (match := _DIGEST.fullmatch(link.readlink().name))
         )
 
+    def find(self, name: str) -> StoredImage | None:
+        """
+        What a name means, in any of its forms; None where it means nothing here.
+
+        Raises:
+            ImageError: it is not the name of an image.
+        """
+        reference = _canonical(name)
+        return next((image for image in self.list() if image.name == reference), None)
+
+    def folder(self, image: StoredImage) -> Path:
+        """Where ``rootfs`` and ``config.json`` of an image are."""
+        return self.directory / image.digest.replace(":", "-")
+
     def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
         """
         Store an image and let ``name`` mean it.
