@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from holdfast.localcloud.containers.start import errors
 from holdfast.localcloud.containers.start import reference as reference_command
 
+_UNPACKING = ".unpacking-"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
 
 
@@ -86,7 +87,9 @@ class Store:
         self.create()
         with self._locked():
             if not place.is_dir():
-                with tempfile.TemporaryDirectory(dir=self.directory, prefix=".unpacking-") as folder:
+                for left in self.directory.glob(f"{_UNPACKING}*"):  # of an adding that was killed
+                    shutil.rmtree(left)
+                with tempfile.TemporaryDirectory(dir=self.directory, prefix=_UNPACKING) as folder:
                     fresh = Path(folder) / "image"
                     (fresh / "rootfs").mkdir(parents=True)
                     unpack(fresh / "rootfs")
