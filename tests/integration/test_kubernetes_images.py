@@ -4,8 +4,8 @@ import shlex
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from small_image import add_small_image
 
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.kubernetes import images
-from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
+from holdfast.localcloud.nodes import REACHABLE, FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
 
 pytestmark = [pytest.mark.root, pytest.mark.kubernetes]
 
@@ -37,6 +37,7 @@ class Machine:
     store: Store
     callers: list[str]
     """Addresses that the registry was asked about."""
+    _pause: threading.Event = field(default_factory=threading.Event)
 
     def ctr(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         path = {"PATH": "/tools:/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -52,6 +53,10 @@ class Machine:
         name = f"c{time.monotonic_ns()}"
         how = ["--rm", "--runc-binary", images.RUNTIME, *options]
         return self.ctr("run", *how, image, name, "sh", "-c", command)
+
+    def eventually(self, holds: Callable[[], bool]) -> bool:
+        """Whether something holds within 5 s."""
+        return any(holds() or self._pause.wait(0.05) for _ in range(100))
 
     def mounts(self) -> list[str]:
         return self.node.run(["cat", "/proc/mounts"], timeout_s=10).stdout.splitlines()
@@ -108,6 +113,10 @@ def _ready(node: Node) -> bool:
     return False
 
 
+def _file(node: Node, path: str) -> str:
+    return node.run(["cat", path], timeout_s=5).stdout
+
+
 def test_a_stand_in_has_the_nodes_programs_and_none_of_its_secrets(machine: Machine) -> None:
     done = machine.run(
         NODE, f"python -c 'import numpy; print(numpy.__name__)'; cat {shlex.join(SECRETS)}; ls -A / /run"
@@ -123,6 +132,30 @@ def test_what_a_container_writes_is_in_no_other_and_not_on_the_node(machine: Mac
 
     assert machine.run(NODE, "cat /etc/mine /usr/mine").returncode != 0
     assert machine.node.run(["ls", "/etc/mine", "/usr/mine"], timeout_s=5).stdout == ""
+
+
+def test_a_stand_in_that_sleeps_says_so_and_ends_when_it_is_told_to(machine: Machine) -> None:
+    image, log = "1.dkr.ecr.us-west-2.amazonaws.com/hyperpod-health-monitoring-agent:1", "/run/asleep.log"
+    assert machine.pull(image).returncode == 0
+    how = ["--detach", "--log-uri", f"file://{log}", "--runc-binary", images.RUNTIME]
+    assert machine.ctr("run", *how, image, "asleep").returncode == 0
+    assert machine.eventually(lambda: "stand-in that does nothing" in _file(machine.node, log))
+
+    machine.ctr("tasks", "kill", "--signal", "SIGTERM", "asleep")
+
+    assert machine.eventually(lambda: "STOPPED" in machine.ctr("tasks", "list").stdout)
+    machine.ctr("tasks", "delete", "asleep")
+    machine.ctr("containers", "delete", "asleep")
+
+
+def test_a_driver_of_file_systems_sees_them_and_others_who_take_its_image_do_not(machine: Machine) -> None:
+    driver, folder = "public.ecr.aws/fsx-csi-driver/aws-fsx-csi-driver:v1", f"{REACHABLE}/fs-1/mount"
+    machine.node.run(["sh", "-c", f"mkdir -p {folder} && mount -t tmpfs tmpfs {folder}"], timeout_s=5)
+    seen = f"grep -c {folder} /proc/mounts"  # ctr mounts another /run over it, which the kubelet's containers lack
+
+    assert machine.run(driver, seen, "--privileged").stdout == "1\n"
+    assert machine.run(driver, seen).stdout == "0\n"
+    assert machine.run(NODE, seen, "--privileged").stdout == "0\n"
 
 
 def test_an_image_of_the_store_runs_as_it_is_and_stays_as_it_is(machine: Machine) -> None:

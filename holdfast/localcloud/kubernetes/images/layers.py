@@ -17,7 +17,7 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
 MARKER = ".holdfast-image"
-"""The file in the root of each image; its one line is ``node`` or the name of a folder of the store."""
+"""The file in the root of each image; its one line is for ``holdfast-runc``."""
 
 
 @dataclass(frozen=True, kw_only=True)

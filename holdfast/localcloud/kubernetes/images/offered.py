@@ -15,6 +15,7 @@ from typing import Any
 
 from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.containers import ImageError, Store, StoredImage
+from holdfast.localcloud.nodes import REACHABLE
 
 from .layers import Entry, Image, make_image
 from .node_root import NodeRoot
@@ -64,7 +65,11 @@ class Offered:
         if row.packages:
             entries.append(Entry(path=LIBRARY))
             entries += [entry for package in row.packages for entry in _package(package)]
-        return make_image(files="node", entries=entries, config=row.config(), architecture=_architecture())
+        files = "node"
+        if row.file_systems:
+            files = "node-with-file-systems"
+            entries += [Entry(path=str(path)) for path in [*reversed(Path(REACHABLE).parents), Path(REACHABLE)][2:]]
+        return make_image(files=files, entries=entries, config=row.config(), architecture=_architecture())
 
 
 def _accounts(root: Path) -> Iterator[Entry]:

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from holdfast.localcloud.containers import Store
-from holdfast.localcloud.nodes import FileSpec, Mount
+from holdfast.localcloud.nodes import REACHABLE, FileSpec, Mount
 
 from .node_root import NodeRoot
 
@@ -31,7 +31,8 @@ def node_files(*, registry: str, runc: str, root: NodeRoot) -> dict[str, FileSpe
     """
     shown = f"{_AT}/node-root.fstab"
     program = _PROGRAM.read_text()
-    for word, value in {"@RUNC@": runc, "@IMAGES@": IMAGES_AT, "@SHOWN@": shown}.items():
+    values = {"@RUNC@": runc, "@IMAGES@": IMAGES_AT, "@SHOWN@": shown, "@FILE_SYSTEMS@": REACHABLE}
+    for word, value in values.items():
         program = program.replace(word, shlex.quote(value))
     # As the server too: containerd 1.6 would ask the registry that a name gives after a host, and without any.
     hosts = f'server = "http://{registry}"\n[host."http://{registry}"]\n  capabilities = ["pull", "resolve"]\n'

@@ -29,6 +29,8 @@ class StandIn:
     """Programs that a pod's own ``command`` may name: name on PATH to the words that are run instead."""
     packages: tuple[str, ...] = ()
     """Python packages of Holdfast that the image has in /opt/holdfast/lib."""
+    file_systems: bool = False
+    """Whether it sees what the node can mount as Lustre, in a pod with CAP_SYS_ADMIN. Default: it does not."""
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     directory: str = ""
