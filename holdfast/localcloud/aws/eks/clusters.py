@@ -13,6 +13,9 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, Shelf, now
 from holdfast.localcloud.aws.eks import errors
 
+CREATOR = "creator"
+"""Who made the cluster, kept until EKS makes an access entry of it; the API does not tell it."""
+
 
 class Clusters:
     """Those of one account and region, behind one lock; whoever calls a method holds it, but for `check_role`."""
@@ -26,7 +29,8 @@ class Clusters:
 
     def shown(self, name: str) -> dict[str, Any]:
         record = self.shelf.get(name)
-        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
+        told = {key: value for key, value in record.content.items() if key != CREATOR}
+        return {**copy.deepcopy(told), "status": record.status(settled="ACTIVE")}
 
     def refuse_taken(self, name: str) -> None:
         if self.shelf.find(name) is not None:
