@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eks_lab import ACCOUNT, EksLab
+from eks_lab import ACCOUNT, PODS, EksLab
 from kubernetes_pki import Pki
 from tokens import encoded, signed_token
 
@@ -285,8 +285,6 @@ def test_a_review_without_end_and_silence_keep_nobody_else_waiting(lab: EksLab, 
 
 
 def test_a_pod_is_patched_when_its_account_has_a_role(lab: EksLab, access: Access) -> None:
-    from eks_lab import PODS
-
     lab.client("eks").create_pod_identity_association(
         clusterName="lab", namespace="ns", serviceAccount="trainer", roleArn=lab.role("of-pods", trust=PODS)
     )

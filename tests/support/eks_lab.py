@@ -48,7 +48,7 @@ class EksLab:
         """Of the owner, or of other credentials."""
         known = {**self.aws.client_arguments, **credentials}
         config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
-        return boto3.client(service, region_name=REGION, config=config, **known)  # type: ignore[call-overload]
+        return boto3.client(service, region_name=REGION, config=config, **known)
 
     def cluster(self, name: str, client: Any = None, **access: Any) -> dict[str, Any]:
         settings = {"authenticationMode": "API", **access}
