@@ -17,6 +17,8 @@ from holdfast.localcloud.aws.iam import Decision, Policy, Rights, decide
 from holdfast.localcloud.aws.iam import Request as AskedOfIam
 
 KEPT = 256
+MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
+"""Of a session (STS API reference, AssumeRole)."""
 
 
 class Judge:
@@ -137,10 +139,19 @@ def _limited(told: Decision, who: Who, need: Need, resource: str, context: Mappi
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
     asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)
-    limited = decide(asked, identity=[Policy(document=json.loads(who.policy))])
+    limited = decide(asked, identity=[Policy(document=_document(who.policy))])
     if limited.allowed or "explicit deny" in limited.reason:
         return limited
     return Decision(allowed=False, reason=limited.reason.replace("identity-based policy", "session policy"))
+
+
+def _document(policy: str) -> Mapping[str, Any]:
+    """A session's policy; one that cannot be read allows nothing."""
+    try:
+        found = json.loads(policy)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _must_say_one_operation(request: Request, operation: str) -> None:
@@ -158,8 +169,19 @@ def _pairs(request: Request, body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def tags_of(request: Request) -> Mapping[str, str]:
-    """The tags that a request to assume a role gives to the session."""
-    return session_tags(_parameters(request))
+    """
+    The tags that a request to assume a role gives to the session.
+
+    Raises:
+        ServiceError: they are more or longer than STS takes.
+    """
+    tags = session_tags(_parameters(request))
+    if len(tags) > MOST_TAGS or any(
+        len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE for key, value in tags.items()
+    ):
+        message = f"a session has at most {MOST_TAGS} tags, of {LONGEST_KEY} and {LONGEST_VALUE} characters"
+        raise ServiceError("ValidationError", message)
+    return tags
 
 
 def _parameters(request: Request) -> dict[str, Any]:

@@ -177,9 +177,10 @@ class Front:
         elif hosted is not None and not hosted.beside_moto:
             return _not_implemented(request, service, "")
         request.environ["HTTP_X_MOTO_ACCOUNT_ID"] = self._account(request, scope.key)  # or moto looks for it everywhere
+        tags = tags_of(request) if (service, operation) == ("sts", "AssumeRole") else {}
         response = self._motos(request, service, operation)
         if (service, operation) == ("sts", "AssumeRole"):
-            keep_tags(response, given=tags_of(request), inherited=who.tags if who is not None else {})
+            keep_tags(response, given=tags, inherited=who.tags if who is not None else {})
         if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(READING):
             self._judge.changed()
         return response
