@@ -11,8 +11,10 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.containers import Store
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import Authority, Settings, kubeconfig
+from holdfast.localcloud.kubernetes.images import RUNTIME, STAND_INS, NodeRoot, node_files, node_mounts
 from holdfast.localcloud.kubernetes.nodes import files, size
 from holdfast.localcloud.kubernetes.nodes.labels import Member
 from holdfast.localcloud.nodes import FileSpec, Mount, Node, NodeError
@@ -34,12 +36,24 @@ class Parts:
 
 
 def parts(
-    member: Member, *, settings: Settings, authority: Authority, binaries: Binaries, directory: Path, disks: Path
+    member: Member,
+    *,
+    settings: Settings,
+    authority: Authority,
+    binaries: Binaries,
+    store: Store,
+    registry: str,
+    root: NodeRoot,
+    directory: Path,
+    disks: Path,
 ) -> Parts:
     """
     All that one node needs.
 
     Args:
+        store: Images that were added, which nodes see unpacked.
+        registry: HOST:PORT of the registry, as nodes reach it.
+        root: What pods on the node's files see.
         directory: For what is the same on nodes of one instance type.
         disks: The instance's own, kept while it lives.
     """
@@ -73,11 +87,14 @@ def parts(
             **{path: FileSpec(content=file.content, mode=file.mode) for path, file in found.items()},
             "/usr/bin/kubelet": FileSpec(content=_kubelet(binaries), mode=0o755),
             files.BASE_SPEC: FileSpec(content=_base_spec(binaries, directory / "base-runtime-spec.json")),
-            "/etc/nsswitch.containers.conf": FileSpec(content=b"passwd: files\ngroup: files\nhosts: files dns\n"),
+            files.RUNTIME: FileSpec(content=_RUNTIME.encode(), mode=0o755),
+            **node_files(registry=registry, runc=f"{TOOLS}/{binaries.runc.name}", root=root),
         },
         mounts=(
             *(Mount(source=source, target=target, read_only=True) for target, source in programs.items()),
             *volumes,
+            *node_mounts(store),
+            *_stand_ins(binaries),
         ),
         kernel_files=files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
     )
@@ -121,6 +138,24 @@ def _base_spec(binaries: Binaries, kept: Path) -> bytes:
         fresh.write_text(json.dumps(spec))
         fresh.rename(kept)
     return kept.read_bytes()
+
+
+_RUNTIME = f"""\
+#!/bin/sh
+# What NVIDIA's runtime is to containerd. Amazon's scripts ask for cgroups by systemd, which a node here has not.
+for word; do
+    shift
+    [ "$word" = --systemd-cgroup ] || set -- "$@" "$word"
+done
+exec {RUNTIME} "$@"
+"""
+
+
+def _stand_ins(binaries: Binaries) -> tuple[Mount, ...]:
+    """The program that stands in for what some images hold."""
+    if binaries.stand_ins is None:
+        return ()
+    return (Mount(source=binaries.stand_ins, target=STAND_INS, read_only=True),)
 
 
 def _made(directory: Path) -> Path:
