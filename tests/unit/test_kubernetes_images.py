@@ -55,7 +55,7 @@ def config(image: Image) -> dict[str, object]:
     return document
 
 
-@pytest.mark.parametrize("name", [*CHART_IMAGES, SANDBOX_IMAGE])
+@pytest.mark.parametrize("name", [*CHART_IMAGES, f"{SANDBOX_IMAGE}:latest"])
 def test_what_the_pinned_charts_and_the_runtime_name_has_a_stand_in(name: str) -> None:
     assert stand_ins().find(name) is not None
 
