@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.terminal import CommandError, Step, step
@@ -83,6 +84,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         context = Context(session=session, local=local)
         if embedded:
             _bootstrap(context, cdk=cdk, definition=definition)
+            _make_administrators(context, definition=definition)
         with step("compare with what is deployed"):
             refuse_replacements(definition, context)
         with step("synthesise the stack") as progress:
@@ -133,6 +135,16 @@ def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None
     with step("bootstrap the CDK"):
         child = cdk.start_bootstrap(account=definition.account, region=definition.region)
         cdk.wait(child, what="cdk bootstrap", progress=lambda: None)
+
+
+def _make_administrators(context: Context, *, definition: "Environment") -> None:
+    if definition.eks is None or not definition.eks.admin_role_arns:
+        return
+    with step("find who administers Kubernetes") as progress:
+        made = make_missing_roles(
+            context.client("iam"), definition.eks.admin_role_arns, account=definition.account
+        )
+        progress.update(f"made the roles that are missing: {', '.join(made)}" if made else "all roles are there")
 
 
 class _DeploymentWatch:
