@@ -6,7 +6,9 @@ What the files say is ``files``'s; which instances there are is for the HyperPod
 
 import json
 import os
+import resource
 import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +135,8 @@ def _base_spec(binaries: Binaries, kept: Path) -> bytes:
             timeout=START_TIMEOUT_S,
         )
         spec = json.loads(done.stdout)
-        spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576}]
+        soft, hard = (min(wanted, _most_files()) for wanted in (65536, 1048576))
+        spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]
         fresh = kept.with_name(f".{kept.name}.{os.getpid()}.{threading.get_native_id()}")
         fresh.write_text(json.dumps(spec))
         fresh.rename(kept)
@@ -156,6 +159,12 @@ def _stand_ins(binaries: Binaries) -> tuple[Mount, ...]:
     if binaries.stand_ins is None:
         return ()
     return (Mount(source=binaries.stand_ins, target=STAND_INS, read_only=True),)
+
+
+def _most_files() -> int:
+    """Open files that a container may be given: more than this process has only by CAP_SYS_RESOURCE."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return sys.maxsize if _may_use(_CAP_SYS_RESOURCE) or hard == resource.RLIM_INFINITY else hard
 
 
 def _made(directory: Path) -> Path:

@@ -5,9 +5,11 @@ The kubelet reads processors and memory from the kernel's files (cAdvisor), so t
 """
 
 import json
+import tempfile
 from pathlib import Path
 
 from holdfast.catalog import instance_types
+from holdfast.localcloud.home import remove_tree_quietly
 
 NUMA_NODES = "/sys/devices/system/node"
 MEMORY = "/proc/meminfo"
@@ -84,7 +86,9 @@ def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
     place = directory / instance_type
     if place.is_dir():
         return place
-    fresh = directory / f".{instance_type}"
+    directory.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
+    fresh.chmod(0o755)
     node = fresh / "node0"
     for cpu in range(processors(instance_type)):
         (node / f"cpu{cpu}" / "topology").mkdir(parents=True, exist_ok=True)
@@ -92,5 +96,8 @@ def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
             (node / f"cpu{cpu}" / knob).write_text(f"{value}\n")
     kib = memory_kib(instance_type)
     (node / "meminfo").write_text("".join(f"Node 0 {what}: {kib} kB\n" for what in ("MemTotal", "MemFree")))
-    fresh.rename(place)
+    try:
+        fresh.rename(place)
+    except OSError:  # another node was faster
+        remove_tree_quietly(fresh)
     return place
