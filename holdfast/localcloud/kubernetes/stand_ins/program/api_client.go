@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func inClusterClient() (*apiClient, error) {
 	return newAPIClient("https://"+net.JoinHostPort(host, port), authority, nil, "", serviceAccount+"/token")
 }
 
-// A kubeconfig as far as it is of use here: its first cluster and user of the current context, no commands to run.
+// A kubeconfig as far as it is of use here: no commands to run, no passwords.
 type kubeconfig struct {
 	CurrentContext string `json:"current-context"`
 	Contexts       []struct {
@@ -62,22 +61,22 @@ type kubeconfig struct {
 		Cluster struct {
 			Server                   string
 			CertificateAuthority     string `json:"certificate-authority"`
-			CertificateAuthorityData string `json:"certificate-authority-data"`
+			CertificateAuthorityData []byte `json:"certificate-authority-data"`
 		}
 	}
 	Users []struct {
 		Name string
 		User struct {
-			Token                 string
-			TokenFile             string
+			Token, TokenFile      string
 			ClientCertificate     string `json:"client-certificate"`
-			ClientCertificateData string `json:"client-certificate-data"`
+			ClientCertificateData []byte `json:"client-certificate-data"`
 			ClientKey             string `json:"client-key"`
-			ClientKeyData         string `json:"client-key-data"`
+			ClientKeyData         []byte `json:"client-key-data"`
 		}
 	}
 }
 
+// kubeconfigClient takes the cluster and the user of the file's current context.
 func kubeconfigClient(path string) (*apiClient, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -87,56 +86,72 @@ func kubeconfigClient(path string) (*apiClient, error) {
 	if err := yaml.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	for _, context := range config.Contexts {
-		if context.Name != config.CurrentContext {
-			continue
+	for _, each := range config.Contexts {
+		if each.Name == config.CurrentContext {
+			client, err := config.client(each.Context.Cluster, each.Context.User)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return client, err
 		}
-		for _, cluster := range config.Clusters {
-			for _, user := range config.Users {
-				if cluster.Name != context.Context.Cluster || user.Name != context.Context.User {
-					continue
-				}
-				authority, err := fileOrData(cluster.Cluster.CertificateAuthority, cluster.Cluster.CertificateAuthorityData)
-				if err != nil {
-					return nil, err
-				}
-				certificate, err := fileOrData(user.User.ClientCertificate, user.User.ClientCertificateData)
-				if err != nil {
-					return nil, err
-				}
-				key, err := fileOrData(user.User.ClientKey, user.User.ClientKeyData)
-				if err != nil {
-					return nil, err
-				}
-				var pairs []tls.Certificate
-				if len(certificate) > 0 {
-					pair, err := tls.X509KeyPair(certificate, key)
-					if err != nil {
-						return nil, fmt.Errorf("%s: %w", path, err)
-					}
-					pairs = append(pairs, pair)
-				}
-				return newAPIClient(cluster.Cluster.Server, authority, pairs, user.User.Token, user.User.TokenFile)
+	}
+	return nil, fmt.Errorf("%s: no context is called %q, which is to be the current one", path, config.CurrentContext)
+}
+
+func (k kubeconfig) client(cluster, user string) (*apiClient, error) {
+	var authority []byte
+	var pairs []tls.Certificate
+	server, token, tokenFile := "", "", ""
+	for _, each := range k.Clusters {
+		if each.Name == cluster {
+			server = each.Cluster.Server
+			var err error
+			if authority, err = dataOrFile(each.Cluster.CertificateAuthorityData, each.Cluster.CertificateAuthority); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s: no cluster and user for its current context %q", path, config.CurrentContext)
+	for _, each := range k.Users {
+		if each.Name != user {
+			continue
+		}
+		token, tokenFile = each.User.Token, each.User.TokenFile
+		certificate, err := dataOrFile(each.User.ClientCertificateData, each.User.ClientCertificate)
+		if err != nil {
+			return nil, err
+		}
+		key, err := dataOrFile(each.User.ClientKeyData, each.User.ClientKey)
+		if err != nil {
+			return nil, err
+		}
+		if len(certificate) > 0 {
+			pair, err := tls.X509KeyPair(certificate, key)
+			if err != nil {
+				return nil, err
+			}
+			pairs = []tls.Certificate{pair}
+		}
+	}
+	if server == "" {
+		return nil, fmt.Errorf("no cluster is called %q", cluster)
+	}
+	return newAPIClient(server, authority, pairs, token, tokenFile)
 }
 
-func fileOrData(file, data string) ([]byte, error) {
-	if data != "" {
-		return base64.StdEncoding.DecodeString(data)
+func dataOrFile(data []byte, file string) ([]byte, error) {
+	if len(data) > 0 || file == "" {
+		return data, nil
 	}
-	if file != "" {
-		return os.ReadFile(file)
-	}
-	return nil, nil
+	return os.ReadFile(file)
 }
 
 func newAPIClient(server string, authority []byte, pairs []tls.Certificate, token, tokenFile string) (*apiClient, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, errors.New("the certificate authority of the API server is no PEM certificate")
+	var roots *x509.CertPool // nil: those of the machine
+	if len(authority) > 0 {
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(authority) {
+			return nil, errors.New("the certificate authority of the API server is no PEM certificate")
+		}
 	}
 	transport := &http.Transport{
 		TLSClientConfig:       &tls.Config{RootCAs: roots, Certificates: pairs, MinVersion: tls.VersionTLS12},

@@ -21,7 +21,7 @@ const (
 	// removes what it finds there when it starts, but no folders.
 	nodeFolder       = "holdfast"
 	acceleratorsFile = "accelerators.json"
-	lookEvery        = 500 * time.Millisecond
+	lookEvery        = time.Second
 	registerTimeout  = 5 * time.Second
 )
 
@@ -79,7 +79,7 @@ func (p *devicePlugin) follow(ctx context.Context) {
 			if count, err := p.register(ctx); err == nil {
 				registered, said = present, ""
 				log.Printf("registered %d devices of %s", count, p.resource)
-			} else if said != err.Error() {
+			} else if said != err.Error() && ctx.Err() == nil {
 				said = err.Error()
 				log.Printf("%s is not registered: %v", p.resource, err)
 			}

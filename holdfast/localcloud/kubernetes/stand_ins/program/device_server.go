@@ -36,7 +36,7 @@ func (s *deviceServer) ListAndWatch(_ *pluginapi.Empty, stream pluginapi.DeviceP
 				return err
 			}
 			if len(unhealthy)+len(sent) > 0 {
-				log.Printf("%s: unhealthy devices are now %v", s.inventory.resource, unhealthy)
+				log.Printf("%s: %d devices are marked as unhealthy", s.inventory.resource, len(unhealthy))
 			}
 			sent = unhealthy
 		}

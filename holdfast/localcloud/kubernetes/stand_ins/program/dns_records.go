@@ -197,25 +197,24 @@ func hostnameOf(one endpoint) string {
 // render makes records of a kind from targets. A name that exists without such a record has an empty answer.
 func (r *records) render(name string, kind uint16, zone string, targets []target) reply {
 	found, seen := reply{}, map[target]bool{}
+	first := func(one target) bool {
+		was := seen[one]
+		seen[one] = true
+		return !was
+	}
 	for _, each := range targets {
-		if kind != dns.TypeSRV {
-			each = target{host: each.host} // ports make no difference
-		}
-		if seen[each] {
-			continue
-		}
-		seen[each] = true
 		switch {
 		case kind == dns.TypeSRV && each.port != noPort:
 			domain := each.domain + "." + zone
-			found.answers = append(found.answers, &dns.SRV{
-				Hdr: header(name, kind, recordTTL), Port: uint16(each.port), Target: domain, Weight: uint16(100 / len(targets)),
-			})
-			if extra := addressRecord(domain, each.host); extra != nil && !seen[target{domain: domain}] {
-				seen[target{domain: domain}] = true
+			if first(target{domain: domain, port: each.port}) {
+				found.answers = append(found.answers, &dns.SRV{
+					Hdr: header(name, kind, recordTTL), Port: uint16(each.port), Target: domain, Weight: uint16(100 / len(targets)),
+				})
+			}
+			if extra := addressRecord(domain, each.host); extra != nil && first(target{domain: domain, host: each.host}) {
 				found.extras = append(found.extras, extra)
 			}
-		case kind == dns.TypeSRV:
+		case kind == dns.TypeSRV || !first(target{host: each.host}): // ports make no difference to addresses
 		case net.ParseIP(each.host) == nil:
 			found.answers = append(found.answers, r.alias(name, kind, zone, each.host, mostExternals)...)
 		default:

@@ -12,21 +12,29 @@ import (
 // mounts is what the CSI driver asks of the kernel.
 type mounts interface {
 	mounted(target string) (bool, error)
-	bind(source, target string, flags uintptr) error
+	bind(source, target string, wanted attributes) error
 	unmount(target string) error
 }
 
 var lustreSource = regexp.MustCompile(`^([^@:/]+)@tcp[0-9]*:/([^/]+)$`)
 
-// Options of mount(8) that are flags of mount(2), and what they take away again. A bind mount keeps no other state.
-var mountFlags = map[string]struct{ set, clear uintptr }{
-	"ro": {set: syscall.MS_RDONLY}, "rw": {clear: syscall.MS_RDONLY},
-	"nosuid": {set: syscall.MS_NOSUID}, "suid": {clear: syscall.MS_NOSUID},
-	"nodev": {set: syscall.MS_NODEV}, "dev": {clear: syscall.MS_NODEV},
-	"noexec": {set: syscall.MS_NOEXEC}, "exec": {clear: syscall.MS_NOEXEC},
-	"noatime": {set: syscall.MS_NOATIME}, "atime": {clear: syscall.MS_NOATIME},
-	"nodiratime": {set: syscall.MS_NODIRATIME}, "diratime": {clear: syscall.MS_NODIRATIME},
-	"relatime": {set: syscall.MS_RELATIME}, "norelatime": {clear: syscall.MS_RELATIME},
+// Options of mount(8) that a single mount can have, as mount_setattr(2) takes them (linux/mount.h).
+const (
+	attrReadOnly, attrNoSUID, attrNoDev, attrNoExec    = 0x1, 0x2, 0x4, 0x8
+	attrNoAtime, attrStrictAtime, attrAtime, attrNoDir = 0x10, 0x20, 0x70, 0x80
+)
+
+// attributes are what a mount gets and what is taken from it; it keeps the others of its source.
+type attributes struct{ set, clear uint64 }
+
+var mountAttributes = map[string]attributes{
+	"ro": {set: attrReadOnly}, "rw": {clear: attrReadOnly},
+	"nosuid": {set: attrNoSUID}, "suid": {clear: attrNoSUID},
+	"nodev": {set: attrNoDev}, "dev": {clear: attrNoDev},
+	"noexec": {set: attrNoExec}, "exec": {clear: attrNoExec},
+	"nodiratime": {set: attrNoDir}, "diratime": {clear: attrNoDir},
+	"noatime": {set: attrNoAtime, clear: attrAtime}, "strictatime": {set: attrStrictAtime, clear: attrAtime},
+	"atime": {clear: attrAtime}, "relatime": {clear: attrAtime}, "norelatime": {clear: attrAtime},
 }
 
 // Options that a Lustre client or mount(8) takes and that change nothing here: mount.lustre(8) of Lustre 2.16, mount(8) of
@@ -61,77 +69,35 @@ func mountLustre(with mounts, root, source, target string, options []string) err
 			"Is the MGS specification correct?\nIs the filesystem name correct?\n"+
 			"If upgrading, is the copied client log valid? (see upgrade docs)\n", source, target))
 	}
-	flags, err := flagsOf(options)
+	wanted, err := attributesOf(options)
 	if err != nil {
 		return fail(syscall.EINVAL, fmt.Sprintf("mount.lustre: mount %s at %s failed: Invalid argument\n"+
 			"This may have multiple causes.\nIs '%s' the correct filesystem name?\nAre the mount options correct?\n"+
 			"Check the syslog for more info.\n", source, target, found[2]))
 	}
-	if err := with.bind(directory, target, flags); err != nil {
+	if err := with.bind(directory, target, wanted); err != nil {
 		return fail(syscall.EIO, fmt.Sprintf("mount.lustre: mount %s at %s failed: %v\n", source, target, err))
 	}
 	return nil
 }
 
-func flagsOf(options []string) (uintptr, error) {
-	var flags uintptr
+// attributesOf takes one option after the other: the last that speaks of something decides it.
+func attributesOf(options []string) (attributes, error) {
+	all := attributes{}
 	for _, given := range options {
 		for _, option := range strings.Split(given, ",") {
-			flag, known := mountFlags[option]
+			one, known := mountAttributes[option]
 			if !known && !ignoredMountOptions[option] && !strings.HasPrefix(strings.ToLower(option), "x-") {
-				return 0, fmt.Errorf("%q is no option of a Lustre client", option)
+				return attributes{}, fmt.Errorf("%q is no option of a Lustre client", option)
 			}
-			flags = flags&^flag.clear | flag.set
+			all.set = all.set&^one.clear | one.set
+			all.clear = all.clear&^one.set | one.clear | one.set&attrAtime
 		}
 	}
-	return flags, nil
+	return all, nil
 }
 
 func isDirectory(path string) bool {
 	found, err := os.Lstat(path)
 	return err == nil && found.IsDir()
-}
-
-type linuxMounts struct{}
-
-// mounted looks into the table of mounts: a bind mount has the device of its source, so devices do not tell it.
-func (linuxMounts) mounted(target string) (bool, error) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return false, err
-	}
-	return mountedIn(string(table), filepath.Clean(target)), nil
-}
-
-var mountinfoEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-func mountedIn(table, target string) bool {
-	for _, line := range strings.Split(table, "\n") {
-		if fields := strings.Fields(line); len(fields) > 4 && mountinfoEscapes.Replace(fields[4]) == target {
-			return true
-		}
-	}
-	return false
-}
-
-// bind applies the flags in a second step, as mount(2) wants it; if that fails nothing stays mounted.
-func (linuxMounts) bind(source, target string, flags uintptr) error {
-	if err := syscall.Mount(source, target, "", syscall.MS_BIND, ""); err != nil {
-		return err
-	}
-	if flags == 0 {
-		return nil
-	}
-	err := syscall.Mount("", target, "", syscall.MS_REMOUNT|syscall.MS_BIND|flags, "")
-	if err != nil {
-		_ = syscall.Unmount(target, syscall.MNT_DETACH)
-	}
-	return err
-}
-
-func (linuxMounts) unmount(target string) error {
-	if err := syscall.Unmount(target, 0); err != nil {
-		return fmt.Errorf("unmount failed: %w", err)
-	}
-	return nil
 }
