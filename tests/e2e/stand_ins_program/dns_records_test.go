@@ -55,7 +55,7 @@ func TestNamesAreAnsweredAsTheSpecificationSays(t *testing.T) {
 		"web.default.svc.cluster.local. A":               "A 172.20.0.7",
 		"web.default.svc.cluster.local. AAAA":            "AAAA fd00::7",
 		"web.default.svc.cluster.local. MX":              "NOERROR",
-		"_https._tcp.web.default.svc.cluster.local. SRV": "A 172.20.0.7, SRV 0 50 443 web.default.svc.cluster.local.",
+		"_https._tcp.web.default.svc.cluster.local. SRV": "A 172.20.0.7, AAAA fd00::7, SRV 0 50 443 web.default.svc.cluster.local.",
 		"_https._udp.web.default.svc.cluster.local. SRV": "NXDOMAIN",
 		"100-64-0-9.web.default.svc.cluster.local. A":    "A 100.64.0.9",
 		"job.default.svc.cluster.local. A":               "A 100.64.0.2, A 100.64.0.3",
