@@ -116,6 +116,7 @@ def test_names_follow_what_the_api_server_says(api: ApiServer, server: tuple[str
 
 def test_what_changed_while_a_watch_was_cut_is_known_afterwards(api: ApiServer, server: tuple[str, int]) -> None:
     _wait(server, "web.default.svc.cluster.local", "172.20.0.7")
+    eventually(lambda: all(api.watches.values()), "watches of all kinds")
     api.refuses = True
     api.cut()
     del api.objects["services"]["web"]

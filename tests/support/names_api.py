@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-TOKEN = "of-a-test"  # noqa: S105
+TOKEN = "of-a-test"
 
 
 class ApiServer:
