@@ -119,7 +119,7 @@ def test_what_changed_while_a_watch_was_cut_is_known_afterwards(api: ApiServer, 
     eventually(lambda: all(api.watches.values()), "watches of all kinds")
     api.refuses = True
     api.cut()
-    del api.objects["services"]["web"]
+    api.delete("services", "web")
     api.put("services", "api", spec={"clusterIP": "172.20.0.8"})
     assert ask(server, "web.default.svc.cluster.local").addresses == ("172.20.0.7",), (
         "without the API server it keeps what it had"

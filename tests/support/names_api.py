@@ -14,13 +14,15 @@ class ApiServer:
     """
     Lists and watches of three kinds over real HTTP.
 
-    While ``refuses`` is true every request is refused; watches that are open go on until ``cut``.
+    While ``refuses`` is true every request is refused; watches that are open go on until ``cut``. Only the present version
+    is known: a watch that wants to go on from an earlier one is told to list again.
     """
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {"namespaces": {}, "services": {}, "endpoints": {}}
         self.watches: dict[str, list[queue.Queue[dict[str, Any] | None]]] = {kind: [] for kind in self.objects}
-        self.lists = 0
+        self.version = 1
+        self.changing = threading.Lock()
         self.refuses = False
         outer = self
 
@@ -41,15 +43,16 @@ class ApiServer:
             request.send_error(401)
             return
         changes: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        if "watch" in query:
-            self.watches[kind].append(changes)
-            if query["resourceVersion"] != ["1"]:
+        with self.changing:
+            listed = {"metadata": {"resourceVersion": str(self.version)}, "items": [*self.objects[kind].values()]}
+            if "watch" in query and query["resourceVersion"] == [str(self.version)]:
+                self.watches[kind].append(changes)
+            elif "watch" in query:
                 changes.put({"type": "ERROR", "object": {"kind": "Status", "code": 410}})
+                changes.put(None)
         request.send_response(200)
         request.end_headers()
         if "watch" not in query:
-            self.lists += 1
-            listed = {"metadata": {"resourceVersion": "1"}, "items": [*self.objects[kind].values()]}
             request.wfile.write(json.dumps(listed).encode())
             return
         while change := changes.get():
@@ -58,21 +61,26 @@ class ApiServer:
 
     def put(self, kind: str, name: str, **fields: Any) -> None:
         namespace = {} if kind == "namespaces" else {"namespace": "default"}
-        made = {"metadata": {"name": name, **namespace, "resourceVersion": "1"}, **fields}
-        self.objects[kind][name] = made
-        for each in self.watches[kind]:
-            each.put({"type": "ADDED", "object": made})
+        self._change(kind, "ADDED", {"metadata": {"name": name, **namespace}, **fields})
 
     def delete(self, kind: str, name: str) -> None:
-        for each in self.watches[kind]:
-            each.put({"type": "DELETED", "object": self.objects[kind][name]})
-        del self.objects[kind][name]
+        self._change(kind, "DELETED", self.objects[kind][name])
+
+    def _change(self, kind: str, what: str, one: dict[str, Any]) -> None:
+        with self.changing:
+            self.version += 1
+            changed = {**one, "metadata": {**one["metadata"], "resourceVersion": str(self.version)}}
+            self.objects[kind].pop(one["metadata"]["name"], None)
+            if what != "DELETED":
+                self.objects[kind][one["metadata"]["name"]] = changed
+            for each in self.watches[kind]:
+                each.put({"type": what, "object": changed})
 
     def cut(self) -> None:
-        for kind in self.watches:
-            for each in self.watches[kind]:
+        with self.changing:
+            for each in (one for watches in self.watches.values() for one in watches):
                 each.put(None)
-            self.watches[kind] = []
+            self.watches = {kind: [] for kind in self.objects}
 
     def close(self) -> None:
         self.cut()
