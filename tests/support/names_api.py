@@ -14,8 +14,8 @@ class ApiServer:
     """
     Lists and watches of three kinds over real HTTP.
 
-    While ``refuses`` is true every request is refused; watches that are open go on until ``cut``. Only the present version
-    is known: a watch that wants to go on from an earlier one is told to list again.
+    While ``refuses`` is true every request is refused; watches that are open go on until ``cut``. Only the present
+    version is known: a watch that wants to go on from an earlier one is told to list again.
     """
 
     def __init__(self) -> None:

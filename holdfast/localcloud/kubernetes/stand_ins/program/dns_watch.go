@@ -130,21 +130,27 @@ func (r *records) watch(ctx context.Context, client *apiClient) {
 					said = err.Error()
 					log.Printf("%s: %v", one.path, err)
 				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(retryPause):
-				}
+				pause(ctx)
 			}
 		}(each)
 	}
 	running.Wait()
 }
 
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(retryPause):
+	}
+}
+
 // follow lists once and watches from there, until the server no longer knows the version from which to go on.
 func (r *records) follow(ctx context.Context, client *apiClient, one *source) error {
 	version, err := r.list(ctx, client, one)
 	for err == nil && ctx.Err() == nil {
-		version, err = r.events(ctx, client, one, version)
+		if version, err = r.events(ctx, client, one, version); err == nil {
+			pause(ctx)
+		}
 	}
 	return err
 }
