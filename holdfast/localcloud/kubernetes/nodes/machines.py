@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.localcloud.containers import Store
+from holdfast.localcloud.kubernetes import stand_ins
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import Authority, Settings, kubeconfig
 from holdfast.localcloud.kubernetes.images import RUNTIME, STAND_INS, NodeRoot, node_files, node_mounts
@@ -22,8 +23,10 @@ from holdfast.localcloud.kubernetes.nodes.labels import Member
 from holdfast.localcloud.nodes import FileSpec, Mount, Node, NodeError
 
 TOOLS = "/opt/kube/tools"
-VOLUMES = ("/var/lib/containerd", "/var/lib/kubelet", "/opt/sagemaker")
-"""Disks of an instance: overlays of containers cannot lie on the overlay that a node's root is."""
+CONTAINERS = "/var/lib/containerd"
+"""On a disk of its own: overlays of containers cannot lie on the overlay that a node's root is."""
+VOLUME = "/opt/sagemaker"
+"""Where HyperPod mounts the volume of a group that has one (EbsVolumeConfig)."""
 START_TIMEOUT_S = 60.0
 _CAP_SYS_RESOURCE = 24
 
@@ -83,18 +86,20 @@ def parts(
     }
     if not Path(size.NUMA_NODES).is_dir():
         del programs[size.NUMA_NODES]
-    volumes = [Mount(source=_made(disks / volume.rpartition("/")[2]), target=volume) for volume in VOLUMES]
+    volumes = [CONTAINERS, *([VOLUME] if member.has_volume else [])]
+    accelerators, counts = stand_ins.accelerators(size.extended_resources(member.instance_type))
     return Parts(
         files={
             **{path: FileSpec(content=file.content, mode=file.mode) for path, file in found.items()},
             "/usr/bin/kubelet": FileSpec(content=_kubelet(binaries), mode=0o755),
             files.BASE_SPEC: FileSpec(content=_base_spec(binaries, directory / "base-runtime-spec.json")),
+            accelerators: FileSpec(content=counts),
             files.RUNTIME: FileSpec(content=_RUNTIME.encode(), mode=0o755),
             **node_files(registry=registry, runc=f"{TOOLS}/{binaries.runc.name}", root=root),
         },
         mounts=(
             *(Mount(source=source, target=target, read_only=True) for target, source in programs.items()),
-            *volumes,
+            *(Mount(source=_made(disks / Path(volume).name), target=volume) for volume in volumes),
             *node_mounts(store),
             *_stand_ins(binaries),
         ),

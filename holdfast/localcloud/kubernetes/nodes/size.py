@@ -4,7 +4,6 @@ How large a node says it is: its instance type's processors, memory and accelera
 The kubelet reads processors and memory from the kernel's files (cAdvisor), so the node has others in their place.
 """
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -13,9 +12,6 @@ from holdfast.localcloud.home import remove_tree_quietly
 
 NUMA_NODES = "/sys/devices/system/node"
 MEMORY = "/proc/meminfo"
-ACCELERATORS = "/etc/holdfast/node/accelerators.json"
-"""What device plugins of the node offer: resource name -> count."""
-
 _GIB_IN_KIB = 1 << 20
 _SMALLEST = (2, 8)
 """Processors and GiB of a type that the catalog does not have."""
@@ -75,10 +71,6 @@ def kube_reserved(instance_type: str) -> dict[str, str]:
     shares = [60, 10, 5, 5]
     millicores = sum(shares[:cores]) + 2.5 * max(0, cores - len(shares))
     return {"cpu": f"{int(millicores)}m", "memory": f"{_SYSTEM_DAEMONS_MIB + 11 * most_pods(instance_type)}Mi"}
-
-
-def accelerators_file(instance_type: str) -> bytes:
-    return json.dumps(extended_resources(instance_type)).encode() + b"\n"
 
 
 def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
