@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.home import remove_tree_quietly
-from holdfast.localcloud.kubernetes.api import Api, ApiError
+from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
 from holdfast.localcloud.kubernetes.control import ControlPlane, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
@@ -26,6 +26,8 @@ from holdfast.localcloud.kubernetes.nodes import (
     Member,
     Parts,
     Roster,
+    health,
+    is_ready,
     node_name,
     parts,
     start_services,
@@ -37,7 +39,8 @@ from holdfast.localcloud.supervision import Worker
 AWS_PORT = 5710
 """Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
-JOINS_WITHIN_S = 120.0
+JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
+KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
 UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
@@ -186,23 +189,28 @@ class Clusters:
             NodeError: it is not within 120 s.
         """
         running = self._must(arn)
-        name = node_name(node.spec.instance_id)
-        since = time.time()
-        self._clear_health(running, name)
+        roster, name = running.roster, node_name(node.spec.instance_id)
+        before = roster.heartbeat(name)
         start_services(node)
-        if not running.roster.wait_ready(name, since=since, timeout_s=JOINS_WITHIN_S, is_over=is_over):
-            said = node.read_file("/var/log/holdfast/units/kubelet.log") if node.alive() else b""
+        if not roster.wait(name, partial(is_ready, after=before), timeout_s=JOINS_WITHIN_S, is_over=is_over):
+            said = node.read_file(KUBELET_LOG) if node.alive() else b""
             last = " | ".join(said.decode(errors="replace").strip().splitlines()[-3:])[-600:]
             raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
+        self._clear_health(running, name, is_over=is_over)
 
-    def _clear_health(self, running: _Running, name: str) -> None:
-        """A Node that comes back from a reboot still has the label that asked for it."""
-        known = running.roster.nodes().get(name)
-        if known is not None and known["metadata"].get("labels", {}).get(HEALTH_LABEL) != SCHEDULABLE:
-            try:
+    def _clear_health(self, running: _Running, name: str, *, is_over: Callable[[], bool]) -> None:
+        """
+        A Node that comes back from a reboot still has the label that asked for it.
+
+        Whoever decides about instances must not see it once more, so it is waited for here.
+        """
+        try:
+            if health(running.roster.nodes()[name]) != SCHEDULABLE:
                 running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
-            except UNREACHABLE as error:
-                raise NodeError(f"the label of node {name} is not set back: {error}") from None
+                cleared = _is_schedulable
+                running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
+        except (KeyError, *UNREACHABLE) as error:
+            raise NodeError(f"the label of node {name} is not set back: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
         """The instance is no more: its Node goes at once, as AWS's controllers take it away."""
@@ -312,3 +320,7 @@ class Clusters:
 
     def _disks(self, instance_id: str) -> Path:
         return self._directory / "volumes" / instance_id
+
+
+def _is_schedulable(node: Object) -> bool:
+    return health(node) == SCHEDULABLE
