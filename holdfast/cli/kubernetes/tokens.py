@@ -2,7 +2,7 @@
 The token with which a principal of AWS logs in to a cluster of EKS: what ``aws eks get-token`` prints. Pure.
 
 It is a signed question to STS, "who am I", that EKS asks in the caller's place. Source: kubernetes-sigs/
-aws-iam-authenticator, README, "API Authorization from Outside a Cluster", and the AWS CLI's customizations/eks/get_token.py;
+aws-iam-authenticator, README, "API Authorization from Outside a Cluster"; aws-cli, customizations/eks/get_token.py;
 query signing as in the AWS general reference, "Add the signature to the query string". Read on 2026-11-23.
 """
 

@@ -20,6 +20,7 @@ OURS = (
     "fsx",
     "hyperpod",
     "images",
+    "kubeconfig",
     "kubernetes",
     "log",
     "nodes",
