@@ -1,6 +1,14 @@
 """The control plane of one EKS cluster: etcd, API server and controllers on a machine of their own beside the nodes."""
 
-from holdfast.localcloud.kubernetes.control.components import KEYS, PODS, WEBHOOK_PORT, Settings
+from holdfast.localcloud.kubernetes.control.components import (
+    KEYS,
+    PODS,
+    WEBHOOK_PORT,
+    Program,
+    Settings,
+    programs,
+    proxy_configuration,
+)
 from holdfast.localcloud.kubernetes.control.control_plane import WEBHOOK_CLIENT, ControlPlane, erase
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 
@@ -12,7 +20,10 @@ __all__ = [
     "Authority",
     "ControlPlane",
     "Pair",
+    "Program",
     "Settings",
     "erase",
     "kubeconfig",
+    "programs",
+    "proxy_configuration",
 ]
