@@ -207,6 +207,7 @@ class Eks:
             if body["status"] == "Deleted":
                 self._clusters.shelf.forget(name)
             elif not record.leaving:
+                record.until = now()
                 content["awaits"] = "" if body["status"] == "ACTIVE" else body["status"]
                 content["runs"] = body["runs"]
                 identity = content["identity"]["oidc"]["issuer"].rpartition("/")[2]
