@@ -28,6 +28,11 @@ class Clusters:
         record = self.shelf.get(name)
         return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
 
+    def runs(self, name: str) -> str:
+        """The version of Kubernetes that really runs behind a cluster; "" behind a mere record, or none."""
+        record = self.shelf.find(name)
+        return "" if record is None else str(record.content.get("runs", ""))
+
     def refuse_taken(self, name: str) -> None:
         if self.shelf.find(name) is not None:
             raise errors.in_use(f"Cluster already exists with name: {name}")

@@ -85,6 +85,11 @@ class Eks:
             make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
         return made
 
+    def runs(self, name: str) -> str:
+        """The version of Kubernetes that really runs behind a cluster; "" behind a mere record."""
+        with self._clusters.lock:
+            return self._clusters.runs(name)
+
     def describe_cluster(self, *, name: str) -> dict[str, Any]:
         with self._clusters.lock:
             return {"cluster": self._clusters.shown(name)}
