@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
-from holdfast.localcloud.hyperpod.network.forward import Forwarder
+from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.hyperpod.network.metadata import PORT, Lookup, Metadata
 from holdfast.localcloud.hyperpod.network.reach import Reach
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node
