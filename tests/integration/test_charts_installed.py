@@ -13,6 +13,7 @@ from installed_charts import BUCKET, Stacks, chart_archive, helm_layer, installe
 
 from holdfast.catalog import charts
 from holdfast.localcloud.aws import serve
+from holdfast.localcloud.kubernetes.addons import ConflictError, Facts, install, is_well, objects, remove, workloads
 from holdfast_constructs.eks import chart_values
 from holdfast_constructs.eks_addons import volume_values
 from holdfast_constructs.helm_installer._archive import tree_sha256
@@ -164,3 +165,29 @@ def test_all_pinned_charts_are_installed_with_our_values(stacks: Stacks, server:
     assert "nvidia-device-plugin" in daemons
     assert stacks.delete("pinned") == "DELETE_COMPLETE"
     assert not releases_of(server) & set(charts())
+
+
+@pytest.mark.parametrize("name", ["aws-fsx-csi-driver", "coredns", "kube-proxy", "vpc-cni"])
+def test_the_objects_of_add_ons_are_taken_by_this_version_of_kubernetes(server: ApiServer, name: str) -> None:
+    made = objects(name, Facts(region="us-west-2", version="v1.12.2-eksbuild.4", services="172.20.0.0/16"))
+
+    install(server, made, resolve_conflicts="NONE")
+    install(server, made, resolve_conflicts="NONE")  # nothing conflicts with itself
+    assert is_well(server, made) is not bool(workloads(made))  # nobody runs pods here
+
+    remove(server, made)
+    remove(server, made)  # what is gone is no error
+
+
+def test_what_a_user_has_changed_is_a_conflict(server: ApiServer) -> None:
+    made = objects("coredns", Facts(region="us-west-2", version="v1.12.2-eksbuild.4", services="172.20.0.0/16"))
+    theirs = {**made[3], "data": {"Corefile": "mine"}}
+    assert theirs["kind"] == "ConfigMap"
+    server.apply("/api/v1/namespaces/kube-system/configmaps/coredns", theirs, manager="kubectl")
+
+    with pytest.raises(ConflictError, match=r"ConfigMap coredns$"):
+        install(server, made, resolve_conflicts="NONE")
+
+    install(server, made, resolve_conflicts="OVERWRITE")
+    assert ".:53" in server.ask("/api/v1/namespaces/kube-system/configmaps/coredns")["data"]["Corefile"]
+    remove(server, made)

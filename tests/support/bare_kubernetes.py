@@ -16,10 +16,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from holdfast.localcloud.kubernetes.api import ApiError
 
 TOOLS = Path(os.environ.get("HOLDFAST_KUBERNETES", "/nonexistent"))
 """The folder of ``hyperkube`` and ``etcd``."""
@@ -48,6 +50,23 @@ class ApiServer:
             if error.code == 404:
                 return None
             raise
+
+    def get(self, path: str) -> Any:
+        """As `holdfast.localcloud.kubernetes.api.Api` has it, here and below."""
+        found = self.ask(path)
+        if found is None:
+            raise ApiError(404, path)
+        return found
+
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> Any:
+        where = f"{path}?fieldManager={manager}&force={str(force).lower()}"
+        try:
+            return self.ask(where, method="PATCH", body=body, kind="application/apply-patch+yaml")
+        except urllib.error.HTTPError as error:
+            raise ApiError(error.code, error.read().decode()) from None
+
+    def delete(self, path: str) -> None:
+        self.ask(path, method="DELETE")
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,20 @@ class Stacks:
             self.client("eks").list_clusters()
             (service,) = self.running._services["eks"].instances()
         content = {
-            "name": name, "runs": "1.20.2", "endpoint": endpoint, "certificateAuthority": {"data": authority},
-            "tags": {}, "arn": f"arn:aws:eks:{REGION}:{ACCOUNT}:cluster/{name}",
-        }  # fmt: skip
-        service._clusters.shelf.add(name, content)
+            "name": name,
+            "arn": f"arn:aws:eks:{REGION}:{ACCOUNT}:cluster/{name}",
+            "runs": "1.20.2",
+            "endpoint": endpoint,
+            "certificateAuthority": {"data": authority},
+            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/16"},
+            "tags": {},
+        }
+        service._clusters.shelf.add(name, content).until = datetime.now(UTC)
+
+    def behind(self, name: str, place: Any) -> None:
+        """Let an API server be the one of a cluster."""
+        (service,) = self.running._services["eks"].instances()
+        service.addons._software._kubernetes = {name: place}.get
 
     def deploy(self, verb: str, name: str, resources: Mapping[str, Any]) -> str:
         """The stack's status after it."""

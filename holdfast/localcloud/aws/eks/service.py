@@ -20,6 +20,7 @@ from holdfast.localcloud.aws.eks.network import Network
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
 from holdfast.localcloud.aws.iam import Rights
+from holdfast.localcloud.kubernetes.addons import Place
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 """What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
@@ -46,13 +47,21 @@ class Eks:
 
     PARTS: ClassVar[dict[str, type]] = {"addons": Addons, "nodegroups": Nodegroups, "access": Access}
 
-    def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
+    def __init__(
+        self,
+        *,
+        client: ClientFactory,
+        account: str,
+        region: str,
+        kubernetes: Callable[[str], Place | None] = lambda _: None,
+    ) -> None:
+        """``kubernetes`` gives the API server of a cluster, with all rights, by its name. Default: all are records."""
         self.on_change: Callable[[], None] = lambda: None
         self._client = client
         self._network = Network(client=client)
         self._clusters = Clusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
-        self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client)
+        self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client, kubernetes=kubernetes)
         self.access = Access(clusters=self._clusters)
 
     def create_cluster(
