@@ -209,35 +209,73 @@ def test_a_stack_that_goes_has_its_function_uninstall(stacks: Stacks) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (
-            "def on_event(event, _): tell(event, 'SUCCESS' if 'Delete' in str(event) else 'FAILED', Reason='no chart')",
-            "Message returned: no chart",
-        ),
-        ("def on_event(event, context): pass", "did not receive a response from your custom resource"),
-        ("def on_event(event, context): raise ValueError('bad')", "ValueError: bad"),
-        ("def on_event(event, context): time.sleep(30)", "it ran into its timeout"),
-        (
-            "def on_event(event, context): tell(event, 'SUCCESS', Data={'a': 'b' * 5000})",
-            "Response object is too long.",
-        ),
-        ("def on_event(event, context): tell(event, 'DONE')", "Value of property Status must be SUCCESS or FAILED"),
-        (
-            "def on_event(event, context): boto3.client('s3').get_object(Bucket='assets', Key='denied')",
-            "not authorized to perform: s3:GetObject",
-        ),
-        ("x = (", "SyntaxError"),
+        ("tell(event, 'FAILED', Reason='no chart')", "Message returned: no chart"),
+        ("pass", "did not receive a response from your custom resource"),
+        ("raise ValueError('bad')", "ValueError: bad"),
+        ("time.sleep(30)", "it ran into its timeout"),
+        ("tell(event, 'SUCCESS', Data={'a': 'b' * 5000})", "Response object is too long."),
+        ("tell(event, 'DONE')", "Value of property Status must be SUCCESS or FAILED"),
+        ("boto3.client('s3').get_object(Bucket='assets', Key='denied')", "not authorized to perform: s3:GetObject"),
     ],
-    ids=["failed", "silent", "raised", "late", "long", "unknown", "no-right", "no-code"],
+    ids=["failed", "silent", "raised", "late", "long", "unknown", "no-right"],
 )
 def test_a_function_that_fails_fails_its_stack_with_its_words(stacks: Stacks, body: str, why: str) -> None:
     name = f"bad-{abs(hash(body))}"
-    made = template(
-        stacks, name, body, resource=release("demo", archive=PLACE, **PIN), Timeout=2 if "sleep" in body else 20
-    )
+    code = f"""
+        def on_event(event, context):
+            if event["RequestType"] == "Delete":
+                return tell(event, "SUCCESS")
+            {body}
+    """
+    timeout_s = 4 if "sleep" in body else 20
+    made = template(stacks, name, code, resource=release("demo", archive=PLACE, **PIN), Timeout=timeout_s)
 
     assert stacks.deploy("create", name, made) == "ROLLBACK_COMPLETE"
 
     assert why in stacks.events(name)["Custom CREATE_FAILED"]
+
+
+@pytest.mark.parametrize("body", ["x = (", ""], ids=["no-python", "no-handler"])
+def test_a_function_that_cannot_even_begin_leaves_a_stack_that_says_so(stacks: Stacks, body: str) -> None:
+    name = f"none-{len(body)}"
+    made = template(stacks, name, body, resource=release("demo", archive=PLACE, **PIN), Timeout=20)
+
+    assert stacks.deploy("create", name, made) == "ROLLBACK_FAILED"  # it cannot delete, either: so it is on AWS
+
+    assert "did not receive a response" in stacks.events(name)["Custom CREATE_FAILED"]
+
+
+def test_code_that_is_gone_fails_the_resource_and_not_its_rollback(stacks: Stacks) -> None:
+    made = template(stacks, "gone", "", resource=release("demo", archive=PLACE, **PIN))
+    stacks.client("s3").delete_object(Bucket=BUCKET, Key="gone.zip")
+
+    assert stacks.deploy("create", "gone", made) == "ROLLBACK_COMPLETE"
+
+    assert "s3://assets/gone.zip cannot be read" in stacks.events("gone")["Custom CREATE_FAILED"]
+
+
+def test_a_function_that_is_interrupted_by_another_failure_is_asked_to_delete(stacks: Stacks) -> None:
+    body = """
+        def on_event(event, context):
+            boto3.client("s3").put_object(Bucket="assets", Key=f"cut/{event['RequestType']}", Body=b"")
+            if event["RequestType"] == "Create":
+                time.sleep(60)
+            tell(event, "SUCCESS")
+    """
+    made = template(stacks, "cut", body, resource=release("demo", archive=PLACE, **PIN), Timeout=90)
+    may = {"Effect": "Allow", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::assets/cut/*"}
+    made["Role"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"].append(may)
+    late = release("late", archive={"Bucket": BUCKET, "Key": "none"}, **PIN)
+    late["Properties"]["TreeSha256"] = "wrong"
+    made["Waits"] = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "cut-waits"}, "DependsOn": ["Function"]}
+    made["Late"] = {**late, "DependsOn": ["Waits"]}
+    began = time.monotonic()
+
+    assert stacks.deploy("create", "cut", made) == "ROLLBACK_COMPLETE", stacks.events("cut")
+
+    assert time.monotonic() - began < 50
+    assert stacks.events("cut")["Custom CREATE_FAILED"] == "Resource creation cancelled"
+    assert "Custom DELETE_COMPLETE" in stacks.events("cut")
 
 
 def test_an_archive_that_cannot_be_reached_is_skipped_and_the_event_says_so(stacks: Stacks) -> None:

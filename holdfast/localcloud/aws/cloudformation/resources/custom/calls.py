@@ -11,6 +11,7 @@ import platform
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -41,6 +42,7 @@ def answered(
     properties: Properties,
     made: Made | None = None,
     old: Properties | None = None,
+    expected: str = "",
 ) -> str:
     """
     Have a function do what a custom resource asks for.
@@ -51,6 +53,8 @@ def answered(
         properties: Of the resource; ServiceToken names the function.
         made: What it is so far. Default: nothing.
         old: What its properties were, for an update.
+        expected: The physical id that a creation will have. It is known from when the function begins, so that what an
+            interrupted one leaves behind is deleted. Default: only the function's answer says it.
 
     Returns:
         The physical id that the function gave it.
@@ -70,9 +74,18 @@ def answered(
         **({"PhysicalResourceId": made.physical_id} if made is not None else {}),
         **({"OldResourceProperties": _texts(old)} if old is not None else {}),
     }
+    function, keys = call.prepared()
+    if made is None and expected:
+        context.note(expected)
     with Answers() as answers:
-        done = call.run({**event, "ResponseURL": answers.url})
+        try:
+            done = run(function, event={**event, "ResponseURL": answers.url}, pause=context.pause)
+        except FunctionError as error:
+            if made is None:
+                context.note("")  # it has not begun
+            raise call.unable(error) from None
         answer = answers.answer
+    call.log(keys, done)
     if answer is None:
         why = (
             "it ran into its timeout"
@@ -103,30 +116,28 @@ class _Call:
         self._stream = f"{self._began:%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
         self._group = str(self._function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{self.name}")
 
-    def run(self, event: Mapping[str, Any]) -> Run:
+    def prepared(self) -> tuple[Function, Keys]:
+        """The function as it can be run, and the keys that it has. ResourceError: its code is not to be had."""
         keys, found = self._keys(), self._function
+        layers = [self._context.layer(arn).get("Content", {}) for arn in found.get("Layers", ())]
         try:
-            done = run(
-                Function(
-                    code=self._folder([found.get("Code", {})]),
-                    layers=self._folder(
-                        [self._context.layer(arn).get("Content", {}) for arn in found.get("Layers", ())]
-                    )
-                    if found.get("Layers")
-                    else None,
-                    handler=found["Handler"],
-                    environment={**self._own_variables(), **self._lambda_variables(keys)},
-                    context=self._told(),
-                    timeout_s=float(found.get("Timeout", DEFAULT_TIMEOUT_S)),
-                    tmp_mib=int(found.get("EphemeralStorage", {}).get("Size", DEFAULT_TMP_MIB)),
-                ),
-                event=event,
-                pause=self._context.pause,
-            )
-        except (FunctionError, PackageError) as error:
-            raise ResourceError(f"the function {self.name} cannot run here: {error}") from None
-        self._log(keys, done)
-        return done
+            code, above = self._folder([found.get("Code", {})]), self._folder(layers) if layers else None
+        except PackageError as error:
+            raise self.unable(error) from None
+        function = Function(
+            code=code,
+            layers=above,
+            handler=found["Handler"],
+            environment={**self._own_variables(), **self._lambda_variables(keys)},
+            context=self._told(),
+            timeout_s=float(found.get("Timeout", DEFAULT_TIMEOUT_S)),
+            tmp_mib=int(found.get("EphemeralStorage", {}).get("Size", DEFAULT_TMP_MIB)),
+        )
+        return function, keys
+
+    def unable(self, error: Exception) -> ResourceError:
+        """That the function cannot be run."""
+        return ResourceError(f"the function {self.name} cannot run here: {error}")
 
     def _keys(self) -> Keys:
         """Of a session of the function's role."""
@@ -138,7 +149,7 @@ class _Call:
             session_token=made["SessionToken"],
         )
 
-    def _folder(self, places: Sequence[Mapping[str, Any]]) -> Any:
+    def _folder(self, places: Sequence[Mapping[str, Any]]) -> Path:
         """Where the archives in S3 lie unpacked."""
         s3 = self._context.client("s3")
 
@@ -194,7 +205,7 @@ class _Call:
             "log_stream_name": self._stream,
         }
 
-    def _log(self, keys: Keys, done: Run) -> None:
+    def log(self, keys: Keys, done: Run) -> None:
         """Write the function's log as Lambda does: with the rights of its role, and not at all without them."""
         took_ms = (datetime.now(UTC) - self._began).total_seconds() * 1000
         runtime = self._function.get("Runtime", "")

@@ -63,6 +63,7 @@ class HelmRelease(Handler):
             properties=properties,
             made=made,
             old=None if made is None else old,
+            expected=record.physical_id,
         )
         return replace(record, physical_id=physical_id or record.physical_id)
 
