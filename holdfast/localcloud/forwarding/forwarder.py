@@ -58,6 +58,8 @@ class Forwarder:
             callers.add(task)
             try:
                 await self._connect(reader, writer)
+            except asyncio.CancelledError:
+                writer.close()  # asyncio would take it for a failure and report it
             finally:
                 callers.discard(task)
 

@@ -21,6 +21,7 @@ OURS = (
     "functions",
     "hyperpod",
     "images",
+    "kubernetes",
     "log",
     "nodes",
     "run",

@@ -28,7 +28,7 @@ def hosted(
     The services by name.
 
     ``keys`` are those of their own clients; ``in_moto`` is held by those that change moto's state without a request to
-    it; ``home``, ``skip`` and ``mishaps`` are CloudFormation's.
+    it; ``home`` is CloudFormation's and EKS's, ``skip`` and ``mishaps`` are CloudFormation's.
     """
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
@@ -63,7 +63,7 @@ def hosted(
         service("cloudtrail", "small", "CloudTrail", beside_moto=True),
         service("cloudwatch", "small", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
         service("ec2", "small", "Gateways", beside_moto=True),
-        service("eks", "eks", "Eks", beside_moto=False),
+        service("eks", "eks", "Eks", beside_moto=False, plane=plane, reach=partial(_reach, home)),
         service("events", "small", "Events", beside_moto=True),
         service("fsx", "fsx", "Fsx", beside_moto=False),
         service("grafana", "small", "Grafana", beside_moto=False),
@@ -73,6 +73,12 @@ def hosted(
     ]
     by_name |= {service.name: service for service in services}
     return by_name
+
+
+def _reach(home: Path, described: Mapping[str, Any]) -> Any:
+    """The API server of an EKS cluster that really runs, as EKS itself reaches it."""
+    control = importlib.import_module("holdfast.localcloud.kubernetes.control")
+    return control.administrator(home / "kubernetes", described)
 
 
 def _load(module: str, kind: str) -> type:

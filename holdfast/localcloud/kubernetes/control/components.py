@@ -18,9 +18,6 @@ WEBHOOK_PORT = 8443
 
 PODS = "100.64.0.0/10"
 """Addresses of pods. AWS's own range for pods outside a VPC's block (EKS user guide, cni-custom-network)."""
-POD_PREFIX = 24
-"""A node's share: 254 addresses, of which the kubelet uses 110."""
-
 Argv = Callable[[str], list[str]]
 """From a component's name to the program that it is."""
 
@@ -71,7 +68,7 @@ def programs(settings: Settings, *, argv: Argv, flags: Callable[[str], list[str]
     return (
         Program(name="etcd", argv=(etcd, *_etcd())),
         component("kube-apiserver", *_api_server(settings), after_ready=False),
-        component("kube-controller-manager", *_controller_manager(settings)),
+        component("kube-controller-manager", *_controller_manager()),
         component("kube-scheduler", *_CLIENT, f"--kubeconfig={FOLDER}/scheduler.kubeconfig", *_SERVED),
         component("kube-proxy", f"--config={FOLDER}/proxy.json"),
     )
@@ -142,7 +139,7 @@ def _api_server(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _controller_manager(settings: Settings) -> tuple[str, ...]:
+def _controller_manager() -> tuple[str, ...]:
     return (
         *_CLIENT,
         *_SERVED,
@@ -153,10 +150,6 @@ def _controller_manager(settings: Settings) -> tuple[str, ...]:
         f"--root-ca-file={KEYS}/ca.crt",
         f"--cluster-signing-cert-file={KEYS}/ca.crt",
         f"--cluster-signing-key-file={KEYS}/ca.key",
-        "--allocate-node-cidrs=true",
-        f"--cluster-cidr={PODS}",
-        f"--node-cidr-mask-size={POD_PREFIX}",
-        f"--service-cluster-ip-range={settings.services}",
         # A cluster all of whose nodes are new counts as disturbed, and with the default rates nothing is evicted then.
         "--node-eviction-rate=10",
         "--secondary-node-eviction-rate=10",

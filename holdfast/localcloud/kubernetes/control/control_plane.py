@@ -13,6 +13,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
@@ -88,6 +89,12 @@ class ControlPlane:
         return None
 
     @property
+    def is_started(self) -> bool:
+        """Its instance runs, and every program was begun."""
+        node = self.node
+        return node is not None and node.inside("/run/kube/second").exists()
+
+    @property
     def worker(self) -> Worker:
         return self._forwarder.worker
 
@@ -122,10 +129,7 @@ class ControlPlane:
     def destroy(self) -> None:
         """Nothing of it is left."""
         self.stop()
-        with contextlib.suppress(NodeError):
-            self._fleet.node(self.cluster.key).remove()
-        if self._directory.exists():
-            remove_tree(self._directory)
+        erase(self.cluster.key, fleet=self._fleet, directory=self._directory)
 
     def _place(self, network: str) -> tuple[socket.socket, str]:
         """A listening socket of the machine and an address among the nodes: those of before, where they are free."""
@@ -170,14 +174,13 @@ class ControlPlane:
         return node
 
     def _programs(self) -> tuple[list[Program], list[Program]]:
-        tools = str(self._binaries.directory)
-
-        def argv(component: str) -> list[str]:
-            program, *rest = self._binaries.argv(component)
-            return [program.replace(tools, _TOOLS, 1), *rest]
-
-        etcd = str(self._binaries.etcd).replace(tools, _TOOLS, 1)
-        every = components.programs(self.settings, argv=argv, flags=self._binaries.flags, etcd=etcd)
+        tools = Path(_TOOLS)
+        every = components.programs(
+            self.settings,
+            argv=partial(self._binaries.argv, directory=tools),
+            flags=self._binaries.flags,
+            etcd=str(tools / self._binaries.etcd.name),
+        )
         return [one for one in every if not one.after_ready], [one for one in every if one.after_ready]
 
     def _run(self, node: Node, programs: list[Program], *, stage: str) -> None:
@@ -240,6 +243,14 @@ class ControlPlane:
             lines = node.read_file("/var/log/kube/kube-apiserver.log").decode(errors="replace").strip().splitlines()
             return " | ".join(lines[-3:])[-700:]
         return "it has said nothing"
+
+
+def erase(key: str, *, fleet: Fleet, directory: Path) -> None:
+    """Nothing is left of a control plane, whoever started it."""
+    with contextlib.suppress(NodeError):
+        fleet.node(key).remove()
+    if directory.exists():
+        remove_tree(directory)
 
 
 def _pair(name: str, pair: Pair) -> dict[str, bytes]:
