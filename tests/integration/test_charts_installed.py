@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from bare_kubernetes import TOOLS, ApiServer, api_server
+from bare_kubernetes import ApiServer, api_server
 from installed_charts import BUCKET, Stacks, chart_archive, helm_layer, installer, our_code, release
 
 from holdfast.catalog import charts
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.kubernetes.addons import ConflictError, Facts, install, is_well, objects, remove, workloads
+from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast_constructs.eks import chart_values
 from holdfast_constructs.eks_addons import volume_values
 from holdfast_constructs.helm_installer._archive import tree_sha256
@@ -31,9 +32,6 @@ pytestmark = [
     pytest.mark.kubernetes,
     pytest.mark.root,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not (TOOLS / "hyperkube").is_file(), reason="needs the folder of hyperkube in HOLDFAST_KUBERNETES"
-    ),
 ]
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\ndata: {a: b}\n"
@@ -49,8 +47,8 @@ CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/first"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with api_server(tmp_path_factory.mktemp("kubernetes")) as running:
+def server(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[ApiServer]:
+    with api_server(tmp_path_factory.mktemp("kubernetes"), binaries) as running:
         yield running
 
 

@@ -8,7 +8,6 @@ Its log-in takes every token that `aws eks get-token` makes: who is let in is no
 import base64
 import contextlib
 import json
-import os
 import socket
 import ssl
 import subprocess
@@ -22,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast.localcloud.kubernetes.binaries import Binaries
 
-TOOLS = Path(os.environ.get("HOLDFAST_KUBERNETES", "/nonexistent"))
-"""The folder of ``hyperkube`` and ``etcd``."""
 READY_WITHIN_S = 90
 
 
@@ -70,13 +68,13 @@ class ApiServer:
 
 
 @contextlib.contextmanager
-def api_server(folder: Path) -> Iterator[ApiServer]:
+def api_server(folder: Path, binaries: Binaries) -> Iterator[ApiServer]:
     """Start one, and end it with everything that it is made of."""
     with contextlib.ExitStack() as stack:
         webhook = stack.enter_context(_webhook())
         etcd, peers, port = _free_ports(3)
         _start(
-            stack, folder, "etcd", str(TOOLS / "etcd"), f"--data-dir={folder}/etcd.data", "--unsafe-no-fsync",
+            stack, folder, "etcd", str(binaries.etcd), f"--data-dir={folder}/etcd.data", "--unsafe-no-fsync",
             f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}",
             f"--listen-peer-urls=http://127.0.0.1:{peers}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peers}",
             f"--initial-cluster=default=http://127.0.0.1:{peers}", "--log-level=error",
@@ -90,7 +88,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],
         }))  # fmt: skip
         server = _start(
-            stack, folder, "apiserver", str(TOOLS / "hyperkube"), "kube-apiserver", "--bind-address=127.0.0.1",
+            stack, folder, "apiserver", *binaries.argv("kube-apiserver"), "--bind-address=127.0.0.1",
             f"--secure-port={port}", f"--etcd-servers=http://127.0.0.1:{etcd}", f"--cert-dir={folder}",
             f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC", "--allow-privileged=true",
             f"--authentication-token-webhook-config-file={folder}/login.json", "--profiling=false",
