@@ -1,12 +1,14 @@
 """Lambda functions that really run: what they see, when they end, and what CloudFormation makes of their answers."""
 
 import json
+import os
 import subprocess
 import textwrap
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,21 @@ def test_an_archive_that_leads_out_of_its_folder_is_refused_and_leaves_nothing(t
     assert not (tmp_path / "out").exists()
     with pytest.raises(PackageError):  # and is not taken for unpacked the next time
         packages.unpacked("bad", fetch=[lambda: b"no zip"])
+
+
+def test_a_function_reads_its_code_whatever_files_its_caller_makes(tmp_path: Path) -> None:
+    code = {
+        "index.py": b"from deep.er import it\ndef handler(event, context): print(it)\n",
+        "deep/er.py": b"it = 'read'\n",
+    }
+    before = os.umask(0o077)
+    try:
+        folder = Packages(tmp_path / "functions").unpacked("deep", fetch=[lambda: zipped(code)])
+        done = run(replace(function(tmp_path, ""), code=folder), event={}, pause=time.sleep)
+    finally:
+        os.umask(before)
+
+    assert done.output == "read\n"
 
 
 def test_a_folder_is_unpacked_once(tmp_path: Path) -> None:

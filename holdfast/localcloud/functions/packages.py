@@ -52,6 +52,9 @@ class Packages:
             left = LARGEST_BYTES
             for one in fetch:
                 left = _unpack(one(), part, left)
+            for each in (part, *part.rglob("*")):
+                if each.is_dir():
+                    each.chmod(0o755)  # whatever files this process makes, functions are another user
             part.rename(folder)
             return folder
 
