@@ -36,11 +36,11 @@ class Cloud:
             one.close()
 
 
-def deploy(cloud: Cloud, environment: Environment, *, outdir: Path, **more: Any) -> None:
+def deploy(cloud: Cloud, environment: Environment, *, outdir: Path) -> None:
     """What the CDK CLI does: synthesise, upload what the template refers to, create the stack."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     app = cdk.App(context=context, analytics_reporting=False, outdir=str(outdir))
-    HyperPodStack(app, environment.stack_name, environment=environment, **more)
+    HyperPodStack(app, environment.stack_name, environment=environment)
     app.synth()
     template = upload(cloud, outdir, environment)
     cloud.client("ssm").put_parameter(
