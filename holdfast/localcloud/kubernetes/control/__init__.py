@@ -1,5 +1,6 @@
 """The control plane of one EKS cluster: etcd, API server and controllers on a machine of their own beside the nodes."""
 
+from holdfast.localcloud.kubernetes.control.administrator import administrator
 from holdfast.localcloud.kubernetes.control.components import (
     KEYS,
     PODS,
@@ -22,6 +23,7 @@ __all__ = [
     "Pair",
     "Program",
     "Settings",
+    "administrator",
     "erase",
     "kubeconfig",
     "programs",
