@@ -9,6 +9,7 @@ import datetime
 import re
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,40 +128,51 @@ def kubeconfig_path(home: Path) -> Path:
 
 def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:
     """Whom the cluster lets in, and the version that it says it runs."""
-    said = []
-    for who, how in _candidates(context, cluster):
-        try:
-            answer = _client(cluster, _token(context, cluster, who)).get("/version")
-            return who, str(answer["gitVersion"]).removeprefix("v")
-        except KubernetesError as error:
-            if error.code != 401:
-                raise CommandError(str(error), exit_code=1) from None
-            said.append(how)
+    tried = []
+    for name, who in _candidates(context, cluster):
+        version = _version(_client(cluster, _token(context, cluster, who)))
+        if version:
+            return who, version
+        tried.append(name)
     raise CommandError(
-        f"cluster {cluster.name} of EKS does not let in {' nor '.join(said)}; give the role or user an access entry, "
+        f"cluster {cluster.name} of EKS does not let in {' nor '.join(tried)}; give the role or user an access entry, "
         "or the right to assume a role of eks.admin_role_arns"
     )
 
 
-def _candidates(context: Context, cluster: EksCluster) -> "list[tuple[Keys, str]]":
-    found = [(context.keys(), "you")]
+def _version(client: Client) -> str:
+    """Of the API server; empty where it lets the client not in."""
+    try:
+        return str(client.get("/version")["gitVersion"]).removeprefix("v")
+    except KubernetesError as error:
+        if error.code == 401:
+            return ""
+        raise CommandError(str(error), exit_code=1) from None
+
+
+def _candidates(context: Context, cluster: EksCluster) -> Iterator[tuple[str, Keys]]:
+    """Name and keys: the caller's own, then those of administrators' roles that the caller may assume."""
+    yield "you", context.keys()
     try:
         listed = context.ask("eks", "ListAccessEntries", clusterName=cluster.name, associatedPolicyArn=ADMINISTRATOR)
     except AwsError:
-        return found
-    for arn in listed["accessEntries"]:
-        if _ROLE.fullmatch(arn):
-            try:
-                answer = context.ask("sts", "AssumeRole", RoleArn=arn, RoleSessionName=SESSION_NAME)["Credentials"]
-            except AwsError:
-                continue
-            keys = Keys(
-                access_key_id=answer["AccessKeyId"],
-                secret_access_key=answer["SecretAccessKey"],
-                session_token=answer["SessionToken"],
-            )
-            found.append((keys, f"role {arn.rpartition('/')[2]}"))
-    return found
+        return
+    for arn in filter(_ROLE.fullmatch, listed["accessEntries"]):
+        keys = _assumed(context, arn)
+        if keys is not None:
+            yield f"role {arn.rpartition('/')[2]}", keys
+
+
+def _assumed(context: Context, arn: str) -> Keys | None:
+    try:
+        answer = context.ask("sts", "AssumeRole", RoleArn=arn, RoleSessionName=SESSION_NAME)["Credentials"]
+    except AwsError:
+        return None
+    return Keys(
+        access_key_id=answer["AccessKeyId"],
+        secret_access_key=answer["SecretAccessKey"],
+        session_token=answer["SessionToken"],
+    )
 
 
 def _token(context: Context, cluster: EksCluster, who: Keys) -> str:

@@ -1,4 +1,4 @@
-"""Jobs of a cluster under Kubernetes: what there is, what they said, and their end. How they are shown is for the views."""
+"""Jobs of a cluster under Kubernetes: what there is, what they said, and their end. How it looks is for the views."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -94,13 +94,12 @@ def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str
     if found is None:
         raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
     client = sign_in(context).client
-    said = [
+    return [
         (pod.name if len(pod.containers) == 1 else f"{pod.name}/{container}", lines)
         for pod in found.pods
         for container in pod.containers
         if (lines := _lines(client, pod, container)) is not None
     ]
-    return said
 
 
 def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> list[str] | None:

@@ -64,7 +64,7 @@ class Client:
         return answer
 
     def delete(self, path: str) -> None:
-        """Delete an object and, after it, what it owns; what is not there is deleted already. Raises: KubernetesError."""
+        """Delete an object and what it owns; what is not there is deleted already. Raises: KubernetesError."""
         try:
             self._call("DELETE", path, body={"propagationPolicy": "Background"})
         except KubernetesError as error:
