@@ -88,7 +88,18 @@ def _checked(thing: Any) -> Object:
         lacking.append("metadata.name")
     if lacking:
         raise ManifestError(f"an object of kind {thing.get('kind')!r} lacks {', '.join(lacking)}")
+    for spec in pod_specs(thing):
+        for container in spec["containers"]:
+            _write_quantities(container)
     return thing
+
+
+def _write_quantities(container: Any) -> None:
+    """As text, which is how the API server keeps them: server-side apply of old versions takes no other."""
+    resources = container.get("resources") if isinstance(container, dict) else None
+    for amounts in resources.values() if isinstance(resources, dict) else ():
+        if isinstance(amounts, dict):
+            amounts |= {name: str(value) for name, value in amounts.items() if isinstance(value, int | float)}
 
 
 def job_of(objects: Sequence[Object]) -> JobName:
