@@ -80,6 +80,8 @@ FLAGS: dict[str, list[str]] = {
     "images list": [],
     "images build": ["--containers", "CONTAINERS"],
     "images add": ["docker-archive:x", "name"],
+    "kubernetes build": [],
+    "kubernetes show": [],
 }
 
 
@@ -134,6 +136,9 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json")
         ),
+        "holdfast.localcloud.kubernetes.binaries.build": lambda **_: SimpleNamespace(),
+        "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _environment: SimpleNamespace(),
+        "holdfast.cli.commands.deployment.kubernetes._told": lambda binaries: {"version": "1.20.2"},
         "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
         "holdfast.cli.deployed.nodes.instance": lambda context, *, node: FakeNode(),
     }
