@@ -71,6 +71,12 @@ class Api:
         with self._open(method, path, body=body, query=query or {}, kind=kind) as answer:
             return _read(answer)
 
+    def table(self, path: str) -> Any:
+        """What `kubectl get` prints: columns and rows made by the server."""
+        accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+        with self._open("GET", path, body=None, query={}, kind="", accept=accept) as answer:
+            return _read(answer)
+
     def text(self, path: str, **query: str) -> str:
         """An answer that is no JSON, such as a log."""
         with self._open("GET", path, body=None, query=query, kind="") as answer:
@@ -91,6 +97,7 @@ class Api:
         body: Any,
         query: Mapping[str, str],
         kind: str,
+        accept: str = "application/json, */*",
         timeout_s: float = TIMEOUT_S,
     ) -> Any:
         request = urllib.request.Request(
@@ -99,7 +106,7 @@ class Api:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 "Authorization": f"Bearer {self._bearer()}",
-                "Accept": "application/json, */*",
+                "Accept": accept,
                 "Content-Type": kind or "application/json",
             },
         )
