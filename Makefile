@@ -10,6 +10,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mariadb-server-core mariadb-client \
 	iproute2 util-linux
+# What kube-proxy writes its rules with, in the nodes of an EKS cluster.
+KUBERNETES := iptables
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip
 CONTAINERS := gcc libc6-dev libslurm-dev runc
@@ -42,7 +44,7 @@ node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 	@touch $@
 
 system: ## install Slurm and munge when they are missing and apt is there
-	@scripts/install_slurm.sh $(SLURM) $(IMAGE) $(CONTAINERS)
+	@scripts/install_slurm.sh $(SLURM) $(KUBERNETES) $(IMAGE) $(CONTAINERS)
 
 up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
 	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \

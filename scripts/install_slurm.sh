@@ -6,7 +6,7 @@ set -euo pipefail
 PATH="$PATH:/usr/sbin:/sbin"
 missing=()
 for program in slurmctld slurmd slurmdbd sbatch munged mariadbd mariadb ip nsenter \
-  sshd ssh-keygen sudo jq curl rsync expect apg envsubst unzip gcc runc; do
+  sshd ssh-keygen sudo jq curl rsync expect apg envsubst unzip gcc runc iptables; do
   command -v "$program" >/dev/null || missing+=("$program")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0

@@ -7,11 +7,15 @@ import signal
 from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 import sweeping
 from hypothesis import settings
 from xdist.workermanage import NodeManager
+
+if TYPE_CHECKING:
+    from holdfast.localcloud.kubernetes.binaries import Binaries
 
 # A busy machine is no mistake of what is tested.
 settings.register_profile("by-work", deadline=None)
@@ -20,6 +24,9 @@ settings.load_profile("by-work")
 # The CDK, moto and botocore are half a million objects, through which Python would go again at every few thousand new
 # ones: a tenth of all that the tests cost.
 gc.set_threshold(20_000, 20, 10)
+
+KUBERNETES = os.environ.get("HOLDFAST_KUBERNETES", "")
+"""The binaries that whoever runs the tests has named; empty for those of the cache."""
 
 SLURM_PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged")
 
@@ -46,13 +53,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     reasons = {
         "root": None if os.geteuid() == 0 else "needs root: namespaces and mounts",
         "slurm": _missing_slurm(),
+        "kubernetes": _missing_binaries(items),
         "e2e": None if config.getoption("--e2e") else "the whole product; run with --e2e",
     }
     gc.collect()
     gc.freeze()
     for item in items:
         for marker, reason in reasons.items():
-            if reason is not None and item.get_closest_marker(marker):
+            if reason is not None and _marked(item, marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
@@ -65,15 +73,30 @@ def swept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(autouse=True)
-def no_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test may reach an account: credentials are false and the machine's AWS configuration is out of sight."""
+def no_aws_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    No test may reach an account: credentials are false and the machine's AWS configuration is out of sight.
+
+    EKS clusters are records, except in tests that are marked ``kubernetes``.
+    """
     for name in list(os.environ):
         if name.startswith(("AWS_", "CDK_", "HOLDFAST_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOLDFAST_TOKEN", "of a test")  # else launchers make one in the home directory
+    monkeypatch.setenv("HOLDFAST_KUBERNETES", KUBERNETES if _marked(request.node, "kubernetes") else "records")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+
+
+@pytest.fixture(scope="session")
+def binaries() -> "Binaries":
+    """The binaries of Kubernetes, for tests that are marked ``kubernetes``."""
+    from holdfast.localcloud.kubernetes.binaries import find_binaries
+
+    found = find_binaries({**os.environ, "HOLDFAST_KUBERNETES": KUBERNETES})
+    assert found is not None, "mark the test with kubernetes: it is skipped where there are no binaries"
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -96,3 +119,19 @@ def _missing_slurm() -> str | None:
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
     missing = [program for program in SLURM_PROGRAMS if shutil.which(program, path=path) is None]
     return f"needs {', '.join(missing)}" if missing else None
+
+
+def _missing_binaries(items: list[pytest.Item]) -> str | None:
+    if not any(_marked(item, "kubernetes") for item in items):
+        return None
+    from holdfast.localcloud.kubernetes.binaries import BinariesError, find_binaries
+
+    try:
+        found = find_binaries(os.environ)
+    except BinariesError as error:
+        return str(error)
+    return None if found else "needs the binaries of Kubernetes; make them with: holdfast kubernetes build"
+
+
+def _marked(item: pytest.Item, marker: str) -> bool:
+    return item.get_closest_marker(marker) is not None

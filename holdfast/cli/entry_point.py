@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from holdfast.cli.commands.cluster import events, jobs, kill_node, logs, rehearse, ssh, status, submit
-from holdfast.cli.commands.deployment import down, env, images, up
+from holdfast.cli.commands.deployment import down, env, images, kubernetes, up
 from holdfast.cli.commands.environment import check, diff, import_, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
@@ -69,6 +69,7 @@ for command in (
 app.command(cls=CommandWithArguments, context_settings={"ignore_unknown_options": True})(submit.submit)
 app.command("import", cls=Command)(import_.import_cluster)
 app.add_typer(images.app, name="images")
+app.add_typer(kubernetes.app, name="kubernetes")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.hyperpod.network import Forwarder
+from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.nodes import Fleet, Node, NodeError, NodeSpec
 from holdfast.localcloud.nodes.kernel import proc
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
-from holdfast.localcloud.hyperpod.network import Forwarder
+from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.image import Image, build
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
 

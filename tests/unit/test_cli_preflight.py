@@ -1,11 +1,13 @@
 """Everything a machine lacks is named at once, with what to do."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.cli.deploying import check_machine
 from holdfast.cli.terminal import CommandError
+from holdfast.localcloud.kubernetes.binaries import Machine
 
 
 @pytest.fixture
@@ -80,3 +82,62 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path, monkeypatch: pytes
     assert len(lines) == 4
     assert f"- {tmp_path} has" in str(caught.value)
     assert lines[-1] == "- no overlay file system"
+
+
+KUBERNETES = Machine(
+    controllers=frozenset(("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids")),
+    bounding=(1 << 41) - 1,
+    memory_bytes=8 << 30,
+    iptables=True,
+    root=True,
+)
+
+
+@pytest.fixture
+def without_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which a cluster of EKS could run, before the first build."""
+    monkeypatch.delenv("HOLDFAST_KUBERNETES")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: KUBERNETES)
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_an_eks_cluster_without_binaries_is_refused_with_the_command_that_makes_them(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="there are no binaries of Kubernetes; run: holdfast kubernetes build"):
+        check_machine(home=tmp_path, orchestrator="eks", nodes=6)
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_a_slurm_cluster_needs_no_binaries_of_kubernetes(tmp_path: Path) -> None:
+    assert "Kubernetes" not in check_machine(home=tmp_path, orchestrator="slurm", nodes=6)
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_all_that_kubernetes_lacks_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    poor = replace(KUBERNETES, controllers=frozenset(), memory_bytes=4 << 30, iptables=False)
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
+
+    with pytest.raises(CommandError) as caught:
+        check_machine(home=tmp_path, orchestrator="eks", nodes=6)
+
+    assert [line.split(";")[0].split(",")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "- kubelets need cgroup v1",
+        "- there are no binaries of Kubernetes",
+        "- a cluster of 6 nodes needs 4.3 GiB of memory",
+        "- the program iptables is missing",
+    ]
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_a_named_folder_that_is_wrong_is_named_among_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_KUBERNETES", str(tmp_path))
+
+    with pytest.raises(CommandError, match=r"- .* \(HOLDFAST_KUBERNETES\) lacks kube-apiserver, "):
+        check_machine(home=tmp_path, orchestrator="eks", nodes=6)
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_eks_clusters_as_records_need_nothing_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_KUBERNETES", "records")
+
+    assert "EKS clusters are records only" in check_machine(home=tmp_path, orchestrator="eks", nodes=6)

@@ -65,7 +65,10 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     variables: dict[str, str] = {}
     if embedded:
         with step("check this machine") as progress:
-            progress.update(check_machine(home=local.home))
+            cluster = definition.cluster
+            counts = [group.instance_count for group in cluster.instance_groups]
+            counts += [group.instance_count for group in cluster.restricted_instance_groups]
+            progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=sum(counts)))
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.

@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from holdfast.cli.terminal import CommandError
 
@@ -25,9 +26,13 @@ PROGRAMS = {
 MIN_FREE_GIB = 3.0
 
 
-def check_machine(*, home: Path) -> str:
+def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0) -> str:
     """
     Words for the progress line when everything is there.
+
+    Args:
+        orchestrator: Default: Slurm, for which no Kubernetes is needed.
+        nodes: How many there will be; their memory is asked for on EKS.
 
     Raises:
         CommandError: naming everything that is missing and what to do about each.
@@ -38,14 +43,31 @@ def check_machine(*, home: Path) -> str:
         raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
     from holdfast.localcloud.nodes import Fleet
 
-    problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host()]
+    lacking, notes = _for_kubernetes(nodes) if orchestrator == "eks" else ([], [])
+    problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
     from holdfast.localcloud.containers import missing
 
-    without = missing()
-    note = f"; srun --container-image is not offered: {without[0]}" if without else ""
-    return f"{platform.system()} {platform.release()}, {os.cpu_count()} cores{note}"
+    if orchestrator == "slurm" and (without := missing()):
+        notes.append(f"srun --container-image is not offered: {without[0]}")
+    return "; ".join([f"{platform.system()} {platform.release()}, {os.cpu_count()} cores", *notes])
+
+
+def _for_kubernetes(nodes: int) -> tuple[list[str], list[str]]:
+    """What an EKS cluster lacks on this machine, and what will be different."""
+    from holdfast.localcloud.kubernetes import binaries as kubernetes
+
+    if kubernetes.wants_records(os.environ):
+        return [], ["EKS clusters are records only"]
+    found: kubernetes.Binaries | kubernetes.BinariesError | None
+    try:
+        found = kubernetes.find_binaries(os.environ)
+    except kubernetes.BinariesError as error:
+        found = error
+    machine = kubernetes.observe_machine()
+    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes)
+    return lacking, kubernetes.notes_of_machine(machine=machine, binaries=found)
 
 
 def _missing_programs() -> list[str]:

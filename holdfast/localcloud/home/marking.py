@@ -20,6 +20,7 @@ OURS = (
     "fsx",
     "hyperpod",
     "images",
+    "kubernetes",
     "log",
     "nodes",
     "run",

@@ -5,10 +5,12 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.hyperpod.api import DEFAULT_REGION
 from holdfast.localcloud.hyperpod.control import ControlPlane
+from holdfast.localcloud.kubernetes import find_binaries
 from holdfast.localcloud.nodes import Fleet
 from holdfast.localcloud.supervision import spare_collector
 
@@ -27,7 +29,12 @@ def main() -> int:
         return 1
     home = options.home.absolute()
     spare_collector()
-    plane = ControlPlane(home=home, endpoint=options.endpoint, region=options.region)
+    plane = ControlPlane(
+        home=home,
+        endpoint=options.endpoint,
+        region=options.region,
+        binaries=partial(find_binaries, os.environ),
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: plane.stop())
     ready = home / "run" / "hyperpod.ready"

@@ -1,3 +1,19 @@
 """A real Kubernetes under the embedded EKS: its binaries, a cluster's control plane, its nodes, and who is let in."""
 
-__all__: list[str] = []
+from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
+from holdfast.localcloud.kubernetes.clusters import Became, Clusters
+from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster, parse_eks_cluster
+from holdfast.localcloud.kubernetes.nodes import Member, Parts, Taint
+
+__all__ = [
+    "LOOPBACK",
+    "Became",
+    "Binaries",
+    "Clusters",
+    "EksCluster",
+    "Member",
+    "Parts",
+    "Taint",
+    "find_binaries",
+    "parse_eks_cluster",
+]

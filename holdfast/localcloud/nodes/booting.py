@@ -15,7 +15,7 @@ from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes.kernel import boot, limits, proc
 from holdfast.localcloud.nodes.kernel import plan as plan_command
 
-from . import root
+from . import cgroups, root
 from .fabric import Fabric, Network, link_name, mac_of
 from .spec import NodeError, NodeRecord, NodeSpec, write_atomically
 
@@ -65,6 +65,11 @@ def _plan(
     (directory / "root").mkdir(exist_ok=True)
     upper = Path(layers[0]["upper"])
     directories, files = root.root_contents(spec, kept=upper if kept else None)
+    capabilities = {**limits.KEPT, **(limits.FOR_CONTAINERS if spec.runs_containers else {})}
+    covers = [
+        plan_command.File(path=path, content=content, mode=0o644, uid=0, gid=0)
+        for path, content in spec.kernel_files.items()
+    ]
     binds = [_bind(mount.source, mount.target, mount.read_only) for mount in spec.mounts]
     return plan_command.Plan(
         caller=os.getpid(),
@@ -86,10 +91,29 @@ def _plan(
         directories=directories,
         files=files,
         binds=binds,
-        capabilities=sorted(limits.KEPT.values()),
-        read_only=list(limits.READ_ONLY),
+        capabilities=sorted(capabilities.values()),
+        read_only=_read_only(spec),
         masked=list(limits.MASKED),
+        cgroups=_cgroups(spec, home=home),
+        kernel_files=covers,
     )
+
+
+def _read_only(spec: NodeSpec) -> list[str]:
+    """Containers need settings of the node's network; all others below /proc/sys are the machine's."""
+    if not spec.runs_containers:
+        return list(limits.READ_ONLY)
+    others = [path for path in limits.READ_ONLY if path != limits.SETTINGS]
+    return [*others, *(f"{limits.SETTINGS}/{name}" for name in os.listdir(limits.SETTINGS) if name != "net")]  # noqa: PTH208
+
+
+def _cgroups(spec: NodeSpec, *, home: Path) -> list[plan_command.Cgroup]:
+    if not spec.runs_containers:
+        return []
+    try:
+        return cgroups.make(home=home, instance_id=spec.instance_id)
+    except OSError as error:
+        raise NodeError(f"{spec.instance_id}: no cgroups for its containers: {error}") from None
 
 
 def _layers(directory: Path, *, image: Path | None) -> list[plan_command.Layer]:

@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -38,6 +38,21 @@ def run_ip(*commands: str, namespace: Path, force: bool = False) -> None:
     done = subprocess.run(argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
     if done.returncode != 0 and not force:
         raise NodeError(f"network setup failed, given {list(commands)}: {done.stderr.strip()}")
+
+
+def set_network(settings: Mapping[str, str], *, namespace: Path) -> None:
+    """Write settings below /proc/sys/net of a network namespace, which /proc shows to whoever is in it."""
+
+    def write() -> None:
+        fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            boot.setns(fd, boot.CLONE_NEWNET)
+        finally:
+            os.close(fd)
+        for path, value in settings.items():
+            Path("/proc/sys/net", path).write_text(value)
+
+    _in_thread(write)
 
 
 def link_name(instance_id: str) -> str:
@@ -81,6 +96,9 @@ class Fabric:
             boot.umount(str(self.path), flags=boot.MNT_DETACH)
         self.path.unlink(missing_ok=True)
 
+    def route(self, network: str, *, via: str) -> None:
+        run_ip(f"route replace {network} via {via} dev br0", namespace=self.path)
+
     def set_link(self, link: str, *, up: bool) -> None:
         run_ip(f"link set {link} {'up' if up else 'down'}", namespace=self.path)
 
@@ -91,12 +109,17 @@ class Fabric:
     def listen(self, address: str, port: int) -> socket.socket:
         """A TCP socket that listens inside the fabric; it keeps working whatever the caller's namespace is."""
         self._require()
-        return _in_thread(lambda: self._listen_here(address, port))
+        return listen_in(self.path, address=address, port=port)
+
+    def stream(self) -> socket.socket:
+        """A TCP socket that will connect from inside the fabric, whatever the caller's namespace is."""
+        self._require()
+        return _in_thread(lambda: _socket_here(self.path, socket.SOCK_STREAM))
 
     def pinger(self) -> socket.socket:
         """A raw ICMP socket that sends from inside the fabric, whatever the caller's namespace is."""
         self._require()
-        return _in_thread(lambda: self._socket_here(socket.SOCK_RAW, socket.IPPROTO_ICMP))
+        return _in_thread(lambda: _socket_here(self.path, socket.SOCK_RAW, socket.IPPROTO_ICMP))
 
     def _require(self) -> None:
         if not self.exists():
@@ -110,24 +133,31 @@ class Fabric:
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
             Path("/proc/sys/net/ipv4/icmp_ratelimit").write_text("0")
 
-    def _socket_here(self, kind: int, protocol: int = 0) -> socket.socket:
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            boot.setns(fd, boot.CLONE_NEWNET)
-        finally:
-            os.close(fd)
-        return socket.socket(socket.AF_INET, kind, protocol)
 
-    def _listen_here(self, address: str, port: int) -> socket.socket:
-        listener = self._socket_here(socket.SOCK_STREAM)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((address, port))
-            listener.listen(128)
-        except OSError as error:
-            listener.close()
-            raise NodeError(f"cannot listen on {address}:{port} inside the fabric: {error}") from error
-        return listener
+def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
+    """A TCP socket that listens inside a network namespace; it keeps working whatever the caller's namespace is."""
+    return _in_thread(lambda: _listen_here(namespace, address, port))
+
+
+def _socket_here(namespace: Path, kind: int, protocol: int = 0) -> socket.socket:
+    fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        boot.setns(fd, boot.CLONE_NEWNET)
+    finally:
+        os.close(fd)
+    return socket.socket(socket.AF_INET, kind, protocol)
+
+
+def _listen_here(namespace: Path, address: str, port: int) -> socket.socket:
+    listener = _socket_here(namespace, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise NodeError(f"cannot listen on {address}:{port} inside the nodes' network: {error}") from error
+    return listener
 
 
 def _in_thread(action: Callable[[], _T]) -> _T:

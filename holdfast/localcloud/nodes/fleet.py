@@ -16,6 +16,7 @@ from holdfast.localcloud.home import remove_tree, remove_tree_quietly
 from holdfast.localcloud.nodes.kernel import boot as boot_module
 from holdfast.localcloud.nodes.kernel import host, proc
 
+from . import cgroups
 from .booting import BOOT_TIMEOUT_S, start
 from .fabric import Fabric, Network, link_name
 from .lock import locked
@@ -90,6 +91,14 @@ class Fleet:
         """A listening TCP socket inside the nodes' network, owned by this process."""
         return self.fabric.listen(address, port)
 
+    def stream(self) -> socket.socket:
+        """A TCP socket that will connect from inside the nodes' network, owned by this process."""
+        return self.fabric.stream()
+
+    def route(self, network: str, *, via: str) -> None:
+        """Send what is for ``network`` to the node at ``via``: other nodes reach it by their default route."""
+        self.fabric.route(network, via=via)
+
     def pinger(self) -> socket.socket:
         """A raw ICMP socket inside the nodes' network, owned by this process."""
         return self.fabric.pinger()
@@ -115,6 +124,7 @@ class Fleet:
             for pid in strays:
                 if (ticks := proc.start_ticks(pid)) is not None:
                     proc.kill(pid=pid, ticks=ticks, timeout_s=1.0)
+        cgroups.remove(home=self.home)
         self.fabric.remove()
         while self.directory.is_mount():
             _unmount(self.directory)
@@ -166,6 +176,7 @@ class Fleet:
                 except BaseException:
                     # The kernel takes a dead node's cable away a little later; a retry would find the name in use.
                     self.fabric.delete_link(link_name(spec.instance_id))
+                    cgroups.remove(home=self.home, instance_id=spec.instance_id)
                     if not keep_root:
                         remove_tree_quietly(directory)
                     raise
@@ -204,7 +215,8 @@ class Fleet:
                 remove_tree(directory / "layers")
 
     def _node(self, record: NodeRecord) -> Node:
-        return Node(record=record, directory=self.directory / record.spec.instance_id, fabric=self.fabric)
+        directory = self.directory / record.spec.instance_id
+        return Node(record=record, directory=directory, fabric=self.fabric, home=self.home)
 
 
 def _parse(*, network: str, gateway: str) -> Network:

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,23 +16,26 @@ from holdfast.localcloud.confined import Inside
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes.kernel import entering, proc
 
-from .fabric import Fabric
+from . import cgroups
+from .fabric import Fabric, listen_in, run_ip, set_network
 from .spec import NodeError, NodeRecord, NodeSpec
 
 _KILL_TIMEOUT_S = 10.0
 _KILL_RETRY_S = 0.01
 _SETTLE_S = 0.002
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs"; shift; done; shift; exec "$@"'
 _Stream = int | IO[bytes] | None
 
 
 class Node:
     """A node that was booted, by this process or another. Thread-safe: it holds no state of its own."""
 
-    def __init__(self, *, record: NodeRecord, directory: Path, fabric: Fabric) -> None:
+    def __init__(self, *, record: NodeRecord, directory: Path, fabric: Fabric, home: Path) -> None:
         self._record = record
         self._directory = directory
         self._fabric = fabric
+        self._home = home
 
     def __repr__(self) -> str:
         return f"Node({self.spec.instance_id} {self.spec.hostname} {self.spec.address} pid {self.pid})"
@@ -101,6 +105,8 @@ class Node:
         """Power off: every process and the network are gone at once. What it wrote stays until ``remove``."""
         self.kill()
         self._fabric.delete_link(self._record.link)
+        if self.spec.runs_containers:
+            cgroups.remove(home=self._home, instance_id=self.spec.instance_id)
 
     def kill(self) -> None:
         """End every process, and leave the network to vanish with them."""
@@ -147,6 +153,25 @@ class Node:
         raise NodeError(
             f"{self.spec.instance_id}: processes {wrong} did not {'go on' if to else 'stop'}; destroy the node"
         )
+
+    def listen(self, address: str, port: int) -> socket.socket:
+        """A listening TCP socket inside the node's own network, owned by this process; it dies with neither."""
+        self._require_alive()
+        return listen_in(Path(f"/proc/{self.pid}/ns/net"), address=address, port=port)
+
+    def configure_network(self, *commands: str, settings: Mapping[str, str] | None = None) -> None:
+        """
+        Run ``ip`` commands in the node's network, and set what it goes by, as only the machine can.
+
+        Args:
+            settings: Path below /proc/sys/net to value. Default: none.
+        """
+        self._require_alive()
+        namespace = Path(f"/proc/{self.pid}/ns/net")
+        if commands:
+            run_ip(*commands, namespace=namespace)
+        if settings:
+            set_network(settings, namespace=namespace)
 
     def cut(self) -> None:
         """Unplug the node's network cable."""
@@ -208,7 +233,7 @@ class Node:
         command, environment = self._command(argv, env=env, user=user, cwd=cwd, login=login)
         streams = [subprocess.DEVNULL if stream is None else stream for stream in (stdin, stdout, stderr)]
         return entering.start(
-            command, env=environment, on_abandoned=kill_group,
+            command, env=environment, containers=self.spec.runs_containers, on_abandoned=kill_group,
             stdin=streams[0], stdout=streams[1], stderr=streams[2], start_new_session=True,
         )  # fmt: skip
 
@@ -221,7 +246,9 @@ class Node:
         terminal = {name: os.environ[name] for name in ("TERM",) if name in os.environ}
         home = self._account(user or "root")["home"]
         command, environment = self._command(program, env=terminal, user=user, cwd=home, login=True)
-        return entering.start(command, env=environment, on_abandoned=subprocess.Popen.kill).wait()
+        return entering.start(
+            command, env=environment, containers=self.spec.runs_containers, on_abandoned=subprocess.Popen.kill
+        ).wait()
 
     def _command(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None, user: str | None, cwd: str, login: bool
@@ -229,6 +256,9 @@ class Node:
         self._require_alive()
         account = self._account(user or "root")
         command = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", "--"]
+        if self.spec.runs_containers:  # what is started becomes part of the node, also for its runtime
+            own = [str(path) for path in cgroups.of(home=self._home, instance_id=self.spec.instance_id)]
+            command = ["/bin/sh", "-c", _JOIN, "join", *own, "--", *command[:-1], "-C", "--"]
         if user not in (None, "root"):
             command += ["setpriv", "--reuid", account["uid"], "--regid", account["gid"], "--init-groups", "--"]
         if cwd != "/":

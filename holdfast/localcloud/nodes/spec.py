@@ -57,6 +57,15 @@ class NodeSpec:
     Not on the disk of the machine's root: ``Fleet.directory`` is a tmpfs and has room for it. Default: none.
     """
 
+    runs_containers: bool = False
+    """
+    A container runtime runs on it: it has cgroups of its own, may make device nodes and set what its network goes by.
+
+    Needs cgroup version 1. Default: False.
+    """
+    kernel_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Path below /proc or /sys to what the node reads there, and may write, in place of the kernel's. Default: none."""
+
     def __post_init__(self) -> None:
         if not _INSTANCE_ID.fullmatch(self.instance_id):
             raise NodeError(f"instance id must match {_INSTANCE_ID.pattern}, got {self.instance_id!r}")
@@ -66,7 +75,7 @@ class NodeSpec:
             ipaddress.IPv4Address(self.address)
         except ValueError as error:
             raise NodeError(f"address must be an IPv4 address, got {self.address!r}") from error
-        for path in self.files:
+        for path in (*self.files, *self.kernel_files):
             if not path.startswith("/") or ".." in path.split("/"):
                 raise NodeError(f"file path must be absolute without '..', got {path!r}")
 
@@ -91,6 +100,7 @@ class NodeRecord:
             "address": spec.address,
             "image": str(spec.image) if spec.image else None,
             "mounts": mounts,
+            "runs_containers": spec.runs_containers,
             "pid": self.pid,
             "start_ticks": self.start_ticks,
             "link": self.link,
@@ -110,6 +120,7 @@ class NodeRecord:
             address=document["address"],
             mounts=mounts,
             image=Path(document["image"]) if document.get("image") else None,
+            runs_containers=document.get("runs_containers", False),
         )
         return NodeRecord(
             spec=spec,

@@ -1,10 +1,12 @@
-"""The private plane between the SageMaker service and the HyperPod control plane.
+"""The private plane between SageMaker, EKS and the control plane beside the embedded AWS.
 
 The control plane learns clusters from the public API; here it learns when to look (`watch`) and what callers want
 done with single nodes (`requests`), and says what became of them (`report`). The answers are plain JSON data.
 
 A request stays listed until a report answers it: a reboot by the status Pending, or by any status with a new launch
 time; a replacement by a node that `replaces` the old one; a deletion by NotFound.
+
+Of clusters of EKS it says with each watch which Kubernetes they would run, and later what became of them.
 """
 
 import threading
@@ -25,8 +27,17 @@ class Clusters(Protocol):
     def report(self, body: dict[str, Any]) -> None: ...
 
 
+class ControlPlanes(Protocol):
+    """The EKS of one account and region, as this plane sees it."""
+
+    account: str
+    region: str
+
+    def became(self, body: dict[str, Any]) -> None: ...
+
+
 class Plane:
-    """Shared by the SageMaker services of all accounts and regions."""
+    """Shared by the services of all accounts and regions whose things run beside the embedded AWS."""
 
     def __init__(self, *, simulated: bool) -> None:
         """`simulated`: no control plane exists; nodes come and go at once."""
@@ -35,10 +46,17 @@ class Plane:
         self._version = time.time_ns() // 1_000_000  # so that a version from before a restart is never met again
         self._open = True
         self._members: dict[tuple[str, str], Clusters] = {}
+        self._control_planes: dict[tuple[str, str], ControlPlanes] = {}
+        self.kubernetes = ""
+        """The version that clusters of EKS run, as the control plane said last; empty: they are records."""
 
     def join(self, member: Clusters) -> None:
         with self._changed:
             self._members[member.account, member.region] = member
+
+    def join_eks(self, member: ControlPlanes) -> None:
+        with self._changed:
+            self._control_planes[member.account, member.region] = member
 
     def changed(self) -> None:
         """A caller changed a cluster record."""
@@ -52,8 +70,9 @@ class Plane:
             self._open = False
             self._changed.notify_all()
 
-    def watch(self, *, version: int, timeout_s: float) -> dict[str, Any]:
+    def watch(self, *, version: int, timeout_s: float, kubernetes: str = "") -> dict[str, Any]:
         with self._changed:
+            self.kubernetes = kubernetes
             self._changed.wait_for(lambda: self._version != version or not self._open, timeout=timeout_s)
             return {"version": self._version}
 
@@ -65,10 +84,29 @@ class Plane:
     def report(self, body: dict[str, Any]) -> dict[str, Any]:
         """Hand a report to the service that holds the cluster."""
         arn = str(body.get("cluster_arn", ""))
-        parts = arn.split(":")
         with self._changed:
-            member = self._members.get((parts[4], parts[3])) if len(parts) == 6 else None
+            member = self._members.get(_place(arn))
         if member is None:
-            raise ServiceError("ResourceNotFound", f"no cluster has the ARN '{arn}'", 404)
+            raise _unknown(arn)
         member.report(body)
         return {}
+
+    def became(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Hand on what became of a cluster of EKS."""
+        arn = str(body.get("arn", ""))
+        with self._changed:
+            member = self._control_planes.get(_place(arn))
+        if member is None:
+            raise _unknown(arn)
+        member.became(body)
+        return {}
+
+
+def _place(arn: str) -> tuple[str, str]:
+    """Account and region of an ARN."""
+    parts = arn.split(":")
+    return (parts[4], parts[3]) if len(parts) == 6 else ("", "")
+
+
+def _unknown(arn: str) -> ServiceError:
+    return ServiceError("ResourceNotFound", f"no cluster has the ARN '{arn}'", 404)

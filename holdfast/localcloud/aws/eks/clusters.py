@@ -13,6 +13,12 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, Shelf, now
 from holdfast.localcloud.aws.eks import errors
 
+PRIVATE = ("awaits", "runs")
+"""
+Of a record's content, for this service alone: the status that it keeps until its control plane is ready (empty
+afterwards), and the version of Kubernetes that runs.
+"""
+
 
 class Clusters:
     """Those of one account and region, behind one lock; whoever calls a method holds it, but for `check_role`."""
@@ -26,7 +32,24 @@ class Clusters:
 
     def shown(self, name: str) -> dict[str, Any]:
         record = self.shelf.get(name)
-        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
+        told = {key: value for key, value in record.content.items() if key not in PRIVATE}
+        return {**copy.deepcopy(told), "status": self.status(record)}
+
+    def status(self, record: Record) -> str:
+        """What is being done with a cluster, or ACTIVE; a real one says itself when it is ready."""
+        if record.leaving:
+            return record.doing
+        return record.content.get("awaits") or record.status(settled="ACTIVE")
+
+    def is_real(self, record: Record) -> bool:
+        """It has, or will have, a control plane that runs."""
+        return bool(record.content.get("awaits") or record.content.get("runs"))
+
+    def runs(self, name: str) -> str:
+        """The version of Kubernetes that runs for a cluster; empty where it is a record."""
+        with self.lock:
+            found = self.shelf.find(name)
+            return str(found.content.get("runs") or "") if found else ""
 
     def refuse_taken(self, name: str) -> None:
         if self.shelf.find(name) is not None:
@@ -35,7 +58,7 @@ class Clusters:
     def active(self, name: str) -> Record:
         """A cluster that can be changed."""
         record = self.shelf.get(name)
-        status = record.status(settled="ACTIVE")
+        status = self.status(record)
         if status != "ACTIVE":
             raise errors.in_use(f"Cluster {name} is not in ACTIVE state but in {status}")
         return record

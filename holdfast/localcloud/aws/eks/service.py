@@ -1,17 +1,19 @@
 """Amazon EKS: clusters, their add-ons, node groups, access entries and pod identity associations.
 
-Records only: there is no Kubernetes API server behind a cluster, and a node group has no nodes. What the service
-refuses, and the states that things go through, are as real as its callers need them.
+A cluster has a real control plane where the control plane beside the embedded AWS offers one, and says when it is
+ready; else it is a record, as node groups always are. What the service refuses, and the states that things go through,
+are as real as its callers need them.
 """
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
 import secrets
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Shelf, now, paged
+from holdfast.localcloud.aws.common import Plane, Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.access import Access
 from holdfast.localcloud.aws.eks.addons import Addons
@@ -25,6 +27,7 @@ VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 """What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
 
 DEFAULT_VERSION = "1.35"
+NO_AUTHORITY = "ZW1iZWRkZWQ="
 CHANGEABLE = {
     "resourcesVpcConfig": "VpcConfigUpdate",
     "logging": "LoggingUpdate",
@@ -46,14 +49,16 @@ class Eks:
 
     PARTS: ClassVar[dict[str, type]] = {"addons": Addons, "nodegroups": Nodegroups, "access": Access}
 
-    def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
+    def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
         self.on_change: Callable[[], None] = lambda: None
+        self.account, self.region, self._plane = account, region, plane
         self._client = client
         self._network = Network(client=client)
         self._clusters = Clusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
         self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client)
         self.access = Access(clusters=self._clusters)
+        plane.join_eks(self)
 
     def create_cluster(
         self,
@@ -79,8 +84,13 @@ class Eks:
             raise errors.invalid_parameter("outpostConfig is not available in the embedded AWS.")
         with self._clusters.lock:
             self._clusters.refuse_taken(name)
-            self._clusters.shelf.add(name, self._described(name, roleArn, placed, version, tags or {}, settings))
+            content = self._described(name, roleArn, placed, version, tags or {}, settings)
+            if self._plane.kubernetes:
+                content |= {"awaits": "CREATING"}
+                del content["endpoint"], content["certificateAuthority"]
+            self._clusters.shelf.add(name, content)
             made = {"cluster": self._clusters.shown(name)}
+        self._plane.changed()
         if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
             make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
         return made
@@ -163,10 +173,41 @@ class Eks:
             for shelf in (self.addons.shelf, self.access.entries, self.access.identities):
                 for key in [key for key, _ in shelf.items() if key[0] == name]:
                     shelf.forget(key)
+            is_real = self._clusters.is_real(record)
             record.begin("DELETING")
+            if is_real:  # until its control plane is gone
+                record.until = datetime.max.replace(tzinfo=UTC)
             shown, group = self._clusters.shown(name), record.content["resourcesVpcConfig"]["clusterSecurityGroupId"]
-        self._network.release(group)
+        if is_real:
+            self._plane.changed()
+        else:
+            self._network.release(group)
         return {"cluster": shown}
+
+    def became(self, body: dict[str, Any]) -> None:
+        """
+        Record what became of a cluster's control plane.
+
+        Raises:
+            ServiceError: there is no such cluster any more.
+        """
+        name = str(body["arn"]).rpartition("/")[2]
+        with self._clusters.lock:
+            record = self._clusters.shelf.get(name)
+            content, group = record.content, record.content["resourcesVpcConfig"]["clusterSecurityGroupId"]
+            if body["status"] == "Deleted":
+                self._clusters.shelf.forget(name)
+            elif not record.leaving:
+                content["awaits"] = "" if body["status"] == "ACTIVE" else body["status"]
+                content["runs"] = body["runs"]
+                identity = content["identity"]["oidc"]["issuer"].rpartition("/")[2]
+                content["endpoint"] = body["endpoint"] or self._nowhere(identity)
+                content["certificateAuthority"] = {"data": body["authority"] or NO_AUTHORITY}
+                if body["message"]:
+                    content["health"] = {"issues": [{"code": "InternalFailure", "message": body["message"]}]}
+        if body["status"] == "Deleted":
+            self._network.release(group)
+        self.on_change()
 
     def describe_update(self, *, name: str, updateId: str, **_: Any) -> dict[str, Any]:
         with self._clusters.lock:
@@ -232,13 +273,13 @@ class Eks:
             "arn": self._clusters.arn("cluster", name),
             "createdAt": now(),
             "version": version,
-            "endpoint": f"https://{identity}.gr7.{self._clusters.region}.eks.amazonaws.com",
+            "endpoint": self._nowhere(identity),
             "roleArn": role,
             "resourcesVpcConfig": placed["config"],
             "kubernetesNetworkConfig": network,
             "logging": {"clusterLogging": []},
             "identity": {"oidc": {"issuer": f"https://oidc.eks.{self._clusters.region}.amazonaws.com/id/{identity}"}},
-            "certificateAuthority": {"data": "ZW1iZWRkZWQ="},
+            "certificateAuthority": {"data": NO_AUTHORITY},
             "platformVersion": "eks.1",
             "accessConfig": access,
             "upgradePolicy": {"supportType": "EXTENDED"},
@@ -247,6 +288,10 @@ class Eks:
             "tags": dict(tags),
             **settings,
         }
+
+    def _nowhere(self, identity: str) -> str:
+        """The endpoint of a cluster that is a record."""
+        return f"https://{identity}.gr7.{self._clusters.region}.eks.amazonaws.com"
 
     def _check_key(self, role: str, encryption: Iterable[dict[str, Any]]) -> None:
         """

@@ -199,11 +199,15 @@ class EmbeddedAws:
             if where == ("GET", "/_holdfast/hyperpod/watch"):
                 version = request.args.get("version", type=int, default=-1)
                 timeout_s = min(request.args.get("timeout_s", type=float, default=10.0), LONGEST_WATCH_S)
-                return json_response(self._plane.watch(version=version, timeout_s=timeout_s))
+                kubernetes = request.args.get("kubernetes", default="")
+                seen = self._plane.watch(version=version, timeout_s=timeout_s, kubernetes=kubernetes)
+                return json_response(seen)
             if where == ("GET", "/_holdfast/hyperpod/requests"):
                 return json_response(self._plane.requests())
             if where == ("POST", "/_holdfast/hyperpod/report"):
                 return json_response(self._plane.report(_body(request)))
+            if where == ("POST", "/_holdfast/hyperpod/kubernetes"):
+                return json_response(self._plane.became(_body(request)))
         except ServiceError as error:
             return json_response({"code": error.code, "message": error.message}, status=error.status)
         return json_response({"code": "NotFound", "message": f"there is no {where[0]} {where[1]}"}, status=404)

@@ -45,7 +45,7 @@ def hosted(
         service("cloudtrail", "small", "CloudTrail", beside_moto=True),
         service("cloudwatch", "small", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
         service("ec2", "small", "Gateways", beside_moto=True),
-        service("eks", "eks", "Eks", beside_moto=False),
+        service("eks", "eks", "Eks", beside_moto=False, plane=plane),
         service("events", "small", "Events", beside_moto=True),
         service("fsx", "fsx", "Fsx", beside_moto=False),
         service("grafana", "small", "Grafana", beside_moto=False),

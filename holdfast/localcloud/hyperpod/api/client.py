@@ -10,7 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import boto3
@@ -29,6 +29,7 @@ from holdfast.localcloud.hyperpod.model import (
     parse_cluster,
     parse_file_system,
 )
+from holdfast.localcloud.kubernetes import Became, EksCluster, parse_eks_cluster
 from holdfast.localcloud.supervision import Batcher
 
 DEFAULT_REGION = "us-west-2"
@@ -63,6 +64,7 @@ class Aws:
         self.logs = make("logs")
         self.ec2 = make("ec2")
         self.sts = make("sts")
+        self.eks = make("eks")
 
     def clusters(self) -> list[Cluster]:
         """Every cluster with its nodes."""
@@ -90,6 +92,20 @@ class Aws:
             node = self.sagemaker.describe_cluster_node(ClusterName=cluster, NodeId=summary["InstanceId"])
             address = str(node["NodeDetails"]["PrivatePrimaryIp"])
         return address
+
+    def eks_clusters(self) -> list[EksCluster]:
+        """Every cluster of EKS."""
+        pages = self.eks.get_paginator("list_clusters").paginate()
+        found = (self._eks_cluster(name) for page in pages for name in page["clusters"])
+        return [cluster for cluster in found if cluster is not None]
+
+    def _eks_cluster(self, name: str) -> EksCluster | None:
+        try:
+            return parse_eks_cluster(self.eks.describe_cluster(name=name)["cluster"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return None
+            raise
 
     def place_of(self, subnets: Sequence[str]) -> tuple[str, str]:
         """The address range of the VPC that these subnets are in, and the zone of the first."""
@@ -146,10 +162,24 @@ class Plane:
         self._url = endpoint.rstrip("/") + "/_holdfast/hyperpod"
         self._reports = Batcher(self._post_all)
 
-    def watch(self, *, version: int, timeout_s: float = WATCH_TIMEOUT_S) -> int:
-        """The version of the cluster records, as soon as it is another one than ``version`` or the time is over."""
-        answer = self._call(f"watch?version={version}&timeout_s={timeout_s:g}", timeout_s=timeout_s + 5)
+    def watch(self, *, version: int, kubernetes: str = "", timeout_s: float = WATCH_TIMEOUT_S) -> int:
+        """
+        The version of the cluster records, as soon as it is another one than ``version`` or the time is over.
+
+        ``kubernetes``: the version that clusters of EKS would run. Default: they are records.
+        """
+        query = f"version={version}&timeout_s={timeout_s:g}&kubernetes={kubernetes}"
+        answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])
+
+    def tell(self, became: Became) -> None:
+        """Record what became of a cluster of EKS."""
+        try:
+            self._call("kubernetes", body=json.dumps(asdict(became)).encode())
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            _log.info("EKS knows no more of %s", became.arn)
 
     def requests(self) -> dict[str, str]:
         """Instance id -> what a caller of the API wants done with it."""

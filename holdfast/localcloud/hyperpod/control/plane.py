@@ -9,7 +9,7 @@ import ipaddress
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from holdfast.localcloud.hyperpod.model import CONTROLLER, FAILED, IN_SERVICE, R
 from holdfast.localcloud.hyperpod.network import Item, Ways
 from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
+from holdfast.localcloud.kubernetes import Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, passes_path
 from holdfast_common import kinds
@@ -57,6 +58,7 @@ class ControlPlane:
             it can be minutes. Default: 0 s.
         form_timeout_s: How long instances wait for Slurm's controller, "the expected time" that AWS does not name.
             Default: 40 s.
+        binaries: Of Kubernetes, asked whenever a cluster of EKS is made. Default: none, such clusters are records.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ControlPlane:
         lifecycle_timeout_s: float = TIMEOUT_S,
         node_line_delay_s: float = 0.0,
         form_timeout_s: float = FORM_TIMEOUT_S,
+        binaries: Callable[[], Binaries | None] = lambda: None,
     ) -> None:
         self._endpoint, self._region, self._zone = endpoint, region, ""
         self._waker = Waker()
@@ -77,13 +80,22 @@ class ControlPlane:
         self._plane = Plane(endpoint=endpoint, region=region, keys=keys)
         self._sessions = RoleSessions(sts=self._aws.sts)
         wake = self._waker.wake
-        self._service = Service(aws=self._aws, plane=self._plane, on_change=wake, on_loss=self._sessions.forget)
+        self._fleet = Fleet(home=home)
+        self._kubernetes = Clusters(
+            home=home, fleet=self._fleet, binaries=binaries, tell=self._plane.tell, on_change=wake
+        )
+        self._service = Service(
+            aws=self._aws,
+            plane=self._plane,
+            on_change=wake,
+            kubernetes=self._kubernetes.offers,
+            on_loss=self._sessions.forget,
+        )
         self._work = Work(on_done=self._service.spoil, on_free=wake)
         self._shipper = LogShipper(logs=self._aws.logs)
         self._events = EventSink(shipper=self._shipper)
         self._tailer = Tailer(shipper=self._shipper)
         self._memory = Memory(path=home / "hyperpod" / "memory.json")
-        self._fleet = Fleet(home=home)
         self._ways = Ways(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
         self._slurms = Slurms(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
         self._machines = Machines(
@@ -93,11 +105,14 @@ class ControlPlane:
             region=region,
             endpoint=self._ways.endpoint,
             file_systems=lambda: self._service.file_systems,
+            kubernetes=self._kubernetes,
+            zone=lambda: self._zone or f"{region}a",
         )
         self._procedure = partial(
             Procedure,
             machines=self._machines,
             slurms=self._slurms,
+            kubernetes=self._kubernetes,
             bundles=Bundles(s3=self._aws.s3, directory=home / "hyperpod" / "bundles"),
             memory=self._memory,
             events=self._events,
@@ -120,6 +135,7 @@ class ControlPlane:
             part.start()
         self._slurms.accounting.prepare()
         self._machines.images.prepare()
+        self._offer_kubernetes()
         self._passes.start()
         on_ready()
         try:
@@ -132,6 +148,14 @@ class ControlPlane:
                 self._waker.wait(timeout_s=IDLE_S)
         finally:
             self._close()
+
+    def _offer_kubernetes(self) -> None:
+        """Before anybody can deploy: a cluster of EKS that is made now is to be real."""
+        if offered := self._kubernetes.offers():
+            try:
+                self._plane.watch(version=-1, kubernetes=offered, timeout_s=0.0)
+            except UNREACHABLE as error:
+                _log.warning("the embedded AWS at %s does not answer yet: %s", self._endpoint, error)
 
     def stop(self) -> None:
         """Make ``run`` return soon. Work on single instances is left where it is and taken up by the next process."""
@@ -146,6 +170,7 @@ class ControlPlane:
             self._upkeep,
             self._storage,
             self._work,
+            self._kubernetes,
             self._watch,
             self._ways,
             self._tailer,
@@ -161,6 +186,7 @@ class ControlPlane:
         if self._service.is_due() and not self._refresh():
             return
         nodes = {node.spec.instance_id: node for node in self._fleet.nodes()}
+        self._serve_kubernetes(busy)
         self._watch.follow(nodes.values())
         self._ways.follow(node for node in nodes.values() if node.alive())
         for cluster in self._service.clusters:
@@ -180,6 +206,16 @@ class ControlPlane:
             return False
         return True
 
+    def _serve_kubernetes(self, busy: frozenset[str]) -> None:
+        """Control planes of EKS: started when they are wanted or were lost, ended when they are not."""
+        if not self._ways.is_open:
+            return
+        due = self._kubernetes.due(
+            self._service.eks_clusters, network=self._ways.network, gateway=self._ways.gateway, busy=busy
+        )
+        for key, work in due:
+            self._work.start(key, work)
+
     def _attend(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> None:
         self._announce(cluster)
         observed = self._observe(cluster, nodes=nodes, busy=busy)
@@ -191,7 +227,13 @@ class ControlPlane:
         """How each thread does."""
         loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
         parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
-        return [loop, *(one.told() for one in (*(part.worker for part in parts), *self._ways.workers()))]
+        return [
+            loop,
+            *(
+                one.told()
+                for one in (*(part.worker for part in parts), *self._ways.workers(), *self._kubernetes.workers())
+            ),
+        ]
 
     def _in_service(self) -> list[Kept]:
         """Nodes whose daemons are looked after."""
@@ -212,17 +254,17 @@ class ControlPlane:
 
     def _follow_clusters(self) -> None:
         """A network with the first cluster, and none after the last: the next one may be in another."""
-        clusters = self._service.clusters
-        if clusters and not self._ways.is_open:
-            self._open_network(clusters[0])
-        if not clusters and self._ways.is_open and not self._work.busy() and not self._fleet.nodes():
+        clusters, planes = self._service.clusters, self._service.eks_clusters
+        if (clusters or planes) and not self._ways.is_open:
+            self._open_network(clusters[0] if clusters else planes[0])
+        if not clusters and not planes and self._ways.is_open and not self._work.busy() and not self._fleet.nodes():
             self._ways.close()
             self._machines.images.forget()
 
-    def _open_network(self, cluster: Cluster) -> None:
+    def _open_network(self, cluster: Cluster | EksCluster) -> None:
         network, self._zone = self._aws.place_of(cluster.subnets) if cluster.subnets else ("", "")
         if not network:
-            if not cluster.instances:
+            if isinstance(cluster, EksCluster) or not cluster.instances:
                 return
             network = str(ipaddress.ip_network(f"{cluster.instances[0].address}/16", strict=False))
         try:
@@ -265,7 +307,7 @@ class ControlPlane:
                 cluster=cluster,
                 health=health,
                 requests=self._service.requests,
-                marks=self._members.marks(cluster),
+                marks=self._marks(cluster),
                 busy=busy,
                 settled=frozenset(memory.settled),
                 attempts=dict(memory.attempts),
@@ -274,6 +316,9 @@ class ControlPlane:
                 scripts_failed=frozenset(memory.scripts_failed),
                 rollback_message=memory.rollback_message,
             )
+
+    def _marks(self, cluster: Cluster) -> Mapping[str, str]:
+        return self._kubernetes.asked(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
 
     def _announce(self, cluster: Cluster) -> None:
         """An event for each status that a caller of the API brought about."""
@@ -337,6 +382,7 @@ class ControlPlane:
     def _remove_strangers(self, nodes: dict[str, Node]) -> None:
         """Destroy nodes of clusters that are gone, unless the service was not asked since they were seen."""
         known = {one.instance_id for cluster in self._service.clusters for one in cluster.instances}
+        known |= {cluster.key for cluster in self._service.eks_clusters} | self._kubernetes.keys()
         strangers = [nodes[name] for name in nodes.keys() - known - self._work.busy()]
         if strangers and self._service.is_stale:
             return

@@ -119,7 +119,7 @@ class Observed:
     requests: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> replace, reboot, delete, as callers of the API asked."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Instance id -> replace, reboot, unresponsive, as Slurm's nodes show."""
+    """Instance id -> replace, reboot, unresponsive, as nodes of Slurm or of Kubernetes show."""
     busy: frozenset[str] = frozenset()
     """Instances with work in progress; nothing is decided about them."""
     settled: frozenset[str] = frozenset()
@@ -197,6 +197,12 @@ _SEEN = {
 }
 
 
+_ASKED_ON_EKS = {
+    "replace": "its Kubernetes node is labelled UnschedulablePendingReplacement",
+    "reboot": "its Kubernetes node is labelled UnschedulablePendingReboot",
+}
+
+
 def _for_running(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     if health is Health.ABSENT:
@@ -208,10 +214,12 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
         advice = "node recovery is None: call BatchReplaceClusterNodes"
         return MarkFailed(arn=cluster.arn, instance_id=name, message=f"{seen}; {advice}")
     mark = observed.marks.get(name)
-    if mark == "replace":
-        return Replace(arn=cluster.arn, instance_id=name, cause="its Slurm node has the reason Action:Replace")
-    if mark == "reboot":
-        return Reboot(arn=cluster.arn, instance_id=name, cause="its Slurm node has the reason Action:Reboot")
+    if cluster.kubernetes and cluster.node_recovery != "Automatic":
+        return None  # "If automatic node recovery is enabled": the developer guide, node labels
+    if mark in ("replace", "reboot"):
+        said = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
+        made = Replace if mark == "replace" else Reboot
+        return made(arn=cluster.arn, instance_id=name, cause=said)
     if mark == "unresponsive" and cluster.node_recovery == "Automatic":
         return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no answer from it", unreachable=True)
     return None

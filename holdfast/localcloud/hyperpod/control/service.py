@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.hyperpod.api import Aws, Plane
 from holdfast.localcloud.hyperpod.model import FAILURE, NOT_FOUND, Cluster, FileSystem, Instance
+from holdfast.localcloud.kubernetes import EksCluster
 from holdfast.localcloud.supervision import Worker
 
 REFRESH_S = 5.0
@@ -21,15 +22,24 @@ class Service:
 
     Args:
         on_change: Called when the answers have become stale.
+        kubernetes: The version that clusters of EKS would run; empty where they are records.
         on_loss: Called when the service does not answer.
     """
 
     def __init__(
-        self, *, aws: Aws, plane: Plane, on_change: Callable[[], None], on_loss: Callable[[], None] = lambda: None
+        self,
+        *,
+        aws: Aws,
+        plane: Plane,
+        on_change: Callable[[], None],
+        kubernetes: Callable[[], str] = lambda: "",
+        on_loss: Callable[[], None] = lambda: None,
     ) -> None:
-        self._aws, self._plane = aws, plane
+        self._aws, self._plane, self._kubernetes = aws, plane, kubernetes
         self._on_change, self._on_loss = on_change, on_loss
         self.clusters: list[Cluster] = []
+        self.eks_clusters: list[EksCluster] = []
+        """Those of EKS; none where all of them are records."""
         self.requests: dict[str, str] = {}
         """Instance id -> what is asked for it."""
         self.file_systems: list[FileSystem] = []
@@ -69,6 +79,7 @@ class Service:
         for, and so seem to be over.
         """
         self.is_stale = False
+        self.eks_clusters = self._aws.eks_clusters() if self._kubernetes() else []
         clusters = self._aws.clusters()
         requests = self._plane.requests()
         self.file_systems = self._aws.file_systems()
@@ -95,7 +106,7 @@ class Service:
         version = 0
         while not self._stopping.is_set():
             try:
-                seen = self._plane.watch(version=version)
+                seen = self._plane.watch(version=version, kubernetes=self._kubernetes())
             except UNREACHABLE:
                 self._on_loss()
                 self._stopping.wait(0.3)

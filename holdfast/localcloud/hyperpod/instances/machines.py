@@ -28,6 +28,7 @@ from holdfast.localcloud.hyperpod.logs import Tailer
 from holdfast.localcloud.hyperpod.model import OPENZFS, Cluster, FileSystem, FsxMount, Group, Instance
 from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, TASK_PROLOG, boot, munge_key
 from holdfast.localcloud.image import environment_programs
+from holdfast.localcloud.kubernetes import Clusters, Member, Parts
 from holdfast.localcloud.nodes import (
     REACHABLE,
     REACHABLE_NFS,
@@ -52,6 +53,8 @@ class Machines:
     Args:
         endpoint: Where nodes reach the embedded AWS, asked at each boot.
         file_systems: Those that there are, asked at each boot.
+        kubernetes: Clusters of EKS that are real.
+        zone: Availability zone of the instances, asked at each boot.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Machines:
         region: str,
         endpoint: Callable[[], str],
         file_systems: Callable[[], list[FileSystem]],
+        kubernetes: Clusters,
+        zone: Callable[[], str],
     ) -> None:
         self.images = Images(directory=home / "hyperpod" / "images", fleet=fleet)
         self._home = home
@@ -71,6 +76,7 @@ class Machines:
         self._region = region
         self._endpoint = endpoint
         self._file_systems = file_systems
+        self._kubernetes, self._zone = kubernetes, zone
         self._containers = containers.prepare(home=home)
         self._auto_resume = auto_resume.prepare(home=home)
         self._programs = environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT)
@@ -101,10 +107,12 @@ class Machines:
         node.destroy()
         self._tailer.finish(instance_id=node.spec.instance_id)
         node.remove()
+        self._kubernetes.drop_disks(node.spec.instance_id)
 
     def _spec(self, cluster: Cluster, instance: Instance) -> NodeSpec:
         group = cluster.group(instance.group)
         image = self.images.of(cluster)
+        joined = self._parts(cluster, instance)
         return NodeSpec(
             instance_id=instance.instance_id,
             hostname=instance.host_name,
@@ -118,9 +126,31 @@ class Machines:
                 *self._auto_resume.mounts,
                 *self._reachable(),
                 *self._storage(group),
+                *(joined.mounts if joined else ()),
             ),
-            files=self._files(cluster, instance, group=group),
+            files={**self._files(cluster, instance, group=group), **(joined.files if joined else {})},
+            runs_containers=joined is not None,
+            kernel_files=joined.kernel_files if joined else {},
         )
+
+    def _parts(self, cluster: Cluster, instance: Instance) -> Parts | None:
+        """What makes the node one of Kubernetes; None where its cluster of EKS is a record, or there is none."""
+        if not self._kubernetes.has(cluster.eks_arn):
+            return None
+        group = cluster.group(instance.group)
+        member = Member(
+            instance_id=instance.instance_id,
+            address=instance.address,
+            cluster=cluster.name,
+            cluster_id=cluster.cluster_id,
+            group=group.name,
+            instance_type=group.instance_type,
+            region=self._region,
+            zone=self._zone(),
+            labels=group.labels,
+            taints=group.taints,
+        )
+        return self._kubernetes.parts(cluster.eks_arn, member)
 
     def _files(self, cluster: Cluster, instance: Instance, *, group: Group) -> dict[str, FileSpec]:
         reach = {"endpoint": self._endpoint(), "region": self._region}

@@ -52,6 +52,7 @@ from holdfast.localcloud.hyperpod.slurm import (
     revive_compute,
     write_configuration,
 )
+from holdfast.localcloud.kubernetes import Clusters
 from holdfast.localcloud.nodes import Node
 from holdfast_common import fault_named, kinds
 
@@ -66,6 +67,7 @@ class Procedure:
     instance: Instance
     machines: Machines
     slurms: Slurms
+    kubernetes: Clusters
     bundles: Bundles
     memory: Memory
     events: EventSink
@@ -100,6 +102,7 @@ class Procedure:
             if bundle is not None and not kept:
                 self._run_script(node, bundle=bundle)
             self._join_slurm(node)
+            self._join_kubernetes(node)
         except KNOWN_FAILURES as error:
             self._fail(error)
             return
@@ -191,6 +194,12 @@ class Procedure:
             self._wait_for_line(node)
             slurm.join(self.instance.host_name)
         self._event(kinds.SLURM_READY)
+
+    def _join_kubernetes(self, node: Node) -> None:
+        """A node is in service when Kubernetes would start a pod on it."""
+        if self.kubernetes.has(self.cluster.eks_arn):
+            self.kubernetes.join(self.cluster.eks_arn, node, is_over=self._is_given_up)
+            self._event(kinds.KUBERNETES_READY)
 
     def _in_service(self, *, began: float) -> None:
         name, address = self.instance.instance_id, self.instance.address
@@ -300,6 +309,7 @@ class Procedure:
         node = self.machines.find(self.instance.instance_id)
         if node is not None:
             self.machines.end(node)
+        self.kubernetes.leave(self.cluster.eks_arn, self.instance.instance_id)
 
     # --- telling
 

@@ -7,8 +7,10 @@ Parsing of API answers is here; asking the APIs is ``api``'s, deciding is ``cont
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from holdfast.localcloud.kubernetes import Taint
 
 _HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
 
@@ -52,6 +54,9 @@ class Group:
     mounts: tuple[FsxMount, ...] = ()
     role: str = ""
     """ARN of the execution role of its instances."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """That its Nodes of Kubernetes get."""
+    taints: tuple[Taint, ...] = ()
 
     @property
     def script(self) -> str:
@@ -92,8 +97,13 @@ class Cluster:
     continuous: bool = False
     """Instances are provisioned after the cluster is in service, and again when that fails."""
     subnets: tuple[str, ...] = ()
-    kubernetes: bool = False
-    """The orchestrator is EKS."""
+    eks_arn: str = ""
+    """Of the cluster of EKS that orchestrates it; empty under Slurm."""
+
+    @property
+    def kubernetes(self) -> bool:
+        """The orchestrator is EKS."""
+        return bool(self.eks_arn)
 
     @property
     def cluster_id(self) -> str:
@@ -173,7 +183,7 @@ def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping
         node_recovery=described.get("NodeRecovery", "Automatic"),
         continuous=described.get("NodeProvisioningMode") == "Continuous",
         subnets=tuple(described.get("VpcConfig", {}).get("Subnets", ())),
-        kubernetes="Eks" in described.get("Orchestrator", {}),
+        eks_arn=described.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", ""),
     )
 
 
@@ -190,7 +200,21 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
         on_init_complete=lifecycle.get("OnInitComplete", ""),
         mounts=tuple(_parse_mounts(group.get("InstanceStorageConfigs", ()))),
         role=group.get("ExecutionRole", ""),
+        labels=dict(_asked(group).get("Labels", {})),
+        taints=tuple(
+            Taint(key=one["Key"], value=one.get("Value", ""), effect=one["Effect"])
+            for one in _asked(group).get("Taints", ())
+        ),
     )
+
+
+def _asked(group: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Labels and taints of a group: DescribeCluster tells the wanted ones beside those that nodes have."""
+    told = group.get("KubernetesConfig", {})
+    return {
+        "Labels": told.get("DesiredLabels", told.get("Labels", {})),
+        "Taints": told.get("DesiredTaints", told.get("Taints", ())),
+    }
 
 
 def _parse_mounts(configs: Iterable[Mapping[str, Any]]) -> Iterator[FsxMount]:

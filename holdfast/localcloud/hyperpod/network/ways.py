@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
-from holdfast.localcloud.hyperpod.network.forward import Forwarder
+from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.hyperpod.network.metadata import PORT, Lookup, Metadata
 from holdfast.localcloud.hyperpod.network.reach import Reach
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node
@@ -30,7 +30,8 @@ class Ways:
         self._reach = Reach(on_change=on_silence)
         self._forwarder: Forwarder | None = None
         self._metadata: Metadata | None = None
-        self._gateway = ""
+        self.network, self.gateway = "", ""
+        """Of the nodes, once it is open."""
 
     @property
     def is_open(self) -> bool:
@@ -38,7 +39,7 @@ class Ways:
 
     def endpoint(self) -> str:
         """Where nodes reach the embedded AWS, once there is a network."""
-        return f"http://{self._gateway}:{EMBEDDED_PORT}"
+        return f"http://{self.gateway}:{EMBEDDED_PORT}"
 
     def open(self, network: str) -> None:
         """
@@ -49,7 +50,7 @@ class Ways:
         """
         gateway = str(ipaddress.ip_network(network)[1])
         self._fleet.open(network=network, gateway=gateway)
-        self._gateway = gateway
+        self.network, self.gateway = network, gateway
         listener = self._fleet.listen(address=gateway, port=EMBEDDED_PORT)
         host, port = self._target.hostname or "127.0.0.1", self._target.port or 80
         self._forwarder = Forwarder(listener=listener, host=host, port=port)

@@ -60,6 +60,8 @@ begin() { # UNIT PROGRAM...
 _BOOT = f"""set -eu
 {_RECORD}
 for unit in docker containerd dlami-nvme; do
+    # Where Kubernetes is real, containerd is too, and begins after the lifecycle scripts.
+    [ $unit != containerd ] || [ ! -e /etc/eks/kubelet/environment ] || continue
     [ ! -e /usr/lib/systemd/system/$unit.service ] ||
         printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
 done

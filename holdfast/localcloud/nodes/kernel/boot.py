@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .plan import Bind, Layer, Plan
+    from .plan import Bind, Cgroup, Layer, Plan
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
-MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 32, 4096, 16384, 1 << 18, 1 << 20
 MNT_DETACH = 2
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
-CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP = 0x20000000, 0x40000000, 0x02000000
 _PR_SET_PDEATHSIG, _SIGKILL, _SYS_PIVOT_ROOT = 1, 9, {"x86_64": 155, "aarch64": 41}
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 
@@ -229,7 +229,7 @@ def _bind(bind: Bind) -> None:
     source, target = "/old" + bind["source"], bind["target"]
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
-    else:
+    elif not os.path.exists(target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "ab"):
             pass
@@ -254,6 +254,40 @@ def _close_the_kernel(plan: Plan) -> None:
             mount(source="/dev/null", target=path, flags=MS_BIND)
 
 
+def _join(cgroups: list[Cgroup]) -> None:
+    """Become the root of cgroups of the node's own, in every hierarchy."""
+    for each in cgroups:
+        _write(f"{each['at']}/cgroup.procs", b"0")
+    unshare(CLONE_NEWCGROUP)
+
+
+def _mount_cgroups(cgroups: list[Cgroup]) -> None:
+    """Each hierarchy as the node sees it: in a cgroup namespace its own cgroup is the root."""
+    quiet = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    mount(source="cgroup", target="/sys/fs/cgroup", kind="tmpfs", flags=quiet, data="mode=755")
+    for each in cgroups:
+        target = f"/sys/fs/cgroup/{each['name']}"
+        os.mkdir(target)
+        if not each["controllers"]:
+            mount(source="cgroup2", target=target, kind="cgroup2", flags=quiet)
+            continue
+        named = each["controllers"].startswith("name=")
+        options = f"none,{each['controllers']}" if named else each["controllers"]
+        mount(source="cgroup", target=target, kind="cgroup", flags=quiet, data=options)
+    # The kubelet ends without a kernel log, which it searches for processes out of memory; this one is always empty.
+    os.mknod("/dev/kmsg", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+
+
+def _cover(plan: Plan) -> None:
+    """Files that the node reads in place of the kernel's, and may write: the machine's own stay as they are."""
+    for number, file in enumerate(plan["kernel_files"]):
+        os.makedirs("/run/holdfast/kernel", exist_ok=True)
+        cover = f"/run/holdfast/kernel/{number}"
+        _write(cover, file["content"])
+        if os.path.exists(file["path"]):
+            mount(source=cover, target=file["path"], flags=MS_BIND)
+
+
 def keep_capabilities(kept: list[int]) -> None:
     """No program that starts from here on can have another, whoever runs it."""
     number = 0
@@ -268,12 +302,17 @@ def _build(plan: Plan) -> None:
     _prepare_uppers(plan)
     _mount_root(plan)
     _mount_systems()
+    if plan["cgroups"]:
+        _mount_cgroups(plan["cgroups"])
     _write_files(plan)
     for bind in plan["binds"]:
         _bind(bind)
     umount("/old", flags=MNT_DETACH)
     os.rmdir("/old")
     _close_the_kernel(plan)
+    _cover(plan)
+    if plan["cgroups"]:
+        mount(source=None, target="/", flags=MS_REC | MS_SHARED)  # mounts of containers reach each other through it
     name = plan["hostname"].encode()
     _call("sethostname", name, ctypes.c_size_t(len(name)))
     null = os.open("/dev/null", os.O_RDWR)
@@ -285,6 +324,8 @@ def _become_init(*, plan: Plan, ready: int, go: int) -> None:
     """The future PID 1: report that the root stands, wait for permission to outlive the caller, become the shell."""
     die_with_parent()
     os.setsid()
+    if plan["cgroups"]:
+        _join(plan["cgroups"])
     _build(plan)
     os.write(ready, b"1")
     if os.read(go, 1) != b"1":

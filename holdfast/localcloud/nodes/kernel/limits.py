@@ -18,6 +18,16 @@ sys_module, sys_rawio, sys_boot, sys_time, syslog, bpf, perfmon and the rest. au
 kernel takes nothing else of it from a PID namespace.
 """
 
-READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi")
+FOR_CONTAINERS = {"mknod": 27}
+"""
+Beside these, on a node that runs containers: a runtime makes the device nodes of each. Which of them open is said by
+the node's devices cgroup, whatever a privileged container may do.
+"""
+
+DENIED_DEVICES = ("b *:* rw", "c 1:1 rw", "c 1:2 rw", "c 1:4 rw", "c 1:11 rw")
+"""For a devices cgroup: the machine's disks, its memory, its ports and its kernel log."""
+
+SETTINGS = "/proc/sys"
+READ_ONLY = (SETTINGS, "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi")
 MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kallsyms", "/proc/kmsg")
 """One for the whole machine; container engines have such lists too."""

@@ -31,6 +31,12 @@ class Bind(TypedDict):
     read_only: bool
 
 
+class Cgroup(TypedDict):
+    controllers: str  # as /proc/self/cgroup names the hierarchy; empty for version 2
+    name: str  # of the hierarchy's folder below /sys/fs/cgroup
+    at: str  # the node's own cgroup, as the machine sees it
+
+
 class Plan(TypedDict):
     """Everything the program needs to know; made by ``booting``."""
 
@@ -56,3 +62,5 @@ class Plan(TypedDict):
     capabilities: list[int]  # all that any process of the node can ever have
     read_only: list[str]
     masked: list[str]
+    cgroups: list[Cgroup]  # empty: no cgroups of its own
+    kernel_files: list[File]

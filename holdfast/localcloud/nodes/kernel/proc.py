@@ -1,6 +1,7 @@
 """Processes as /proc shows them: identity that survives pid reuse, and who belongs to which namespace."""
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROC = Path("/proc")
+_NS_GET_PARENT = 0xB702
 
 
 def _stat_fields(pid: int) -> list[str]:
@@ -79,9 +81,29 @@ def namespace(pid: int, kind: str) -> str:
 
 
 def members(pid: int) -> list[int]:
-    """Every process in the pid namespace of ``pid``."""
+    """Every process in the pid namespace of ``pid``, and in those inside it, as containers have them."""
     wanted = namespace(pid, "pid")
-    return [other for other in pids() if wanted and namespace(other, "pid") == wanted]
+    inside: dict[str, bool] = {"": False, wanted: bool(wanted)}
+    found = []
+    for other in pids():
+        name = namespace(other, "pid")
+        if name not in inside:
+            inside[name] = wanted in _ancestors(other)
+        if inside[name]:
+            found.append(other)
+    return found
+
+
+def _ancestors(pid: int) -> list[str]:
+    """The pid namespaces that the one of ``pid`` lies in, as ``namespace`` names them (ioctl_ns(2))."""
+    names: list[str] = []
+    with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
+        handle = os.open(PROC / str(pid) / "ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        while True:
+            opened.callback(os.close, handle)
+            handle = fcntl.ioctl(handle, _NS_GET_PARENT)  # EPERM above the caller's own
+            names.append(f"pid:[{os.fstat(handle).st_ino}]")
+    return names
 
 
 def entrances(inside: list[int]) -> list[int]:

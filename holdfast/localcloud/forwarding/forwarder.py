@@ -1,7 +1,7 @@
 """
-The way from the nodes to the embedded AWS, which listens on the machine's loopback interface only.
+Passes bytes on as they are, from whoever connects to one place to another place.
 
-Bytes are passed on as they are; where the listening socket comes from is the fleet's business.
+Where the listening socket comes from, and in which network the other place is, is for the caller.
 """
 
 import asyncio
@@ -15,14 +15,23 @@ from holdfast.localcloud.supervision import Worker
 
 CHUNK = 65536
 PASS_S = 1.0
+CONNECT_S = 10.0
 
 
 class Forwarder:
-    """Accepts on one socket and connects each caller with ``host:port``; one thread."""
+    """
+    Accepts on one socket and connects each caller with ``host:port``; one thread.
 
-    def __init__(self, *, listener: socket.socket, host: str, port: int) -> None:
+    Args:
+        stream: Makes the socket that connects. Default: one of this process's own network.
+    """
+
+    def __init__(
+        self, *, listener: socket.socket, host: str, port: int, stream: Callable[[], socket.socket] | None = None
+    ) -> None:
         self._listener = listener
         self._target = (host, port)
+        self._stream = stream
         self._stopping = threading.Event()
         self._ready = threading.Event()
         self._wake: Callable[[], object] = lambda: None
@@ -49,6 +58,8 @@ class Forwarder:
             callers.add(task)
             try:
                 await self._connect(reader, writer)
+            except asyncio.CancelledError:
+                writer.close()  # asyncio would take it for a failure and report it
             finally:
                 callers.discard(task)
 
@@ -69,7 +80,7 @@ class Forwarder:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            far_reader, far_writer = await asyncio.open_connection(*self._target)
+            far_reader, far_writer = await self._reach()
         except OSError:
             writer.close()
             return
@@ -83,6 +94,19 @@ class Forwarder:
                 side.close()
                 with contextlib.suppress(OSError):
                     await side.wait_closed()
+
+    async def _reach(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._stream is None:
+            return await asyncio.open_connection(*self._target)
+        stream = self._stream()
+        try:
+            stream.setblocking(False)  # noqa: FBT003
+            async with asyncio.timeout(CONNECT_S):
+                await asyncio.get_running_loop().sock_connect(stream, self._target)
+        except BaseException:
+            stream.close()
+            raise
+        return await asyncio.open_connection(sock=stream)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

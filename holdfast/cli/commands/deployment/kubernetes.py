@@ -1,0 +1,86 @@
+"""``holdfast kubernetes``: the binaries that clusters of EKS run on in the local cloud."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.terminal import Command, CommandError, console, print_json, step
+
+if TYPE_CHECKING:
+    from holdfast.localcloud.kubernetes.binaries import Binaries
+
+app = typer.Typer(no_args_is_help=True, help="The binaries of Kubernetes, for clusters of EKS in the local cloud.")
+_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+
+@app.command(cls=Command)
+def build(
+    official: Annotated[
+        Path | None,
+        typer.Option("--from", help="A folder of official binaries. Default: Debian's source package is compiled."),
+    ] = None,
+    keep_work: Annotated[bool, typer.Option("--keep-work", help="Keep sources and compiled parts, 2 GiB.")] = False,
+    json: _JSON = False,
+) -> None:
+    """Make the binaries, once; goes on where it was interrupted."""
+    from holdfast.localcloud.kubernetes.binaries import VARIABLE, cache_directory
+    from holdfast.localcloud.kubernetes.binaries import build as build_binaries
+
+    if official is not None and not official.is_dir():
+        raise CommandError(f"got --from {official}; allowed: a folder with the five components of Kubernetes")
+    cache = cache_directory(os.environ)
+    where = None if official is None else official.absolute()
+    binaries = build_binaries(cache=cache, official=where, report=_shown, keep_work=keep_work)
+    _print(binaries, json=json)
+    if official is not None and not json:
+        console.print(f"use them with: export {VARIABLE}={binaries.directory}", soft_wrap=True)
+
+
+@app.command(cls=Command)
+def show(json: _JSON = False) -> None:
+    """Tell which binaries there are."""
+    from holdfast.localcloud.kubernetes.binaries import BUILD_TAKES, RECORDS, VARIABLE, find_binaries, wants_records
+
+    binaries = find_binaries(os.environ)
+    if binaries is not None:
+        _print(binaries, json=json)
+    elif json:
+        print_json(None)
+    elif wants_records(os.environ):
+        console.print(f"{VARIABLE} is {RECORDS}: clusters of EKS are records only")
+    else:
+        console.print(f"no binaries; holdfast kubernetes build makes them ({BUILD_TAKES})")
+
+
+@contextlib.contextmanager
+def _shown(title: str) -> Iterator[Callable[[str], None]]:
+    with step(title) as progress:
+        yield progress.update
+
+
+def _print(binaries: "Binaries", *, json: bool) -> None:
+    told = _told(binaries)
+    if json:
+        print_json(told)
+        return
+    tried = "" if binaries.tried else "  (not tried with Holdfast)"
+    console.print(f"Kubernetes {binaries.version}{tried}  {told['size_mib']} MiB  {binaries.directory}", soft_wrap=True)
+    if told["cpu_s"] is not None:
+        again = f", in {told['attempts']} attempts: seconds of those that ended" if told["attempts"] > 1 else ""
+        console.print(f"built in {told['wall_s']:.0f} s with {told['cpu_s']:.0f} s of CPU{again}", soft_wrap=True)
+
+
+def _told(binaries: "Binaries") -> dict[str, Any]:
+    record = binaries.record()
+    size = sum(path.stat().st_size for path in binaries.directory.rglob("*") if path.is_file())
+    return {
+        "version": binaries.version,
+        "tried": binaries.tried,
+        "directory": str(binaries.directory),
+        "size_mib": round(size / 2**20),
+        **{key: record.get(key) for key in ("wall_s", "cpu_s", "cpus", "attempts", "steps", "packages", "built")},
+    }

@@ -1,0 +1,207 @@
+"""
+Which binaries there are: the folder that ``HOLDFAST_KUBERNETES`` names, or the cache of the present recipe.
+
+    binaries = find_binaries(os.environ)
+    subprocess.run([*binaries.argv("kube-apiserver"), *binaries.flags("kube-apiserver"), ...])
+
+Nothing is made here. Root runs what is found, so it has to be root's or this user's.
+"""
+
+import functools
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
+from holdfast.localcloud.kubernetes.binaries.recipe import HYPERKUBE, PROGRAMS, STAND_INS, recipe_key
+from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS, version_flags, was_tried
+
+VARIABLE = "HOLDFAST_KUBERNETES"
+RECORDS = "records"
+"""Value of the variable for which EKS clusters are records, as if there were no binaries."""
+RECORD = "build.json"
+ON_NODES = ("kubelet", "kube-proxy")
+_ASK_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binaries:
+    """
+    The programs of one version of Kubernetes, with what they run on.
+
+    Args:
+        directory: Where they lie; nothing in it changes.
+        version: As the API server says it, such as "1.20.2".
+    """
+
+    directory: Path
+    version: str
+
+    @property
+    def etcd(self) -> Path:
+        return self.directory / "etcd"
+
+    @property
+    def containerd(self) -> Path:
+        return self.directory / "containerd"
+
+    @property
+    def containerd_shim(self) -> Path:
+        return self.directory / "containerd-shim-runc-v2"
+
+    @property
+    def ctr(self) -> Path:
+        return self.directory / "ctr"
+
+    @property
+    def runc(self) -> Path:
+        return self.directory / "runc"
+
+    @property
+    def cni(self) -> Path:
+        """The folder of CNI plugins: bridge, host-local, loopback and portmap."""
+        return self.directory / "cni"
+
+    @property
+    def stand_ins(self) -> Path | None:
+        """Our own program for what AWS's images have; None in a folder without it."""
+        path = self.directory / STAND_INS
+        return path if path.exists() else None
+
+    @property
+    def tried(self) -> bool:
+        """Whether a cluster of this version has been run by the tests."""
+        return was_tried(self.version)
+
+    def argv(self, component: str, *, directory: Path | None = None) -> list[str]:
+        """
+        How a component is started, before its flags.
+
+        Args:
+            directory: Where a node sees the files of ``programs``. Default: where they lie.
+        """
+        if component not in COMPONENTS:
+            raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+        place = directory or self.directory
+        if (self.directory / component).exists():
+            return [str(place / component)]
+        return [str(place / HYPERKUBE), component]
+
+    def flags(self, component: str) -> list[str]:
+        """The flags that this version needs and that other versions may not know."""
+        return version_flags(component, version=self.version)
+
+    def programs(self) -> dict[str, Path]:
+        """Name on a node and file of all that a node runs, without the CNI plugins."""
+        alone = [name for name in ON_NODES if (self.directory / name).exists()]
+        names = [*(alone if len(alone) == len(ON_NODES) else [*alone, HYPERKUBE])]
+        names += ["containerd", "containerd-shim-runc-v2", "ctr", "runc", *([STAND_INS] if self.stand_ins else [])]
+        return {name: self.directory / name for name in names}
+
+    def record(self) -> dict[str, Any]:
+        """How they were made, as ``holdfast kubernetes build`` wrote it; empty for a folder of another origin."""
+        try:
+            written: dict[str, Any] = json.loads((self.directory / RECORD).read_text())
+        except FileNotFoundError:
+            return {}
+        return written
+
+
+def wants_records(environment: Mapping[str, str]) -> bool:
+    """Whether EKS clusters shall be records although there may be binaries."""
+    return environment.get(VARIABLE, "").strip() == RECORDS
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Where builds are kept, outside every clone: ``${XDG_CACHE_HOME:-~/.cache}/holdfast/kubernetes``."""
+    chosen = environment.get("XDG_CACHE_HOME", "")
+    # A relative path is to be ignored, as the XDG Base Directory Specification has it.
+    base = Path(chosen) if chosen.startswith("/") else Path(environment.get("HOME") or Path.home()) / ".cache"
+    return base / "holdfast" / "kubernetes"
+
+
+def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
+    """
+    What there is; None if nothing was built for the present recipe, or if EKS clusters shall be records.
+
+    Raises:
+        BinariesError: the named folder lacks something, or others could change what is in it.
+    """
+    if wants_records(environment):
+        return None
+    if named := environment.get(VARIABLE, "").strip():
+        return read_binaries(Path(named).expanduser().absolute(), named_by=VARIABLE)
+    folder = cache_directory(environment) / recipe_key()
+    return read_binaries(folder, named_by="the cache") if folder.is_dir() else None
+
+
+def read_binaries(directory: Path, *, named_by: str) -> Binaries:
+    """
+    The binaries of a folder that has to be complete.
+
+    Args:
+        named_by: What named the folder, for the message.
+    """
+    if not directory.is_dir():
+        raise BinariesError(f"{named_by} names {directory}, which is no folder; holdfast kubernetes build makes one")
+    if lacking := missing_programs(directory):
+        raise BinariesError(
+            f"{directory} ({named_by}) lacks {', '.join(lacking)}; "
+            f"complete a folder of binaries with: holdfast kubernetes build --from {directory}"
+        )
+    _refuse_what_others_can_change(directory)
+    record = directory / RECORD
+    if record.exists():
+        return Binaries(directory=directory, version=json.loads(record.read_text())["version"])
+    unknown = Binaries(directory=directory, version="")
+    program = Path(unknown.argv("kube-apiserver")[0])
+    version = _asked(tuple(unknown.argv("kube-apiserver")), program.stat().st_mtime_ns)
+    return Binaries(directory=directory, version=version)
+
+
+def missing_programs(directory: Path) -> list[str]:
+    """Programs that a folder of binaries lacks; one program with all components counts as each of them."""
+    together = (directory / HYPERKUBE).is_file()
+    names = [*(() if together else COMPONENTS), *(name for name in PROGRAMS if name != "cni/portmap")]
+    return [name for name in names if not (directory / name).is_file()]
+
+
+def asked_version(argv: list[str]) -> str:
+    """
+    What a component of Kubernetes says of itself, such as "1.20.2".
+
+    Raises:
+        BinariesError: it cannot be run, or is something else.
+    """
+    told = "cannot be run"
+    try:
+        done = subprocess.run([*argv, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S)
+        told = f"{done.stdout}{done.stderr}".strip()
+        said, version = told.splitlines()[0].rsplit(maxsplit=1)
+        if done.returncode == 0 and said == "Kubernetes" and version.startswith("v"):
+            return version[1:]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        told = str(error)
+    except (IndexError, ValueError):
+        pass
+    raise BinariesError(f"{' '.join(argv)} is no component of Kubernetes that runs here: {told[:200]}")
+
+
+@functools.cache
+def _asked(argv: tuple[str, ...], _changed_ns: int) -> str:
+    return asked_version(list(argv))
+
+
+def _refuse_what_others_can_change(directory: Path) -> None:
+    for path in (directory, directory / "cni", *(each for each in directory.iterdir() if each.is_file())):
+        status = path.stat()
+        if status.st_uid not in (0, os.geteuid()) or stat.S_IMODE(status.st_mode) & 0o022:
+            raise BinariesError(
+                f"{path} can be changed by others, and root runs it; "
+                f"run: chown -R root {directory} && chmod -R go-w {directory}"
+            )

@@ -1,0 +1,86 @@
+"""
+Whether a machine can run a cluster, judged from what ``observing`` has seen of it.
+
+Namespaces and overlay mounts are asked for where nodes are made, programs of Slurm by the command line.
+"""
+
+from dataclasses import dataclass
+
+from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
+from holdfast.localcloud.kubernetes.binaries.finding import VARIABLE, Binaries
+
+CONTROLLERS = ("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids")
+"""cgroup v1: kubelet 1.20 ends without cpu, cpuacct, cpuset and memory (pkg/kubelet/cm, validateSystemRequirements) and
+without pids (SupportPodPidsLimit); runc 1.1 limits devices and stops pods by freezer."""
+SYS_RESOURCE = 24
+"""Bit of CAP_SYS_RESOURCE: capability.h of Linux."""
+BASE_GIB = 4.0
+"""The embedded AWS, the CDK's synthesis, a control plane (450 MiB), and pods that train."""
+NODE_MIB = 50.0
+"""kubelet and containerd of one node: 43 MiB measured."""
+BUILD_TAKES = "about 5 minutes on two free cores, once"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """
+    What was seen of a machine.
+
+    Args:
+        controllers: cgroup controllers that this process has in hierarchies of version 1.
+        bounding: The bounding set of capabilities, as a bit mask.
+        memory_bytes: What could be used now: of the machine, and of the cgroups that this process is in.
+        iptables: Whether the program is there.
+        root: Whether this process is root's.
+    """
+
+    controllers: frozenset[str]
+    bounding: int
+    memory_bytes: int
+    iptables: bool
+    root: bool
+
+
+def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None, nodes: int) -> list[str]:
+    """
+    What a cluster lacks on a machine, a sentence each, with what to do; empty if it can run.
+
+    Args:
+        binaries: What ``find_binaries`` returned or raised.
+        nodes: How many nodes the cluster will have.
+    """
+    problems = []
+    if not machine.root:
+        problems.append("nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo")
+    if missing := [name for name in CONTROLLERS if name not in machine.controllers]:
+        problems.append(
+            f"kubelets need cgroup v1, and this machine has no such hierarchy of {', '.join(missing)}; "
+            "boot it with systemd.unified_cgroup_hierarchy=0 on the kernel's command line"
+        )
+    if isinstance(binaries, BinariesError):
+        problems.append(str(binaries))
+    elif binaries is None:
+        problems.append(
+            f"there are no binaries of Kubernetes; run: holdfast kubernetes build ({BUILD_TAKES}), "
+            f"or set {VARIABLE}=records to have EKS clusters as records only"
+        )
+    needed_gib = BASE_GIB + nodes * NODE_MIB / 1024
+    available_gib = machine.memory_bytes / 2**30
+    if available_gib < needed_gib:
+        problems.append(
+            f"a cluster of {nodes} nodes needs {needed_gib:.1f} GiB of memory, {available_gib:.1f} GiB are available; "
+            "end other programs, reduce the counts, or use a larger machine"
+        )
+    if not machine.iptables:
+        problems.append("the program iptables is missing, and kube-proxy needs it; install the package iptables")
+    return problems
+
+
+def notes_of_machine(*, machine: Machine, binaries: Binaries | BinariesError | None) -> list[str]:
+    """What will be different here, a sentence each, though a cluster can run."""
+    notes = [f"Kubernetes {binaries.version}"] if isinstance(binaries, Binaries) else []
+    if not machine.bounding >> SYS_RESOURCE & 1:
+        notes.append("there is no CAP_SYS_RESOURCE here: pods, privileged ones too, do without it")
+    if isinstance(binaries, Binaries) and not binaries.tried:
+        notes.append("this version was not tried with Holdfast")
+    return notes

@@ -1,0 +1,54 @@
+"""Looks at this machine as this process sees it; what it means for a cluster is judged in ``machine``."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.localcloud.kubernetes.binaries.machine import Machine
+
+_NO_LIMIT = 1 << 60
+"""A cgroup without a limit says the largest number of pages that fits."""
+
+
+def observe_machine() -> Machine:
+    """Look at this machine, as this process sees it."""
+    status = Path("/proc/self/status").read_text()
+    bounding = re.search(r"^CapBnd:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    cgroups = Path("/proc/self/cgroup").read_text()
+    return Machine(
+        controllers=frozenset(v1_controllers(cgroups)),
+        bounding=int(bounding[1], 16) if bounding else 0,
+        memory_bytes=min([_available_bytes(), *_left_in_cgroups(cgroups)]),
+        iptables=shutil.which("iptables", path=path) is not None,
+        root=os.geteuid() == 0,
+    )
+
+
+def v1_controllers(cgroups: str) -> Iterator[str]:
+    """Controllers in the lines of /proc/self/cgroup that are of version 1; the line of version 2 is numbered 0."""
+    for line in cgroups.splitlines():
+        number, controllers, _ = line.split(":", 2)
+        if number != "0":
+            yield from (name for name in controllers.split(",") if not name.startswith("name="))
+
+
+def _available_bytes() -> int:
+    found = re.search(r"^MemAvailable:\s*(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _left_in_cgroups(cgroups: str) -> Iterator[int]:
+    """Bytes left below the memory limit of each cgroup that this process is in, as far as that can be seen."""
+    inside = next((line.split(":", 2)[2] for line in cgroups.splitlines() if "memory" in line.split(":", 2)[1]), "")
+    top = Path("/sys/fs/cgroup/memory")
+    folder = top / inside.lstrip("/")
+    for each in (folder, *folder.parents):
+        if not each.is_relative_to(top) or not (each / "memory.limit_in_bytes").is_file():
+            continue
+        limit, usage = (int((each / f"memory.{name}").read_text()) for name in ("limit_in_bytes", "usage_in_bytes"))
+        reclaimable = re.search(r"^total_inactive_file (\d+)$", (each / "memory.stat").read_text(), re.MULTILINE)
+        if limit < _NO_LIMIT:
+            yield limit - usage + int(reclaimable[1] if reclaimable else 0)

@@ -1,0 +1,59 @@
+"""
+Which flags a version of Kubernetes needs that another one does not know; ``versions.json`` says from where it is known.
+
+Only flags that differ between versions are here: what every version takes stands where components are started.
+"""
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
+
+
+@cache
+def knowledge() -> dict[str, Any]:
+    """The rows of ``versions.json``: ``tried``, ``flags`` and ``feature_gates``."""
+    known: dict[str, Any] = json.loads(files(__package__).joinpath("versions.json").read_text())
+    return known
+
+
+def minor(version: str) -> tuple[int, int]:
+    """
+    "1.20.2" or "v1.35.0-rc.1" as (1, 20) or (1, 35).
+
+    Raises:
+        BinariesError: it does not begin with two numbers.
+    """
+    numbers = re.match(r"v?(\d+)\.(\d+)", version)
+    if numbers is None:
+        raise BinariesError(f"{version!r} is no version of Kubernetes; such a version is 1.20.2")
+    return int(numbers[1]), int(numbers[2])
+
+
+def was_tried(version: str) -> bool:
+    """Whether a cluster of this version has been run by the tests."""
+    return minor(version) in {minor(each) for each in knowledge()["tried"]}
+
+
+def version_flags(component: str, *, version: str) -> list[str]:
+    """The flags of a component that this version needs and other versions may not know."""
+    if component not in COMPONENTS:
+        raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+    rows = knowledge()
+    flags = [row["flag"] for row in rows["flags"] if row["component"] == component and _holds(row, version)]
+    gates = [
+        f"{row['gate']}=true"
+        for row in rows["feature_gates"]
+        if component in row["components"] and _holds(row, version)
+    ]
+    return [*flags, f"--feature-gates={','.join(gates)}"] if gates else flags
+
+
+def _holds(row: dict[str, Any], version: str) -> bool:
+    this = minor(version)
+    return minor(row.get("from", "0.0")) <= this and ("until" not in row or this < minor(row["until"]))

@@ -1,0 +1,279 @@
+"""
+Every cluster of EKS of one home that is real: its control plane started, found again and ended, its nodes joined.
+
+It is told which clusters there are, and tells what became of them. When is decided by whoever calls ``due``.
+"""
+
+import http.client
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.kubernetes.api import Api, ApiError
+from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
+from holdfast.localcloud.kubernetes.control import ControlPlane, erase
+from holdfast.localcloud.kubernetes.model import EksCluster
+from holdfast.localcloud.kubernetes.nodes import (
+    HEALTH_LABEL,
+    SCHEDULABLE,
+    Member,
+    Parts,
+    Roster,
+    node_name,
+    parts,
+    start_services,
+)
+from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.supervision import Worker
+
+NODES = "/api/v1/nodes"
+JOINS_WITHIN_S = 120.0
+AGAIN_AFTER_S = 5.0
+UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Became:
+    """What became of a cluster, for EKS to record."""
+
+    arn: str
+    status: str
+    """ACTIVE, FAILED or Deleted."""
+    endpoint: str = ""
+    authority: str = ""
+    """Base64 of its certificate."""
+    runs: str = ""
+    """The version of Kubernetes that runs; empty where none does."""
+    message: str = ""
+
+
+@dataclass(kw_only=True)
+class _Running:
+    plane: ControlPlane
+    roster: Roster
+
+
+class Clusters:
+    """
+    Thread-safe.
+
+    Args:
+        binaries: Asked whenever a cluster is to be started; None where there are none.
+        tell: Records what became of a cluster.
+        on_change: Called when something about a node has changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        fleet: Fleet,
+        binaries: Callable[[], Binaries | None],
+        tell: Callable[[Became], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._home, self._fleet, self._binaries = home, fleet, binaries
+        self._directory = home / "kubernetes"
+        self._tell, self._on_change = tell, on_change
+        self._lock = threading.Lock()
+        self._running: dict[str, _Running] = {}
+        self._rests_until: dict[str, float] = {}
+        self._said = ""
+        self._stopping = threading.Event()
+
+    def offers(self) -> str:
+        """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
+        found = self._present()
+        return found.version if found else ""
+
+    def _present(self) -> Binaries | None:
+        try:
+            return self._binaries()
+        except BinariesError as error:
+            if str(error) != self._said:
+                _log.error("%s", error)
+            self._said = str(error)
+            return None
+
+    def due(
+        self, clusters: Iterable[EksCluster], *, network: str, gateway: str, busy: frozenset[str]
+    ) -> list[tuple[str, Callable[[], None]]]:
+        """Work that is to be done, each with the key of its cluster, none of it for one that is ``busy``."""
+        known = {cluster.key: cluster for cluster in clusters}
+        work: list[tuple[str, Callable[[], None]]] = []
+        for key, cluster in known.items():
+            if key in busy or self._rests_until.get(key, 0.0) > time.monotonic():
+                continue
+            if cluster.status == "DELETING" and (cluster.is_real or key in self._running):
+                work.append((key, partial(self._delete, cluster)))
+            elif cluster.is_real and cluster.status in ("CREATING", "ACTIVE", "UPDATING") and not self._is_up(key):
+                work.append((key, partial(self._start, cluster, network=network, gateway=gateway)))
+        gone = [key for key in self._running if key not in known and key not in busy]
+        return work + [(key, partial(self._forget, key)) for key in gone]
+
+    def keys(self) -> frozenset[str]:
+        """Of clusters whose control planes are virtual instances of the fleet."""
+        with self._lock:
+            return frozenset(self._running)
+
+    def workers(self) -> list[Worker]:
+        with self._lock:
+            return [worker for one in self._running.values() for worker in (one.plane.worker, one.roster.worker)]
+
+    def stop(self) -> None:
+        """Serve no more; clusters go on."""
+        self._stopping.set()
+        with self._lock:
+            running = list(self._running.values())
+        for one in running:
+            one.roster.stop()
+            one.plane.stop()
+
+    # --- nodes
+
+    def has(self, arn: str) -> bool:
+        """Whether a real control plane serves this cluster now."""
+        return self._find(arn) is not None
+
+    def api(self, arn: str) -> Api | None:
+        found = self._find(arn)
+        return found.plane.api if found else None
+
+    def parts(self, arn: str, member: Member) -> Parts:
+        """What the node of an instance is booted with. NodeError: its cluster does not run."""
+        running = self._must(arn)
+        binaries = self._present()
+        if binaries is None:
+            raise NodeError("there are no binaries of Kubernetes any more; make them with: holdfast kubernetes build")
+        return parts(
+            member,
+            settings=running.plane.settings,
+            authority=running.plane.authority,
+            binaries=binaries,
+            directory=self._directory,
+            disks=self._disks(member.instance_id),
+        )
+
+    def join(self, arn: str, node: Node, *, is_over: Callable[[], bool]) -> None:
+        """
+        Start containerd and the kubelet, and wait until the Node is ready.
+
+        Raises:
+            NodeError: it is not within 120 s.
+        """
+        running = self._must(arn)
+        name = node_name(node.spec.instance_id)
+        since = time.time()
+        self._clear_health(running, name)
+        start_services(node)
+        if not running.roster.wait_ready(name, since=since, timeout_s=JOINS_WITHIN_S, is_over=is_over):
+            said = node.read_file("/var/log/holdfast/units/kubelet.log") if node.alive() else b""
+            last = " | ".join(said.decode(errors="replace").strip().splitlines()[-3:])[-600:]
+            raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
+
+    def _clear_health(self, running: _Running, name: str) -> None:
+        """A Node that comes back from a reboot still has the label that asked for it."""
+        known = running.roster.nodes().get(name)
+        if known is not None and known["metadata"].get("labels", {}).get(HEALTH_LABEL) != SCHEDULABLE:
+            try:
+                running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
+            except UNREACHABLE as error:
+                raise NodeError(f"the label of node {name} is not set back: {error}") from None
+
+    def leave(self, arn: str, instance_id: str) -> None:
+        """The instance is no more: its Node goes at once, as AWS's controllers take it away."""
+        running = self._find(arn)
+        if running is not None:
+            try:
+                running.plane.api.delete(f"{NODES}/{node_name(instance_id)}")
+            except UNREACHABLE as error:
+                _log.warning("the Node of %s is not deleted: %s", instance_id, error)
+
+    def drop_disks(self, instance_id: str) -> None:
+        """What an instance's volumes held, after its end."""
+        remove_tree_quietly(self._disks(instance_id))
+
+    def asked(self, arn: str) -> dict[str, str]:
+        """Instance id -> reboot or replace, as labels of Nodes ask."""
+        found = self._find(arn)
+        return found.roster.asked() if found else {}
+
+    # --- control planes
+
+    def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
+        binaries = self._present()
+        if binaries is None:
+            self._tell(Became(arn=cluster.arn, status="ACTIVE"))
+            return
+        with self._lock:
+            running = self._running.get(cluster.key)
+        try:
+            if running is None:
+                running = self._prepare(cluster, binaries=binaries, network=network, gateway=gateway)
+            running.plane.start(on_boot=lambda _: None, is_over=self._stopping.is_set)
+        except (NodeError, OSError) as error:
+            self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
+            _log.error("cluster %s of EKS: %s", cluster.name, error)
+            if cluster.status == "CREATING" and not self._stopping.is_set():
+                self._tell(Became(arn=cluster.arn, status="FAILED", message=str(error)))
+            return
+        endpoint = running.plane.endpoint
+        if (cluster.status, cluster.endpoint) != ("ACTIVE", endpoint):
+            authority = running.plane.authority.data
+            made = Became(
+                arn=cluster.arn, status="ACTIVE", endpoint=endpoint, authority=authority, runs=binaries.version
+            )
+            self._tell(made)
+
+    def _prepare(self, cluster: EksCluster, *, binaries: Binaries, network: str, gateway: str) -> _Running:
+        plane = ControlPlane(
+            cluster,
+            directory=self._directory / cluster.key,
+            fleet=self._fleet,
+            binaries=binaries,
+            network=network,
+            gateway=gateway,
+        )
+        route = self._fleet.route
+        roster = Roster(api=plane.api, route=lambda pods, address: route(pods, via=address), on_change=self._on_change)
+        roster.start()
+        running = _Running(plane=plane, roster=roster)
+        with self._lock:
+            self._running[cluster.key] = running
+        return running
+
+    def _is_up(self, key: str) -> bool:
+        running = self._running.get(key)
+        return running is not None and running.plane.is_started
+
+    def _delete(self, cluster: EksCluster) -> None:
+        self._forget(cluster.key)
+        erase(cluster.key, fleet=self._fleet, directory=self._directory / cluster.key)
+        self._tell(Became(arn=cluster.arn, status="Deleted"))
+
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            running = self._running.pop(key, None)
+        if running is not None:
+            running.roster.stop()
+            running.plane.destroy()
+
+    def _find(self, arn: str) -> _Running | None:
+        with self._lock:
+            return next((one for one in self._running.values() if one.plane.cluster.arn == arn), None)
+
+    def _must(self, arn: str) -> _Running:
+        found = self._find(arn)
+        if found is None:
+            raise NodeError(f"the control plane of {arn} does not run on this machine")
+        return found
+
+    def _disks(self, instance_id: str) -> Path:
+        return self._directory / "volumes" / instance_id

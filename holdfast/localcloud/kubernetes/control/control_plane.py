@@ -1,0 +1,264 @@
+"""
+The control plane of one cluster: a virtual instance beside the nodes, on which real programs run.
+
+It outlives the process that started it, and is found again by its record. What is in etcd lies in the home, so that a
+cluster is the same after a restart of the machine. Which clusters there are is for ``Clusters``.
+"""
+
+import base64
+import contextlib
+import ipaddress
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from holdfast.localcloud.forwarding import Forwarder
+from holdfast.localcloud.home import remove_tree
+from holdfast.localcloud.kubernetes.api import Api
+from holdfast.localcloud.kubernetes.binaries import Binaries
+from holdfast.localcloud.kubernetes.control import components
+from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
+from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
+from holdfast.localcloud.kubernetes.model import EksCluster
+from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec
+from holdfast.localcloud.supervision import Worker
+
+READY_WITHIN_S = 180.0
+POLL_S = 0.1
+COMMAND_TIMEOUT_S = 30.0
+ADMINISTRATOR = "eks:cluster-bootstrap"
+"""Who EKS itself is in a cluster."""
+WEBHOOK_CLIENT = "kube-apiserver"
+"""Who the API server is to its webhooks."""
+_RESPAWN = Path(__file__).with_name("respawn.sh")
+_TOOLS = "/opt/kube/tools"
+
+_log = logging.getLogger(__name__)
+
+
+class ControlPlane:
+    """
+    Of one cluster. Its methods are called from one thread at a time.
+
+    Args:
+        directory: For what has to stay: keys, etcd's data, the port on the machine.
+        gateway: Of the nodes' network.
+    """
+
+    def __init__(
+        self, cluster: EksCluster, *, directory: Path, fleet: Fleet, binaries: Binaries, network: str, gateway: str
+    ) -> None:
+        self.cluster = cluster
+        self._directory, self._fleet, self._binaries = directory, fleet, binaries
+        self._gateway = gateway
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.authority = Authority(directory / "pki")
+        listener, address = self._place(network)
+        self.settings = Settings(
+            address=address,
+            port=listener.getsockname()[1],
+            services=cluster.services,
+            issuer=cluster.issuer,
+        )
+        self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
+        self._forwarder.start()
+        administrator = self.authority.client(ADMINISTRATOR, groups=["system:masters"])
+        self.api = Api(
+            host="127.0.0.1",
+            port=self.settings.port,
+            authority=self.authority.certificate,
+            certificate=administrator.certificate,
+            key=administrator.key,
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """Where the machine reaches the API server."""
+        return f"https://127.0.0.1:{self.settings.port}"
+
+    @property
+    def node(self) -> Node | None:
+        """The virtual instance; None while it does not run."""
+        with contextlib.suppress(NodeError):
+            found = self._fleet.node(self.cluster.key)
+            return found if found.alive() else None
+        return None
+
+    @property
+    def is_started(self) -> bool:
+        """Its instance runs, and every program was begun."""
+        node = self.node
+        return node is not None and node.inside("/run/kube/second").exists()
+
+    @property
+    def worker(self) -> Worker:
+        return self._forwarder.worker
+
+    def start(self, *, on_boot: Callable[[Node], None], is_over: Callable[[], bool]) -> None:
+        """
+        Bring everything up that does not run, and wait until the API server is ready.
+
+        Args:
+            on_boot: Called with the instance when it runs and none of its programs has begun.
+            is_over: Whether nobody waits any more.
+
+        Raises:
+            NodeError: it is not ready within 180 s, or cannot be started; the message has the last of its log.
+        """
+        node = self.node
+        if node is None:
+            node = self._boot()
+        on_boot(node)
+        first, second = self._programs()
+        self._run(node, first, stage="first")
+        deadline = time.monotonic() + READY_WITHIN_S
+        while not self.api.is_ready():
+            if is_over() or time.monotonic() > deadline or not node.alive():
+                raise NodeError(f"the API server of {self.cluster.name} is not ready: {self._last_words(node)}")
+            time.sleep(POLL_S)
+        self._run(node, second, stage="second")
+
+    def stop(self) -> None:
+        """Serve the machine no more; what runs goes on."""
+        self._forwarder.stop()
+
+    def destroy(self) -> None:
+        """Nothing of it is left."""
+        self.stop()
+        erase(self.cluster.key, fleet=self._fleet, directory=self._directory)
+
+    def _place(self, network: str) -> tuple[socket.socket, str]:
+        """A listening socket of the machine and an address among the nodes: those of before, where they are free."""
+        record = self._directory / "place.json"
+        port, address = 0, ""
+        if record.exists():
+            known = json.loads(record.read_text())
+            port, address = known["port"], known["address"]
+        if not address:
+            taken = {node.spec.address for node in self._fleet.nodes()}
+            block = ipaddress.ip_network(network)
+            # From the end, where EC2 has given out nothing yet.
+            address = next(one for n in range(2, 250) if (one := str(block[-n])) not in taken)
+        listener = _listen(port)
+        record.write_text(json.dumps({"port": listener.getsockname()[1], "address": address}))
+        return listener, address
+
+    def _boot(self) -> Node:
+        data = self._directory / "etcd"
+        data.mkdir(mode=0o700, exist_ok=True)
+        spec = NodeSpec(
+            instance_id=self.cluster.key,
+            hostname=self.cluster.key,
+            address=self.settings.address,
+            mounts=(
+                Mount(source=self._binaries.directory, target=_TOOLS, read_only=True),
+                Mount(source=data, target=components.ETCD_DATA),
+            ),
+            files=self._files(),
+        )
+        node = self._fleet.boot(spec)
+        node.configure_network(
+            f"route add {self.settings.services} dev eth0",
+            settings={
+                "ipv4/ip_forward": "1",
+                "ipv4/conf/all/route_localnet": "1",
+                "ipv4/conf/all/send_redirects": "0",
+                "ipv4/conf/eth0/send_redirects": "0",
+            },
+        )
+        self._fleet.route(self.settings.services, via=self.settings.address)
+        return node
+
+    def _programs(self) -> tuple[list[Program], list[Program]]:
+        tools = Path(_TOOLS)
+        every = components.programs(
+            self.settings,
+            argv=partial(self._binaries.argv, directory=tools),
+            flags=self._binaries.flags,
+            etcd=str(tools / self._binaries.etcd.name),
+        )
+        return [one for one in every if not one.after_ready], [one for one in every if one.after_ready]
+
+    def _run(self, node: Node, programs: list[Program], *, stage: str) -> None:
+        """Start them, unless they were in this life of the instance."""
+        if node.inside(f"/run/kube/{stage}").exists():
+            return
+        for program in programs:
+            node.popen(
+                ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
+                env={"GOMAXPROCS": "2", "ETCD_UNSUPPORTED_ARCH": ""},
+            ).wait(COMMAND_TIMEOUT_S)
+        node.write_file(f"/run/kube/{stage}", b"")
+
+    def _files(self) -> dict[str, FileSpec]:
+        settings, authority = self.settings, self.authority
+        names = ("", ".default", ".default.svc", ".default.svc.cluster.local")
+        server = authority.server(
+            "kube-apiserver",
+            names=["localhost", *(f"kubernetes{end}" for end in names)],
+            addresses=["127.0.0.1", settings.address, settings.service_address],
+        )
+        webhook = authority.client(WEBHOOK_CLIENT)
+        asked = {
+            f"{FOLDER}/{name}.kubeconfig": components.webhook_configuration(
+                path=f"/{path}",
+                authority=authority.data,
+                certificate=base64.b64encode(webhook.certificate).decode(),
+                key=base64.b64encode(webhook.key).decode(),
+            )
+            for name, path in {"authentication": "authenticate", "authorization": "authorize"}.items()
+        }
+        clients = {
+            "controller-manager": ("system:kube-controller-manager", ()),
+            "scheduler": ("system:kube-scheduler", ()),
+            "proxy": ("system:kube-proxy", ("system:node-proxier",)),
+        }
+        private = {
+            f"{KEYS}/ca.crt": authority.certificate,
+            f"{KEYS}/ca.key": authority.key,
+            f"{KEYS}/sa.key": authority.token_key,
+            **_pair("server", server),
+            **_pair("kubelet-client", authority.client("kube-apiserver-kubelet-client", groups=["system:masters"])),
+            **_pair("front-proxy", authority.client("front-proxy-client")),
+            **{
+                f"{FOLDER}/{name}.kubeconfig": kubeconfig(
+                    server=settings.url, authority=authority, pair=authority.client(user, groups=groups)
+                )
+                for name, (user, groups) in clients.items()
+            },
+            **asked,
+            f"{FOLDER}/proxy.json": components.proxy_configuration(settings),
+            "/run/kube/respawn": _RESPAWN.read_bytes(),
+            "/var/log/kube/.made": b"",
+        }
+        return {path: FileSpec(content=content, mode=0o600) for path, content in private.items()}
+
+    def _last_words(self, node: Node) -> str:
+        """The end of what the API server said."""
+        with contextlib.suppress(OSError):
+            lines = node.read_file("/var/log/kube/kube-apiserver.log").decode(errors="replace").strip().splitlines()
+            return " | ".join(lines[-3:])[-700:]
+        return "it has said nothing"
+
+
+def erase(key: str, *, fleet: Fleet, directory: Path) -> None:
+    """Nothing is left of a control plane, whoever started it."""
+    with contextlib.suppress(NodeError):
+        fleet.node(key).remove()
+    if directory.exists():
+        remove_tree(directory)
+
+
+def _pair(name: str, pair: Pair) -> dict[str, bytes]:
+    return {f"{KEYS}/{name}.crt": pair.certificate, f"{KEYS}/{name}.key": pair.key}
+
+
+def _listen(port: int) -> socket.socket:
+    """On the machine's loopback; on another port where this one is taken by now."""
+    with contextlib.suppress(OSError):
+        return socket.create_server(("127.0.0.1", port))
+    return socket.create_server(("127.0.0.1", 0))

@@ -1,0 +1,41 @@
+"""What makes a virtual instance a node of a cluster: files, size, labels, and the Node that stands for it."""
+
+from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, SANDBOX_IMAGE, pod_network
+from holdfast.localcloud.kubernetes.nodes.labels import (
+    ASKED_BY_LABEL,
+    HEALTH_LABEL,
+    INSTANCE_GROUP_LABEL,
+    SCHEDULABLE,
+    UNSCHEDULABLE,
+    Member,
+    Taint,
+    instance_of,
+    labels,
+    node_name,
+)
+from holdfast.localcloud.kubernetes.nodes.machines import Parts, parts, start_services
+from holdfast.localcloud.kubernetes.nodes.roster import Roster
+from holdfast.localcloud.kubernetes.nodes.size import extended_resources, make_numa_nodes, most_pods
+
+__all__ = [
+    "ASKED_BY_LABEL",
+    "HEALTH_LABEL",
+    "INSTANCE_GROUP_LABEL",
+    "RUNTIME",
+    "SANDBOX_IMAGE",
+    "SCHEDULABLE",
+    "UNSCHEDULABLE",
+    "Member",
+    "Parts",
+    "Roster",
+    "Taint",
+    "extended_resources",
+    "instance_of",
+    "labels",
+    "make_numa_nodes",
+    "most_pods",
+    "node_name",
+    "parts",
+    "pod_network",
+    "start_services",
+]

@@ -1,0 +1,136 @@
+"""
+What a virtual instance is booted with so that it becomes a node, and the start of its services after its scripts.
+
+What the files say is ``files``'s; which instances there are is for the HyperPod control plane.
+"""
+
+import json
+import os
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.localcloud.kubernetes.binaries import Binaries
+from holdfast.localcloud.kubernetes.control import Authority, Settings, kubeconfig
+from holdfast.localcloud.kubernetes.nodes import files, size
+from holdfast.localcloud.kubernetes.nodes.labels import Member
+from holdfast.localcloud.nodes import FileSpec, Mount, Node, NodeError
+
+TOOLS = "/opt/kube/tools"
+VOLUMES = ("/var/lib/containerd", "/var/lib/kubelet", "/opt/sagemaker")
+"""Disks of an instance: overlays of containers cannot lie on the overlay that a node's root is."""
+START_TIMEOUT_S = 60.0
+_CAP_SYS_RESOURCE = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """For a ``NodeSpec``, beside what every instance of HyperPod has."""
+
+    files: dict[str, FileSpec]
+    mounts: tuple[Mount, ...]
+    kernel_files: dict[str, bytes]
+
+
+def parts(
+    member: Member, *, settings: Settings, authority: Authority, binaries: Binaries, directory: Path, disks: Path
+) -> Parts:
+    """
+    All that one node needs.
+
+    Args:
+        directory: For what is the same on nodes of one instance type.
+        disks: The instance's own, kept while it lives.
+    """
+    name = f"system:node:{member.name}"
+    client = authority.client(name, groups=["system:nodes"])
+    serving = authority.server(name, names=[member.name], addresses=[member.address])
+    found = files.files(
+        member,
+        dns_address=settings.dns_address,
+        authority=authority.certificate,
+        serving=(serving.certificate, serving.key),
+        kubeconfig=kubeconfig(server=settings.url, authority=authority, pair=client),
+        flags=binaries.flags("kubelet"),
+        host_ports=(binaries.cni / "portmap").exists(),
+        may_lower_oom_score=_may_use(_CAP_SYS_RESOURCE),
+    )
+    numa = size.make_numa_nodes(directory / "sizes", instance_type=member.instance_type)
+    programs = {
+        "/usr/bin/containerd": binaries.containerd,
+        "/usr/bin/containerd-shim-runc-v2": binaries.containerd_shim,
+        "/usr/bin/ctr": binaries.ctr,
+        files.CNI_PROGRAMS: binaries.cni,
+        TOOLS: binaries.directory,
+        size.NUMA_NODES: numa,
+    }
+    if not Path(size.NUMA_NODES).is_dir():
+        del programs[size.NUMA_NODES]
+    volumes = [Mount(source=_made(disks / volume.rpartition("/")[2]), target=volume) for volume in VOLUMES]
+    return Parts(
+        files={
+            **{path: FileSpec(content=file.content, mode=file.mode) for path, file in found.items()},
+            "/usr/bin/kubelet": FileSpec(content=_kubelet(binaries), mode=0o755),
+            files.BASE_SPEC: FileSpec(content=_base_spec(binaries, directory / "base-runtime-spec.json")),
+            "/etc/nsswitch.containers.conf": FileSpec(content=b"passwd: files\ngroup: files\nhosts: files dns\n"),
+        },
+        mounts=(
+            *(Mount(source=source, target=target, read_only=True) for target, source in programs.items()),
+            *volumes,
+        ),
+        kernel_files=files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
+    )
+
+
+def start_services(node: Node) -> None:
+    """
+    Let containerd and the kubelet run, as the image does after the lifecycle scripts.
+
+    Raises:
+        NodeError: one of them does not start.
+    """
+    for unit in ("containerd", "kubelet"):
+        try:
+            done = node.run(["systemctl", "start", unit], timeout_s=START_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise NodeError(f"{unit} did not start within {START_TIMEOUT_S:g} s") from None
+        if done.returncode:
+            said = " ".join((done.stdout + done.stderr).split())[-500:]
+            raise NodeError(f"{unit} did not start: {said}")
+
+
+def _kubelet(binaries: Binaries) -> bytes:
+    program = " ".join(binaries.argv("kubelet", directory=Path(TOOLS)))
+    return f'#!/bin/sh\nexec {program} "$@"\n'.encode()
+
+
+def _base_spec(binaries: Binaries, kept: Path) -> bytes:
+    """What every container begins with: containerd's own default, and room for open files as Amazon's image gives."""
+    if not kept.exists():
+        done = subprocess.run(
+            [binaries.ctr, "oci", "spec"],
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=START_TIMEOUT_S,
+        )
+        spec = json.loads(done.stdout)
+        spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576}]
+        fresh = kept.with_name(f".{kept.name}.{os.getpid()}.{threading.get_native_id()}")
+        fresh.write_text(json.dumps(spec))
+        fresh.rename(kept)
+    return kept.read_bytes()
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _may_use(capability: int) -> bool:
+    """Whether this process may hand the capability on."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapBnd:"):
+            return bool(int(line.split()[1], 16) >> capability & 1)
+    return False

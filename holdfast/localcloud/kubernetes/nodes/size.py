@@ -1,0 +1,96 @@
+"""
+How large a node says it is: its instance type's processors, memory and accelerators, whatever this machine has.
+
+The kubelet reads processors and memory from the kernel's files (cAdvisor), so the node has others in their place.
+"""
+
+import json
+from pathlib import Path
+
+from holdfast.catalog import instance_types
+
+NUMA_NODES = "/sys/devices/system/node"
+MEMORY = "/proc/meminfo"
+ACCELERATORS = "/etc/holdfast/node/accelerators.json"
+"""What device plugins of the node offer: resource name -> count."""
+
+_GIB_IN_KIB = 1 << 20
+_SMALLEST = (2, 8)
+"""Processors and GiB of a type that the catalog does not have."""
+_RESOURCES = {"Trainium": "aws.amazon.com/neurondevice", "Inferentia": "aws.amazon.com/neurondevice"}
+"""How an accelerator's name begins -> its resource; all others are GPUs."""
+_SYSTEM_DAEMONS_MIB = 255
+"""And 11 MiB per pod: memory that EKS's nodes keep from pods (awslabs/amazon-eks-ami, nodeadm, kubelet config)."""
+
+
+def processors(instance_type: str) -> int:
+    found = instance_types().get(instance_type)
+    return found.vcpus if found else _SMALLEST[0]
+
+
+def memory_kib(instance_type: str) -> int:
+    found = instance_types().get(instance_type)
+    return (found.memory_gib if found else _SMALLEST[1]) * _GIB_IN_KIB
+
+
+def most_pods(instance_type: str) -> int:
+    """
+    Pods that get an address: those of the first interface but its own.
+
+    ml.g5.xlarge with 15 addresses was seen to take 14 (issue 142 of awslabs/ai-on-sagemaker-hyperpod).
+    """
+    found = instance_types().get(instance_type)
+    return min(110, found.ipv4_per_interface - 1) if found else 14
+
+
+def extended_resources(instance_type: str) -> dict[str, int]:
+    """What pods can ask for beside processors and memory."""
+    found = instance_types().get(instance_type)
+    if found is None:
+        return {}
+    device = next(
+        (name for prefix, name in _RESOURCES.items() if found.accelerator.startswith(prefix)), "nvidia.com/gpu"
+    )
+    counts = {device: found.accelerators, "vpc.amazonaws.com/efa": found.efa_interfaces}
+    return {name: count for name, count in counts.items() if count}
+
+
+def kernel_files(instance_type: str, *, meminfo: str) -> dict[str, bytes]:
+    """What the node reads in place of the machine's /proc/meminfo, of which only the total is another."""
+    total = f"MemTotal:       {memory_kib(instance_type)} kB"
+    lines = [total if line.startswith("MemTotal:") else line for line in meminfo.splitlines()]
+    return {MEMORY: ("\n".join(lines) + "\n").encode()}
+
+
+def kube_reserved(instance_type: str) -> dict[str, str]:
+    """
+    Processors and memory that the kubelet keeps from pods, as EKS's nodes do.
+
+    Source: awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go: 6 % of the first core, 1 % of the second, 0.5 %
+    of the next two, 0.25 % of all others; 255 MiB and 11 MiB per pod.
+    """
+    cores = processors(instance_type)
+    shares = [60, 10, 5, 5]
+    millicores = sum(shares[:cores]) + 2.5 * max(0, cores - len(shares))
+    return {"cpu": f"{int(millicores)}m", "memory": f"{_SYSTEM_DAEMONS_MIB + 11 * most_pods(instance_type)}Mi"}
+
+
+def accelerators_file(instance_type: str) -> bytes:
+    return json.dumps(extended_resources(instance_type)).encode() + b"\n"
+
+
+def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
+    """A folder that a node sees as its NUMA nodes: one, with all processors and all memory. Made once."""
+    place = directory / instance_type
+    if place.is_dir():
+        return place
+    fresh = directory / f".{instance_type}"
+    node = fresh / "node0"
+    for cpu in range(processors(instance_type)):
+        (node / f"cpu{cpu}" / "topology").mkdir(parents=True, exist_ok=True)
+        for knob, value in {"topology/core_id": cpu, "topology/physical_package_id": 0, "online": 1}.items():
+            (node / f"cpu{cpu}" / knob).write_text(f"{value}\n")
+    kib = memory_kib(instance_type)
+    (node / "meminfo").write_text("".join(f"Node 0 {what}: {kib} kB\n" for what in ("MemTotal", "MemFree")))
+    fresh.rename(place)
+    return place

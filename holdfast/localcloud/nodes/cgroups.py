@@ -1,0 +1,95 @@
+"""
+Cgroups of nodes that run containers, in the hierarchies of cgroup version 1 that this machine has mounted.
+
+They hold a node's processes together with those of its containers, and keep the machine's disks from both. What is in
+them is for the container runtime of the node, which sees its own cgroup as the root.
+"""
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.localcloud.nodes.kernel.limits import DENIED_DEVICES
+from holdfast.localcloud.nodes.kernel.plan import Cgroup
+
+_REMOVED_WITHIN_S = 5.0
+_PAUSE_S = 0.02
+
+
+def make(*, home: Path, instance_id: str) -> list[Cgroup]:
+    """The node's own cgroup in each hierarchy. OSError: this machine allows none."""
+    made = []
+    for controllers, top in _hierarchies():
+        parent = top / _folder(home)
+        own = parent / instance_id
+        own.mkdir(parents=True, exist_ok=True)
+        if "cpuset" in controllers.split(","):  # nobody may join one that has no CPUs yet
+            for folder in (parent, own):
+                for knob in ("cpuset.cpus", "cpuset.mems"):
+                    (folder / knob).write_text((folder.parent / knob).read_text())
+        if "devices" in controllers.split(","):
+            for rule in DENIED_DEVICES:
+                (own / "devices.deny").write_text(rule)
+        made.append(Cgroup(controllers=controllers, name=top.name, at=str(own)))
+    return made
+
+
+def of(*, home: Path, instance_id: str) -> list[Path]:
+    """Those that a node has."""
+    return [path for _, top in _hierarchies() if (path := top / _folder(home) / instance_id).is_dir()]
+
+
+def remove(*, home: Path, instance_id: str = "") -> None:
+    """
+    Those of one node, whose processes are gone; without ``instance_id`` those of all nodes of this home.
+
+    What a container has left in one is moved by the kernel a moment after its end, so a few looks may be needed.
+    """
+    deadline = time.monotonic() + _REMOVED_WITHIN_S
+    while left := [folder for _, top in _hierarchies() for folder in _below(top / _folder(home) / instance_id)]:
+        for folder in left:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if time.monotonic() > deadline:
+            return
+        if any(folder.is_dir() for folder in left):
+            time.sleep(_PAUSE_S)
+
+
+def _folder(home: Path) -> str:
+    return "holdfast-" + hashlib.sha256(str(home).encode()).hexdigest()[:12]
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """A cgroup and all in it, the deepest first."""
+    if not top.is_dir():
+        return
+    with contextlib.suppress(FileNotFoundError):
+        for child in top.iterdir():
+            if child.is_dir():
+                yield from _below(child)
+    yield top
+
+
+def _hierarchies() -> list[tuple[str, Path]]:
+    """Controllers, as /proc/self/cgroup has them, and the mount point, of every hierarchy that is mounted."""
+    mounted: dict[frozenset[str], Path] = {}
+    unified: list[Path] = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split(" ", 2)
+        if kind == "cgroup":
+            mounted.setdefault(frozenset(options.split(",")), Path(left.split()[4]))
+        if kind == "cgroup2":
+            unified.append(Path(left.split()[4]))
+    found = []
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        controllers = line.split(":")[1]
+        if not controllers:
+            found += [("", top) for top in unified[:1]]
+            continue
+        wanted = frozenset(controllers.split(","))
+        found += [(controllers, top) for options, top in mounted.items() if wanted <= options][:1]
+    return found
