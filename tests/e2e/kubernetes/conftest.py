@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from closed_network import closed_network
-from kubernetes_http import Api
+from kubernetes_http import Api, Refused
+from kubernetes_things import pod
 from local_eks import LocalEks, Person, attached, eventually_true
 
 
@@ -68,13 +69,22 @@ def api(local_eks: LocalEks, admin: Person) -> Api:
     return Api(url=cluster["endpoint"], authority=cluster["certificateAuthority"]["data"], token=token)
 
 
+def takes_pods(api: Api, namespace: str) -> bool:
+    """The default service account is there, and its token where the server still makes one as a secret."""
+    try:
+        api.post(f"/api/v1/namespaces/{namespace}/pods", pod("asked", image="any"), dryRun="All")
+    except Refused:
+        return False
+    return True
+
+
 @contextmanager
 def made_namespace(api: Api) -> Iterator[str]:
     """A namespace whose default service account is there, so that its first pod is not refused."""
     name = f"test-{secrets.token_hex(3)}"
     api.post("/api/v1/namespaces", {"metadata": {"name": name}})
     try:
-        eventually_true(lambda: api.find(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "a service account")
+        eventually_true(lambda: takes_pods(api, name), "a service account")
         yield name
     finally:
         api.delete(f"/api/v1/namespaces/{name}")

@@ -92,7 +92,9 @@ def test_devices_in_use_are_not_counted_as_free(
 
     before = free()
     limits = {"resources": {"limits": {"nvidia.com/gpu": "3"}}}
-    api.post(pods_path(namespace), pod("takes", image=local_eks.image, container=limits))
+    # list_pods.py counts pods of Kubeflow's training operator, by their label
+    job = {"training.kubeflow.org/job-name": "takes"}
+    api.post(pods_path(namespace), pod("takes", image=local_eks.image, labels=job, container=limits))
     wait_ready(api, namespace, "takes")
 
     assert free() == before - 3
@@ -168,6 +170,7 @@ def play_operator(api: Api, namespace: str, job: Any, *, image: str) -> None:
     talks = [*STAYS[:2], f"echo told by the pod; {STAYS[2]}"]
     made = pod("small-pod-0", image=image, command=talks, labels={"HPJob": "small"})
     made["metadata"]["ownerReferences"] = [owner]
+    made["spec"]["containers"][0]["name"] = job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["name"]
     api.post(pods_path(namespace), made)
     wait_ready(api, namespace, "small-pod-0")
     moment = job["metadata"]["creationTimestamp"]

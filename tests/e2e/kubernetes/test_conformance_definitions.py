@@ -64,7 +64,7 @@ def kind(api: Api) -> Iterator[str]:
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         ],
     }
-    names = {"plural": plural, "singular": plural[:-1], "kind": plural.capitalize(), "shortNames": [plural[-4:]]}
+    names = {"plural": plural, "singular": plural[:-1], "kind": plural.capitalize(), "shortNames": [f"t{plural[-4:]}"]}
     spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
     path = f"{DEFINITIONS}/{plural}.{GROUP}"
     api.post(DEFINITIONS, {"metadata": {"name": f"{plural}.{GROUP}"}, "spec": spec})
@@ -86,7 +86,7 @@ def test_a_kind_is_found_by_discovery(api: Api, kind: str) -> None:
     listed = {one["name"]: one for one in api.get(f"/apis/{GROUP}/v1")["resources"]}
 
     assert {kind, f"{kind}/status", f"{kind}/scale"} <= listed.keys()
-    assert listed[kind]["shortNames"] == [kind[-4:]]
+    assert listed[kind]["shortNames"] == [f"t{kind[-4:]}"]
     assert GROUP in [group["name"] for group in api.get("/apis")["groups"]]
 
 
