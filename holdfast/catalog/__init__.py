@@ -1,5 +1,6 @@
 """Knowledge as data: what AWS offers, each figure with its source. Judging it is left to others."""
 
+from holdfast.catalog.access_policies import ACCESS_POLICIES_FILE, AccessPolicy, AccessRule, access_policies
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for
 from holdfast.catalog.helm import Chart, charts
 from holdfast.catalog.instances import INSTANCE_TYPES_FILE, InstanceType, Orchestrator, instance_types
@@ -37,6 +38,7 @@ from holdfast.catalog.quotas import (
 )
 
 __all__ = [
+    "ACCESS_POLICIES_FILE",
     "ASSOCIATION",
     "AUTO_PATCH",
     "BATCH_SIZE",
@@ -51,6 +53,8 @@ __all__ = [
     "RESTRICTED_LUSTRE",
     "SCHEDULED_UPDATE",
     "SMALLEST_SUBNET",
+    "AccessPolicy",
+    "AccessRule",
     "Addon",
     "Bounds",
     "Chart",
@@ -60,6 +64,7 @@ __all__ = [
     "Orchestrator",
     "Property",
     "Steps",
+    "access_policies",
     "addresses_needed",
     "bounds",
     "charts",

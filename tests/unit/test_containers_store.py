@@ -1,5 +1,6 @@
 """The images of a local cloud, and what nodes are given of them."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -48,6 +49,41 @@ def test_an_image_that_is_there_is_not_unpacked_again(tmp_path: Path) -> None:
 
     store.add("b", digest=FIRST, config={}, unpack=unpack)
     assert [image.name for image in store.list()] == ["a:latest", "b:latest"]
+
+
+def test_what_a_killed_adding_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    store = store_with(tmp_path)
+    store.create()
+    (store.directory / ".unpacking-killed/image").mkdir(parents=True)
+
+    store_with(tmp_path, ("a", FIRST))
+
+    assert list(store.directory.glob(".unpacking-*")) == []
+
+
+def test_an_image_that_cannot_be_unpacked_leaves_nothing(tmp_path: Path) -> None:
+    def full(root: Path) -> None:
+        (root / "half").write_text("of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = store_with(tmp_path)
+    with pytest.raises(OSError, match="No space"):
+        store.add("a", digest=FIRST, config={}, unpack=full)
+
+    assert store.list() == ()
+    assert sorted(path.name for path in store.directory.iterdir()) == [".lock", "refs"]
+
+
+def test_an_image_is_found_in_any_form_of_its_name_and_no_other(tmp_path: Path) -> None:
+    store = store_with(tmp_path, ("ubuntu:1", FIRST))
+
+    found = store.find("docker.io/library/ubuntu:1")
+
+    assert found is not None
+    assert (store.folder(found) / "rootfs/file").read_text() == FIRST
+    assert store.find("ubuntu:2") is None
+    with pytest.raises(ImageError, match="is not an image's name"):
+        store.find("a b")
 
 
 def test_an_image_goes_with_its_last_name(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,12 +105,24 @@ def add_image(store: Store, *, source: str, name: str) -> StoredImage:
     An image from elsewhere.
 
     Args:
-        source: As buildah and skopeo name it: ``docker-archive:FILE``, ``oci-archive:FILE``, ``oci:FOLDER``,
-            ``docker://REGISTRY/IMAGE:TAG``.
+        source: An archive, or what buildah and skopeo name: ``docker-archive:FILE``, ``oci-archive:FILE``,
+            ``oci:FOLDER``, ``docker://REGISTRY/IMAGE:TAG``.
     """
     with buildah(below=_room(store)) as tool:
-        image = tool.run("pull", "--quiet", source).strip().splitlines()[-1]
+        image = tool.run("pull", "--quiet", _with_transport(source)).strip().splitlines()[-1]
         return store_image(store, tool=tool, image=image, name=name)
+
+
+def _with_transport(source: str) -> str:
+    """An archive of OCI's has a file that says so; every other one is taken for Docker's."""
+    if not Path(source).is_file():
+        return source
+    try:
+        with tarfile.open(source, mode="r:") as archive:
+            kind = "oci" if any(member.name.lstrip("./") == "oci-layout" for member in archive) else "docker"
+    except tarfile.TarError:
+        kind = "docker"
+    return f"{kind}-archive:{source}"
 
 
 def build_training_image(

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from holdfast.localcloud.containers.start import errors
 from holdfast.localcloud.containers.start import reference as reference_command
 
+_UNPACKING = ".unpacking-"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
 
 
@@ -57,6 +58,20 @@ class Store:
             if (match := _DIGEST.fullmatch(link.readlink().name))
         )
 
+    def find(self, name: str) -> StoredImage | None:
+        """
+        What a name means, in any of its forms; None where it means nothing here.
+
+        Raises:
+            ImageError: it is not the name of an image.
+        """
+        reference = _canonical(name)
+        return next((image for image in self.list() if image.name == reference), None)
+
+    def folder(self, image: StoredImage) -> Path:
+        """Where ``rootfs`` and ``config.json`` of an image are."""
+        return self.directory / image.digest.replace(":", "-")
+
     def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
         """
         Store an image and let ``name`` mean it.
@@ -72,7 +87,9 @@ class Store:
         self.create()
         with self._locked():
             if not place.is_dir():
-                with tempfile.TemporaryDirectory(dir=self.directory, prefix=".unpacking-") as folder:
+                for left in self.directory.glob(f"{_UNPACKING}*"):  # of an adding that was killed
+                    shutil.rmtree(left)
+                with tempfile.TemporaryDirectory(dir=self.directory, prefix=_UNPACKING) as folder:
                     fresh = Path(folder) / "image"
                     (fresh / "rootfs").mkdir(parents=True)
                     unpack(fresh / "rootfs")

@@ -1,4 +1,4 @@
-"""``holdfast images``: the container images of the local cloud, for ``srun --container-image``."""
+"""``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
 
 import os
 from pathlib import Path
@@ -9,13 +9,13 @@ import typer
 from holdfast.cli.terminal import Command, CommandError, console, print_json
 from holdfast.localcloud import from_environment
 
-app = typer.Typer(no_args_is_help=True, help="Container images of the local cloud, for srun --container-image.")
+app = typer.Typer(no_args_is_help=True, help="Container images of the local cloud, for srun and for pods.")
 _JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 @app.command("list", cls=Command)
 def list_images(json: _JSON = False) -> None:
-    """Names that --container-image takes on the local cloud."""
+    """Names that --container-image and pods may use on the local cloud."""
     images = _store(change=False).list()
     if json:
         print_json([{"name": image.name, "digest": image.digest} for image in images])
@@ -49,7 +49,7 @@ def build(
 
 @app.command(cls=Command)
 def add(
-    source: Annotated[str, typer.Argument(help="As skopeo names it: docker-archive:FILE, oci-archive:FILE, ...")],
+    source: Annotated[str, typer.Argument(help="An archive, or as skopeo names it: oci:FOLDER, docker://IMAGE, ...")],
     name: Annotated[str, typer.Argument(help="What jobs call it: [REGISTRY#]IMAGE[:TAG].")],
     json: _JSON = False,
 ) -> None:
@@ -89,4 +89,6 @@ def _added(image: Any, *, json: bool) -> None:
     if json:
         print_json({"name": image.name, "digest": image.digest})
     else:
-        console.print(f"{image.name} is there; run it with: srun --container-image={image.name} ...", soft_wrap=True)
+        console.print(
+            f"{image.name} is there, for pods and for: srun --container-image={image.name} ...", soft_wrap=True
+        )

@@ -8,6 +8,7 @@ import botocore.loaders
 import botocore.session
 from botocore.config import Config
 
+from holdfast.localcloud.aws.common import PRINCIPAL_HEADER, named_principal
 from holdfast.localcloud.home import Keys
 
 DEFAULT_ACCOUNT = "123456789012"
@@ -63,9 +64,16 @@ class Clients:
         client = self._session.client(service, endpoint_url=self._endpoint, config=config)
         if self._account != DEFAULT_ACCOUNT:
             client.meta.events.register("before-call", self._name_account)
+        client.meta.events.register("before-call", _name_principal)
         if self._direct is not None:
             client.meta.events.register("before-send", self._direct)
         return client
 
     def _name_account(self, *, params: dict[str, Any], **_: Any) -> None:
         params["headers"]["x-moto-account-id"] = self._account
+
+
+def _name_principal(*, params: dict[str, Any], **_: Any) -> None:
+    principal = named_principal()
+    if principal:
+        params["headers"][PRINCIPAL_HEADER] = principal

@@ -1,32 +1,56 @@
-"""Who may use an EKS cluster: access entries for principals, and pod identity associations for service accounts."""
+"""
+Who may use an EKS cluster: access entries for principals, with AWS's access policies.
+
+Source: EKS user guide, access-policies and creating-access-entries, read 2026-11-23; EKS API reference. Which
+principals, user names and groups are taken is in ``principals``.
+"""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
 import hashlib
-import secrets
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from holdfast.catalog import access_policies
+from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.clusters import Clusters
-
-TYPES = ("STANDARD", "EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX", "HYPERPOD_LINUX")
-FOR_NODES = frozenset(TYPES) - {"STANDARD", "EC2"}
-"""Entries of these types take neither groups nor policies."""
+from holdfast.localcloud.aws.eks.principals import (
+    FOR_NODES,
+    TYPES,
+    check_groups,
+    check_principal,
+    check_username,
+    default_username,
+    groups_of,
+    invalid_principal,
+)
 
 API_MODES = ("API", "API_AND_CONFIG_MAP")
+ADMINISTRATOR = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
 class Access:
-    """The operations on access entries and pod identity associations."""
+    """The operations on access entries."""
 
-    def __init__(self, *, clusters: Clusters) -> None:
+    def __init__(self, *, clusters: Clusters, client: ClientFactory) -> None:
         self.entries = Shelf(
             lambda key: errors.missing(f"The specified principalArn could not be found. You specified: {key[1]}")
         )
-        self.identities = Shelf(lambda key: errors.missing(f"No association found for id: {key[1]}."))
-        self._clusters = clusters
+        self._clusters, self._client = clusters, client
+
+    def admit_creator(self, cluster: str, principal: str) -> None:
+        """Make who creates a cluster its administrator; the caller holds the lock."""
+        if self.entries.find((cluster, principal)) is None:
+            self._add(cluster, principal, kind="STANDARD", groups=[], username="", tags={})
+            self._associate(cluster, principal, ADMINISTRATOR, {"type": "cluster"})
+
+    def list_access_policies(self, *, maxResults: int | None = None, nextToken: str | None = None) -> dict[str, Any]:
+        listed = [{"name": policy.name, "arn": policy.arn} for policy in access_policies().values()]
+        return paged("accessPolicies", listed, maxResults, nextToken)
 
     def create_access_entry(
         self,
@@ -43,28 +67,24 @@ class Access:
             raise errors.invalid_parameter(f"The type {type} is not one of {', '.join(TYPES)}")
         if type in FOR_NODES and (kubernetesGroups or username):
             raise errors.invalid_parameter(f"kubernetesGroups and username cannot be set for type {type}")
-        account = self._clusters.account
-        if principalArn.startswith(f"arn:aws:iam::{account}:role/"):  # those of others cannot be looked up
-            self._clusters.check_role(principalArn)
+        with self._clusters.lock:
+            self._allows_entries(clusterName)
+        check_principal(principalArn, kind=type, account=self._clusters.account)
+        check_username(username)
+        check_groups(kubernetesGroups or [])
+        self._must_exist(principalArn)
         with self._clusters.lock:
             self._allows_entries(clusterName)
             if self.entries.find((clusterName, principalArn)) is not None:
                 raise errors.in_use("The specified access entry resource is already in use on this cluster.")
-            moment, name = now(), principalArn.rsplit("/", 1)[-1]
-            path = f"{clusterName}/role/{account}/{name}/{hashlib.sha256(principalArn.encode()).hexdigest()[:32]}"
-            content = {
-                "clusterName": clusterName,
-                "principalArn": principalArn,
-                "kubernetesGroups": ["system:nodes"] if type in FOR_NODES else list(kubernetesGroups or []),
-                "accessEntryArn": self._clusters.arn("access-entry", path),
-                "createdAt": moment,
-                "modifiedAt": moment,
-                "username": username or ("system:node:{{SessionName}}" if type in FOR_NODES else principalArn),
-                "type": type,
-                "tags": dict(tags or {}),
-                "policies": {},
-            }
-            self.entries.add((clusterName, principalArn), content)
+            self._add(
+                clusterName,
+                principalArn,
+                kind=type,
+                groups=kubernetesGroups or [],
+                username=username,
+                tags=tags or {},
+            )
             return {"accessEntry": self._shown_entry(clusterName, principalArn)}
 
     def describe_access_entry(self, *, clusterName: str, principalArn: str) -> dict[str, Any]:
@@ -102,6 +122,8 @@ class Access:
             content = self.entries.get((clusterName, principalArn)).content
             if content["type"] in FOR_NODES:
                 raise errors.invalid_parameter(f"An access entry of type {content['type']} cannot be changed")
+            check_username(changes.get("username", ""))
+            check_groups(changes.get("kubernetesGroups", []))
             content.update(changes, modifiedAt=now())
             return {"accessEntry": self._shown_entry(clusterName, principalArn)}
 
@@ -115,17 +137,22 @@ class Access:
     def associate_access_policy(
         self, *, clusterName: str, principalArn: str, policyArn: str, accessScope: dict[str, Any]
     ) -> dict[str, Any]:
+        policy = access_policies().get(policyArn)
         if not policyArn.startswith("arn:aws:eks::aws:cluster-access-policy/"):
             raise errors.invalid_parameter(f"The policyArn parameter format is not valid: {policyArn}")
+        if policy is None:
+            raise errors.missing(f"The specified policyArn could not be found. You specified: {policyArn}")
+        if policy.service_linked_only:
+            raise errors.invalid_parameter(f"{policy.name} cannot be used with customer-managed roles")
+        if (accessScope.get("type") == "namespace") != bool(accessScope.get("namespaces")):
+            raise errors.invalid_parameter("namespaces are required for scope type namespace, and for no other")
         with self._clusters.lock:
-            content = self.entries.get((clusterName, principalArn)).content
-            if content["type"] in FOR_NODES:
-                raise errors.invalid_request(f"Access policies cannot be associated with type {content['type']}")
-            moment = now()
-            policy = {"policyArn": policyArn, "accessScope": accessScope, "associatedAt": moment, "modifiedAt": moment}
-            content["policies"][policyArn] = policy
+            kind = self.entries.get((clusterName, principalArn)).content["type"]
+            if kind in FOR_NODES:
+                raise errors.invalid_request(f"Access policies cannot be associated with type {kind}")
+            associated = self._associate(clusterName, principalArn, policyArn, accessScope)
             where = {"clusterName": clusterName, "principalArn": principalArn}
-            return {**where, "associatedAccessPolicy": dict(policy)}
+            return {**where, "associatedAccessPolicy": dict(associated)}
 
     def disassociate_access_policy(self, *, clusterName: str, principalArn: str, policyArn: str) -> dict[str, Any]:
         with self._clusters.lock:
@@ -141,87 +168,52 @@ class Access:
         where = {"clusterName": clusterName, "principalArn": principalArn}
         return {**where, **paged("associatedAccessPolicies", found, maxResults, nextToken)}
 
-    def create_pod_identity_association(
-        self,
-        *,
-        clusterName: str,
-        namespace: str,
-        serviceAccount: str,
-        roleArn: str,
-        tags: dict[str, str] | None = None,
-        clientRequestToken: str = "",  # noqa: ARG002 - namespace and account make a repetition visible
-        **settings: Any,
-    ) -> dict[str, Any]:
-        self._clusters.check_role(roleArn)
-        with self._clusters.lock:
-            self._clusters.shelf.get(clusterName)
-            for (cluster, name), record in self.identities.items():
-                taken = (record.content["namespace"], record.content["serviceAccount"])
-                if cluster == clusterName and taken == (namespace, serviceAccount):
-                    raise errors.in_use(f"Association already exists: {name}")
-            moment, name = now(), f"a-{secrets.token_hex(9)[:17]}"
-            content = {
-                "clusterName": clusterName,
-                "namespace": namespace,
-                "serviceAccount": serviceAccount,
-                "roleArn": roleArn,
-                "associationArn": self._clusters.arn("podidentityassociation", f"{clusterName}/{name}"),
-                "associationId": name,
-                "tags": dict(tags or {}),
-                "createdAt": moment,
-                "modifiedAt": moment,
-                "disableSessionTags": False,
-                **settings,
-            }
-            self.identities.add((clusterName, name), content)
-            return {"association": copy.deepcopy(content)}
+    def _add(
+        self, cluster: str, principal: str, *, kind: str, groups: list[str], username: str, tags: dict[str, str]
+    ) -> None:
+        account, path = principal.split(":")[4], principal.split(":")[5]
+        name = f"{path.partition('/')[0]}/{account}/{path.rpartition('/')[2]}"
+        digest = hashlib.sha256(principal.encode()).hexdigest()[:32]
+        moment = now()
+        content = {
+            "clusterName": cluster,
+            "principalArn": principal,
+            "kubernetesGroups": groups_of(kind, groups),
+            "accessEntryArn": self._clusters.arn("access-entry", f"{cluster}/{name}/{digest}"),
+            "createdAt": moment,
+            "modifiedAt": moment,
+            "username": username or default_username(principal, kind=kind),
+            "type": kind,
+            "tags": dict(tags),
+            "policies": {},
+        }
+        self.entries.add((cluster, principal), content)
 
-    def describe_pod_identity_association(self, *, clusterName: str, associationId: str) -> dict[str, Any]:
-        with self._clusters.lock:
-            self._clusters.shelf.get(clusterName)
-            return {"association": copy.deepcopy(self.identities.get((clusterName, associationId)).content)}
+    def _associate(self, cluster: str, principal: str, policy: str, scope: dict[str, Any]) -> dict[str, Any]:
+        associated, moment = self.entries.get((cluster, principal)).content["policies"], now()
+        since = associated[policy]["associatedAt"] if policy in associated else moment
+        shown = {"type": scope["type"], "namespaces": list(scope.get("namespaces", []))}
+        associated[policy] = {
+            "policyArn": policy,
+            "accessScope": shown,
+            "associatedAt": since,
+            "modifiedAt": moment,
+        }
+        return dict(associated[policy])
 
-    def list_pod_identity_associations(
-        self,
-        *,
-        clusterName: str,
-        namespace: str = "",
-        serviceAccount: str = "",
-        maxResults: int | None = None,
-        nextToken: str | None = None,
-    ) -> dict[str, Any]:
-        with self._clusters.lock:
-            self._clusters.shelf.get(clusterName)
-            keys = ("clusterName", "namespace", "serviceAccount", "associationArn", "associationId")
-            found = [
-                {key: record.content[key] for key in keys}
-                for (cluster, _), record in self.identities.items()
-                if cluster == clusterName
-                and namespace in ("", record.content["namespace"])
-                and serviceAccount in ("", record.content["serviceAccount"])
-            ]
-        return paged("associations", found, maxResults, nextToken)
-
-    def update_pod_identity_association(
-        self,
-        *,
-        clusterName: str,
-        associationId: str,
-        clientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
-        **changes: Any,
-    ) -> dict[str, Any]:
-        if "roleArn" in changes:
-            self._clusters.check_role(changes["roleArn"])
-        with self._clusters.lock:
-            content = self.identities.get((clusterName, associationId)).content
-            content.update(changes, modifiedAt=now())
-            return {"association": copy.deepcopy(content)}
-
-    def delete_pod_identity_association(self, *, clusterName: str, associationId: str) -> dict[str, Any]:
-        with self._clusters.lock:
-            content = self.identities.get((clusterName, associationId)).content
-            self.identities.forget((clusterName, associationId))
-            return {"association": copy.deepcopy(content)}
+    def _must_exist(self, principal: str) -> None:
+        """Refuse a role or user of this account that the IAM does not know; those of others cannot be looked up."""
+        account, resource = principal.split(":")[4:6]
+        kind, _, name = resource.partition("/")
+        if account != self._clusters.account or kind == "root":
+            return
+        iam, name = self._client("iam"), name.rpartition("/")[2]
+        try:
+            found = iam.get_role(RoleName=name)["Role"] if kind == "role" else iam.get_user(UserName=name)["User"]
+        except ClientError:
+            found = {"Arn": ""}
+        if found["Arn"] != principal:
+            raise invalid_principal()
 
     def _allows_entries(self, name: str) -> Record:
         cluster = self._clusters.shelf.get(name)

@@ -13,10 +13,12 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import Record, Shelf, now
 from holdfast.localcloud.aws.eks import errors
 
-PRIVATE = ("awaits", "runs")
+CREATOR = "creator"
+"""Who made the cluster, kept until EKS makes an access entry of it; the API does not tell it."""
+PRIVATE = ("awaits", CREATOR, "runs")
 """
 Of a record's content, for this service alone: the status that it keeps until its control plane is ready (empty
-afterwards), and the version of Kubernetes that runs.
+afterwards), its creator, and the version of Kubernetes that runs.
 """
 
 

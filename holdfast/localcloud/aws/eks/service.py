@@ -13,14 +13,15 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Plane, Shelf, now, paged
+from holdfast.localcloud.aws.common import Plane, Shelf, now, paged, principal_of
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.access import Access
+from holdfast.localcloud.aws.eks.access import API_MODES, Access
 from holdfast.localcloud.aws.eks.addons import Addons
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import CREATOR, Clusters
 from holdfast.localcloud.aws.eks.network import Network
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
+from holdfast.localcloud.aws.eks.pod_identities import PodIdentities
 from holdfast.localcloud.aws.iam import Rights
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
@@ -47,7 +48,12 @@ CHANGEABLE = {
 class Eks:
     """EKS in one account and region."""
 
-    PARTS: ClassVar[dict[str, type]] = {"addons": Addons, "nodegroups": Nodegroups, "access": Access}
+    PARTS: ClassVar[dict[str, type]] = {
+        "addons": Addons,
+        "nodegroups": Nodegroups,
+        "access": Access,
+        "identities": PodIdentities,
+    }
 
     def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
         self.on_change: Callable[[], None] = lambda: None
@@ -57,7 +63,8 @@ class Eks:
         self._clusters = Clusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
         self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client)
-        self.access = Access(clusters=self._clusters)
+        self.access = Access(clusters=self._clusters, client=client)
+        self.identities = PodIdentities(clusters=self._clusters, client=client)
         plane.join_eks(self)
 
     def create_cluster(
@@ -89,6 +96,7 @@ class Eks:
                 content |= {"awaits": "CREATING"}
                 del content["endpoint"], content["certificateAuthority"]
             self._clusters.shelf.add(name, content)
+            self._admit_creator(content)
             made = {"cluster": self._clusters.shown(name)}
         self._plane.changed()
         if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
@@ -158,6 +166,7 @@ class Eks:
             if content == record.content:
                 raise errors.invalid_parameter("No changes needed for the requested configuration.")
             record.content = content
+            self._admit_creator(content)
             record.begin("UPDATING")
             return {"update": self._clusters.update(kinds.pop(), {})}
 
@@ -170,7 +179,7 @@ class Eks:
                 )
             if any(owner == name for (owner, _), _ in self.nodegroups.shelf.items()):
                 raise errors.in_use("Cluster has nodegroups attached")
-            for shelf in (self.addons.shelf, self.access.entries, self.access.identities):
+            for shelf in (self.addons.shelf, self.access.entries, self.identities.shelf):
                 for key in [key for key, _ in shelf.items() if key[0] == name]:
                     shelf.forget(key)
             is_real = self._clusters.is_real(record)
@@ -248,7 +257,7 @@ class Eks:
             "addons": self.addons.shelf,
             "nodegroups": self.nodegroups.shelf,
             "entries": self.access.entries,
-            "identities": self.access.identities,
+            "identities": self.identities.shelf,
         }
 
     def _described(
@@ -261,7 +270,11 @@ class Eks:
         settings: dict[str, Any],
     ) -> dict[str, Any]:
         identity = secrets.token_hex(16).upper()
-        access = {"authenticationMode": "CONFIG_MAP", **settings.pop("accessConfig", {})}
+        access = {
+            "bootstrapClusterCreatorAdminPermissions": True,
+            "authenticationMode": "CONFIG_MAP",
+            **settings.pop("accessConfig", {}),
+        }
         network = {
             "serviceIpv4Cidr": "10.100.0.0/16" if not placed["cidr"].startswith("10.") else "172.20.0.0/16",
             "ipFamily": "ipv4",
@@ -269,6 +282,7 @@ class Eks:
         }
         settings.pop("bootstrapSelfManagedAddons", None)
         return {
+            CREATOR: principal_of(self._clusters.account),
             "name": name,
             "arn": self._clusters.arn("cluster", name),
             "createdAt": now(),
@@ -288,6 +302,15 @@ class Eks:
             "tags": dict(tags),
             **settings,
         }
+
+    def _admit_creator(self, content: dict[str, Any]) -> None:
+        """As EKS does it when the API for access entries is there, once: the creator's entry may be deleted."""
+        access = content["accessConfig"]
+        creator = content.pop(CREATOR, "")
+        if creator and access["authenticationMode"] not in API_MODES:
+            content[CREATOR] = creator
+        elif creator and access["bootstrapClusterCreatorAdminPermissions"]:
+            self.access.admit_creator(content["name"], creator)
 
     def _nowhere(self, identity: str) -> str:
         """The endpoint of a cluster that is a record."""

@@ -14,9 +14,9 @@ from holdfast.localcloud.aws.guard.bodies import (
     ceiling_of,
     read_body,
 )
-from holdfast.localcloud.aws.guard.callers import Callers, Who
+from holdfast.localcloud.aws.guard.callers import Callers, Who, remember_tags
 from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, Handler
-from holdfast.localcloud.aws.guard.judge import Judge
+from holdfast.localcloud.aws.guard.judge import Judge, tags_of
 from holdfast.localcloud.aws.guard.origin import foreign
 from holdfast.localcloud.aws.guard.signatures import Signed, signed, verify
 
@@ -36,6 +36,8 @@ __all__ = [
     "ceiling_of",
     "foreign",
     "read_body",
+    "remember_tags",
     "signed",
+    "tags_of",
     "verify",
 ]

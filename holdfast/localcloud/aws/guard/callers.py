@@ -1,7 +1,9 @@
 """Whose an access key is: the home's owner's, the embedded AWS's own, or a session's of a role."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.localcloud.aws.common import ServiceError
 from holdfast.localcloud.home import Keys
@@ -15,6 +17,10 @@ class Who:
     role: str = ""
     """ARN of the role, of a session. Default: the owner of the account, who may do everything."""
     session: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Of a session."""
+    policy: str = ""
+    """Of a session: the JSON of the policy that limits it. Default: the role's policies alone."""
     own: bool = False
     """Whether it is the embedded AWS itself."""
 
@@ -42,26 +48,42 @@ class Callers:
         return who
 
 
+def remember_tags(key_id: str, tags: Mapping[str, str]) -> None:
+    """Give a new session its tags, which moto takes and forgets."""
+    session = _session(key_id)
+    if session is not None and tags:
+        session.tags = dict(tags)
+
+
 def _of_session(key_id: str) -> Who | None:
-    if not key_id.startswith("ASIA"):
-        return None
+    session = _session(key_id) if key_id.startswith("ASIA") else None
+    return _still_good(session) if session is not None else None
+
+
+def _session(key_id: str) -> Any:
     from moto.sts.models import sts_backends  # late: it takes a while to import
 
     for _, regions in list(sts_backends.items()):
         for backend in list(regions.values()):
             for session in reversed(list(backend.assumed_roles)):
                 if session.access_key_id == key_id:
-                    return _still_good(session)
+                    return session
     return None
 
 
-def _still_good(session: object) -> Who:
-    expiration: datetime = session.expiration  # type: ignore[attr-defined]
+def _still_good(session: Any) -> Who:
+    expiration: datetime = session.expiration
     if expiration.replace(tzinfo=UTC) <= datetime.now(UTC):
         raise ServiceError("ExpiredToken", "The security token included in the request is expired", 403)
     keys = Keys(
-        access_key_id=session.access_key_id,  # type: ignore[attr-defined]
-        secret_access_key=session.secret_access_key,  # type: ignore[attr-defined]
-        session_token=session.session_token,  # type: ignore[attr-defined]
+        access_key_id=session.access_key_id,
+        secret_access_key=session.secret_access_key,
+        session_token=session.session_token,
     )
-    return Who(keys=keys, role=session.role_arn, session=session.session_name)  # type: ignore[attr-defined]
+    return Who(
+        keys=keys,
+        role=session.role_arn,
+        session=session.session_name,
+        tags=getattr(session, "tags", {}),
+        policy=session.policy or "",
+    )

@@ -12,10 +12,13 @@ from werkzeug.wrappers import Request
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import ServiceError
 from holdfast.localcloud.aws.guard.callers import Who
-from holdfast.localcloud.aws.guard.permissions import Need, Place, needs, needs_of_s3
-from holdfast.localcloud.aws.iam import Rights
+from holdfast.localcloud.aws.guard.permissions import Need, Place, needs, needs_of_s3, of_assumption, session_tags
+from holdfast.localcloud.aws.iam import Decision, Policy, Rights, decide
+from holdfast.localcloud.aws.iam import Request as AskedOfIam
 
 KEPT = 256
+MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
+"""Of a session (STS API reference, AssumeRole)."""
 
 
 class Judge:
@@ -62,7 +65,7 @@ class Judge:
             wanted = needs(service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name))
         rights = self._of(who, client, account)
         for need in wanted:
-            self._check(rights, need, place)
+            self._check(rights, need, place, who)
 
     def must_exist(self, request: Request, *, account: str, region: str) -> None:
         """
@@ -81,6 +84,22 @@ class Judge:
             message = f"User: {principal} is not authorized to perform: sts:AssumeRole on resource: {role}"
             raise ServiceError("AccessDenied", message, 403)
 
+    def must_trust(self, request: Request, service: str, *, account: str, region: str) -> None:
+        """
+        Refuse the owner a role that the service, for which it asks, could not assume and tag.
+
+        Raises:
+            ServiceError: AccessDenied.
+        """
+        given = _parameters(request)
+        role, tags = str(given.get("RoleArn", "")), session_tags(given)
+        rights = Rights(client=self._clients(account, region), role=role, session=service, account=account)
+        context = {"aws:SourceAccount": account, **of_assumption(given, tags)}
+        for action in ("sts:AssumeRole", *(["sts:TagSession"] if tags else [])):
+            if not rights.trusts(service, action, **context):
+                message = f"User: {service} is not authorized to perform: {action} on resource: {role}"
+                raise ServiceError("AccessDenied", message, 403)
+
     def _of(self, who: Who, client: ClientFactory, account: str) -> Rights:
         with self._lock:
             known = self._rights.get((who.role, who.session))
@@ -93,22 +112,46 @@ class Judge:
             self._rights[who.role, who.session] = read
         return read
 
-    def _check(self, rights: Rights, need: Need, place: Place) -> None:
+    def _check(self, rights: Rights, need: Need, place: Place, who: Who) -> None:
         same = {"aws:PrincipalAccount": place.account, "aws:ResourceAccount": place.account}
         context = {
             **same,
+            **{f"aws:PrincipalTag/{key}": value for key, value in who.tags.items()},
             "s3:ResourceAccount": place.account,
             "aws:RequestedRegion": place.region,
             "aws:ViaAWSService": "false",
             **need.context,
         }
-        told = [rights.to(need.action, resource, context) for resource in need.resources]
+        told = [_limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources]
         if any("explicit deny" in one.reason for one in told) or not any(one.allowed for one in told):
             refused = next(one for one in told if not one.allowed)
             raise ServiceError("AccessDenied", refused.reason, 403)
-        if need.action == "sts:AssumeRole" and not rights.trusted_by(need.resources[0]):
-            reason = f"User: {rights.principal} is not authorized to perform: sts:AssumeRole on resource: "
+        assumed = need.action in ("sts:AssumeRole", "sts:TagSession")
+        if assumed and not rights.trusted_by(need.resources[0], need.action, context):
+            reason = f"User: {rights.principal} is not authorized to perform: {need.action} on resource: "
             raise ServiceError("AccessDenied", reason + need.resources[0], 403)
+
+
+def _limited(told: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
+    """What a session's policy leaves of what its role may do (IAM user guide, "Session policies")."""
+    if not told.allowed or not who.policy:
+        return told
+    account = who.role.split(":")[4]
+    principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
+    asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)
+    limited = decide(asked, identity=[Policy(document=_document(who.policy))])
+    if limited.allowed or "explicit deny" in limited.reason:
+        return limited
+    return Decision(allowed=False, reason=limited.reason.replace("identity-based policy", "session policy"))
+
+
+def _document(policy: str) -> Mapping[str, Any]:
+    """A session's policy; one that cannot be read allows nothing."""
+    try:
+        found = json.loads(policy)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _must_say_one_operation(request: Request, operation: str) -> None:
@@ -123,6 +166,22 @@ def _must_say_one_operation(request: Request, operation: str) -> None:
 def _pairs(request: Request, body: bytes) -> Iterator[tuple[str, str]]:
     texts = (request.query_string.decode("latin-1"), body.decode("latin-1"))
     return (pair for text in texts for pair in parse_qsl(text, keep_blank_values=True) if pair[0] == "Action")
+
+
+def tags_of(request: Request) -> Mapping[str, str]:
+    """
+    The tags that a request to assume a role gives to the session.
+
+    Raises:
+        ServiceError: they are more or longer than STS takes.
+    """
+    tags = session_tags(_parameters(request))
+    if len(tags) > MOST_TAGS or any(
+        len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE for key, value in tags.items()
+    ):
+        message = f"a session has at most {MOST_TAGS} tags, of {LONGEST_KEY} and {LONGEST_VALUE} characters"
+        raise ServiceError("ValidationError", message)
+    return tags
 
 
 def _parameters(request: Request) -> dict[str, Any]:

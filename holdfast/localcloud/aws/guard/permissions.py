@@ -5,6 +5,7 @@ Source: service authorization reference. What is not told apart here is asked fo
 is not known is judged as one on ``*``, and a request that is not understood as one that only ``*`` allows.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ PREFIXES = {"monitoring": "cloudwatch", "email": "ses", "tagging": "tag"}
 FREE = frozenset({"sts:GetCallerIdentity"})
 """Actions that need no permission."""
 EVERYTHING = "*"
+TAG_KEY = re.compile(r"Tags\.member\.\d{1,3}\.Key")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,28 @@ def needs(
     context = {}
     if service == "monitoring" and isinstance(parameters.get("Namespace"), str):
         context["cloudwatch:namespace"] = parameters["Namespace"]
+    tags = session_tags(parameters) if service == "sts" else {}
+    if service == "sts":
+        context.update(of_assumption(parameters, tags))
     for resources in _resources(service, parameters, place, lookup) or [(EVERYTHING,)]:
         yield Need(action=action, resources=resources, context=context)
+        if tags:
+            yield Need(action="sts:TagSession", resources=resources, context=context)
+
+
+def session_tags(parameters: Mapping[str, Any]) -> Mapping[str, str]:
+    """The tags that a request to assume a role gives to the session, from its flat parameters."""
+    keys = {name: str(key) for name, key in parameters.items() if TAG_KEY.fullmatch(name)}
+    return {key: str(parameters.get(name.removesuffix("Key") + "Value", "")) for name, key in keys.items()}
+
+
+def of_assumption(parameters: Mapping[str, Any], tags: Mapping[str, str]) -> Mapping[str, str]:
+    """What policies can ask of a request to assume a role."""
+    told = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    for name in ("ExternalId", "RoleSessionName"):
+        if isinstance(parameters.get(name), str):
+            told[f"sts:{name}"] = parameters[name]
+    return told
 
 
 def _resources(service: str, given: Mapping[str, Any], place: Place, lookup: Lookup) -> list[tuple[str, ...]]:

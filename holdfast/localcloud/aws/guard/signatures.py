@@ -29,6 +29,9 @@ from holdfast.localcloud.home import Keys
 ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_S = 900
 LONGEST_PRESIGNED_S = 7 * 24 * 3600
+OF_STS_S = 900
+"""How long a presigned request to STS holds, whatever its X-Amz-Expires (kubernetes-sigs/aws-iam-authenticator,
+pkg/token/token.go at 81b1dab, 2026-07-14). ``aws eks get-token`` says 60 s, and that its token lasts 14 minutes."""
 NOT_HASHED = ("UNSIGNED-PAYLOAD", "STREAMING-")
 QUERY_SCOPE = re.compile(
     r"(?P<key>[^/]+)/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/(?P<service>[A-Za-z0-9.-]+)/aws4_request"
@@ -191,7 +194,8 @@ def _in_time(what: Signed) -> None:
         if not 1 <= what.expires <= LONGEST_PRESIGNED_S:
             message = f"X-Amz-Expires must be from 1 to {LONGEST_PRESIGNED_S}"
             raise ServiceError("AuthorizationQueryParametersError", message, 400)
-        if not made - SKEW_S <= now <= made + what.expires:
+        lasts_s = OF_STS_S if what.service == "sts" else what.expires
+        if not made - SKEW_S <= now <= made + lasts_s:
             raise ServiceError("AccessDenied", "Request has expired", 403)
     elif abs(now - made) > SKEW_S:
         raise ServiceError("SignatureDoesNotMatch", f"Signature expired: {what.timestamp} is not of now", 403)

@@ -28,13 +28,25 @@ from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws.clients import DEFAULT_ACCOUNT
-from holdfast.localcloud.aws.common import NotOurs, ServiceError
-from holdfast.localcloud.aws.guard import Budget, Callers, Judge, Who, ceiling_of, foreign, read_body, signed, verify
+from holdfast.localcloud.aws.common import PRINCIPAL_HEADER, NotOurs, ServiceError, acting_for, root_of
+from holdfast.localcloud.aws.guard import (
+    Budget,
+    Callers,
+    Judge,
+    Who,
+    ceiling_of,
+    foreign,
+    read_body,
+    signed,
+    tags_of,
+    verify,
+)
 from holdfast.localcloud.aws.host import bucket_policies
 from holdfast.localcloud.aws.host.common_errors import for_service
 from holdfast.localcloud.aws.host.direct import OWN
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService, error_response
 from holdfast.localcloud.aws.host.request_shapes import cannot_take, must_fit
+from holdfast.localcloud.aws.host.sts import SERVICE_HEADER, keep_tags, owner_identity
 from holdfast.localcloud.aws.state import READING, Gate, is_change
 
 if TYPE_CHECKING:
@@ -142,8 +154,13 @@ class Front:
         if who is not None and who.role:
             labels = hosted.routes.labels(request) if hosted is not None else {}
             self._judge.allow(who, request, service=service, region=region, operation=operation, labels=labels)
+        elif (service, operation) == ("sts", "GetCallerIdentity"):
+            return owner_identity(self._account(request, scope.key))
         elif who is not None and not who.own and (service, operation) == ("sts", "AssumeRole"):
-            self._judge.must_exist(request, account=self._account(request, scope.key), region=region)
+            place = {"account": self._account(request, scope.key), "region": region}
+            self._judge.must_exist(request, **place)
+            if SERVICE_HEADER in request.headers:
+                self._judge.must_trust(request, request.headers[SERVICE_HEADER], **place)
         unkept = self._unkept(request, operation)
         if unkept is not None:
             raise unkept
@@ -151,7 +168,7 @@ class Front:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, scope.key), region=region or DEFAULT_REGION)
                 try:
-                    with self._settling(hosted.name):
+                    with self._settling(hosted.name), acting_for(_principal(request, who, caller)):
                         return self._ours(hosted, request, operation, caller)
                 except NotOurs:
                     pass
@@ -160,7 +177,10 @@ class Front:
         elif hosted is not None and not hosted.beside_moto:
             return _not_implemented(request, service, "")
         request.environ["HTTP_X_MOTO_ACCOUNT_ID"] = self._account(request, scope.key)  # or moto looks for it everywhere
+        tags = tags_of(request) if (service, operation) == ("sts", "AssumeRole") else {}
         response = self._motos(request, service, operation)
+        if (service, operation) == ("sts", "AssumeRole"):
+            keep_tags(response, given=tags, inherited=who.tags if who is not None else {})
         if service in POLICIES and request.method not in ("GET", "HEAD") and not operation.startswith(READING):
             self._judge.changed()
         return response
@@ -254,6 +274,13 @@ class _Scope:
         """Of a request that this process makes, whose signature needs no check."""
         said = signed(request.headers, request.args)
         return cls(key=said.key_id, region=said.region, service=said.service)
+
+
+def _principal(request: Request, who: Who | None, caller: Caller) -> str:
+    """Whose the request is: only the embedded AWS itself asks for others."""
+    if who is not None and not who.own:
+        return who.role or root_of(caller.account)
+    return str(request.headers.get(PRINCIPAL_HEADER, "")) or root_of(caller.account)
 
 
 def _is_no_backend(error: Exception) -> bool:

@@ -44,12 +44,12 @@ class Rights:
         request = Request(principal=self.principal, action=action, resource=resource, context=context)
         return decide(request, identity=self._identity, boundary=self._boundary)
 
-    def trusts(self, service: str, **context: str) -> bool:
-        """Whether the role lets a service assume it."""
+    def trusts(self, service: str, action: str = "sts:AssumeRole", **context: str) -> bool:
+        """Whether the role lets a service assume it, or tag its sessions."""
         trust = self._role.get("AssumeRolePolicyDocument")
         if not trust:
             return False
-        request = Request(principal=service, action="sts:AssumeRole", resource=self.role, context=context)
+        request = Request(principal=service, action=action, resource=self.role, context=context)
         return decide(request, identity=(), resource=(Policy(document=trust),)).allowed
 
     def to(self, action: str, resource: str = "*", context: Context | None = None) -> Decision:
@@ -65,7 +65,7 @@ class Rights:
         found = self._of_resource(action, resource)
         return decide(request, identity=self._identity, boundary=self._boundary, resource=found)
 
-    def trusted_by(self, role: str) -> bool:
+    def trusted_by(self, role: str, action: str = "sts:AssumeRole", context: Context | None = None) -> bool:
         """
         Whether another role's trust policy names this one, its session or their account.
 
@@ -77,7 +77,8 @@ class Rights:
         except ClientError:
             return False
         known = (self.role, *self._account)
-        request = Request(principal=self.principal, action="sts:AssumeRole", resource=role, aliases=known)
+        given = {"aws:PrincipalArn": self.role, **(context or {})}
+        request = Request(principal=self.principal, action=action, resource=role, aliases=known, context=given)
         trust = (Policy(document=found["AssumeRolePolicyDocument"]),)
         return bool(found["Arn"] == role and decide(request, identity=(), resource=trust).allowed)
 

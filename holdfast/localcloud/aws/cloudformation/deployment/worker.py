@@ -16,6 +16,7 @@ from holdfast.localcloud.aws.cloudformation.resources import handler_for
 from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Made, ResourceError, Stopped
 from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError
 from holdfast.localcloud.aws.cloudformation.timing import Cancelled
+from holdfast.localcloud.aws.common import acting_for, root_of
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +154,8 @@ class Worker:
             note=note,
         )
         try:
-            work(context)
+            with acting_for(stack.role or root_of(self.surroundings.account)):
+                work(context)
         except Stopped:
             raise
         except Exception as error:  # any failure of a handler is the resource's, never the engine's

@@ -1,0 +1,67 @@
+"""
+Who is let in to a local EKS cluster, and what for: tokens of ``aws eks get-token``, access entries with AWS's policies,
+and credentials for pods (EKS Pod Identity).
+
+`AccessServer` answers the API server's reviews, `PodIdentityAgent` the SDKs in pods. `ApiServerSide` and `pod_webhook`
+are what the API server is told. Certificates, sockets and the API server itself are made by others.
+"""
+
+from holdfast.localcloud.kubernetes.access.agent import ADDRESS, PORT, PodIdentityAgent, refusal_of_request
+from holdfast.localcloud.kubernetes.access.authorization import (
+    Association,
+    Attributes,
+    Scope,
+    allowing,
+    attributes_of,
+)
+from holdfast.localcloud.kubernetes.access.configuration import ApiServerSide, pod_webhook
+from holdfast.localcloud.kubernetes.access.entries import Entry, User, user_of
+from holdfast.localcloud.kubernetes.access.identity import Identity, Sts, StsError, identity_in
+from holdfast.localcloud.kubernetes.access.pod_identity import (
+    Pod,
+    PodIdentity,
+    PodIdentityError,
+    Reviewer,
+    pod_of,
+    session_name,
+)
+from holdfast.localcloud.kubernetes.access.pods import Additions, patch_of
+from holdfast.localcloud.kubernetes.access.reviews import Access, Settings
+from holdfast.localcloud.kubernetes.access.server import AccessServer, Certificates
+from holdfast.localcloud.kubernetes.access.tokens import PresignedRequest, TokenError, presigned_request
+
+__all__ = [
+    "ADDRESS",
+    "PORT",
+    "Access",
+    "AccessServer",
+    "Additions",
+    "ApiServerSide",
+    "Association",
+    "Attributes",
+    "Certificates",
+    "Entry",
+    "Identity",
+    "Pod",
+    "PodIdentity",
+    "PodIdentityAgent",
+    "PodIdentityError",
+    "PresignedRequest",
+    "Reviewer",
+    "Scope",
+    "Settings",
+    "Sts",
+    "StsError",
+    "TokenError",
+    "User",
+    "allowing",
+    "attributes_of",
+    "identity_in",
+    "patch_of",
+    "pod_of",
+    "pod_webhook",
+    "presigned_request",
+    "refusal_of_request",
+    "session_name",
+    "user_of",
+]

@@ -1,0 +1,111 @@
+"""
+What the API server is told of the access server: its flags, and the documents that they name. Pure.
+
+Source: kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic Admission Control" ("Authenticate
+apiservers"), read 2026-11-23; flags of kube-apiserver 1.20. EKS's webhook for pods has failurePolicy Ignore
+(aws/amazon-eks-pod-identity-webhook, deploy/mutatingwebhook.yaml at 3bf80a3, 2026-08-11).
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.localcloud.kubernetes.access.server import ADMIT, AUTHENTICATE, AUTHORIZE
+
+WEBHOOK = "pod-identity-webhook"
+KEPT = "5s"
+"""How long the API server keeps a review. Its defaults, 2 and 5 minutes, would outlast every change of an entry."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiServerSide:
+    """How the API server reaches the access server."""
+
+    address: str
+    """HOST:PORT, of which the host is in the access server's certificate."""
+    authority: Path
+    certificate: Path
+    key: Path
+    """The API server's own, as a client."""
+    directory: Path
+    """Where the documents of `documents` are written."""
+
+    def flags(self) -> list[str]:
+        return [
+            f"--authentication-token-webhook-config-file={self.directory}/authenticate.json",
+            "--authentication-token-webhook-version=v1",
+            f"--authentication-token-webhook-cache-ttl={KEPT}",
+            "--authorization-mode=Node,RBAC,Webhook",
+            f"--authorization-webhook-config-file={self.directory}/authorize.json",
+            "--authorization-webhook-version=v1",
+            f"--authorization-webhook-cache-authorized-ttl={KEPT}",
+            f"--authorization-webhook-cache-unauthorized-ttl={KEPT}",
+            f"--admission-control-config-file={self.directory}/admission.json",
+        ]
+
+    def documents(self) -> Mapping[str, str]:
+        """File name in the directory -> content."""
+        webhooks = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": f"{self.directory}/pods.json",
+        }
+        admission = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "AdmissionConfiguration",
+            "plugins": [{"name": "MutatingAdmissionWebhook", "configuration": webhooks}],
+        }
+        # The user is found by the webhook's host and port.
+        pods = {"apiVersion": "v1", "kind": "Config", "users": [{"name": self.address, "user": self._user()}]}
+        return {
+            "authenticate.json": json.dumps(self._kubeconfig(AUTHENTICATE)),
+            "authorize.json": json.dumps(self._kubeconfig(AUTHORIZE)),
+            "admission.json": json.dumps(admission),
+            "pods.json": json.dumps(pods),
+        }
+
+    def _kubeconfig(self, path: str) -> dict[str, Any]:
+        cluster = {"server": f"https://{self.address}{path}", "certificate-authority": str(self.authority)}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "access", "cluster": cluster}],
+            "users": [{"name": "api-server", "user": self._user()}],
+            "contexts": [{"name": "access", "context": {"cluster": "access", "user": "api-server"}}],
+            "current-context": "access",
+        }
+
+    def _user(self) -> dict[str, str]:
+        return {"client-certificate": str(self.certificate), "client-key": str(self.key)}
+
+
+def pod_webhook(*, address: str, authority_pem: bytes) -> dict[str, Any]:
+    """The MutatingWebhookConfiguration to apply once the API server is ready."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": WEBHOOK},
+        "webhooks": [
+            {
+                "name": "iam-for-pods.amazonaws.com",
+                "clientConfig": {
+                    "url": f"https://{address}{ADMIT}",
+                    "caBundle": base64.b64encode(authority_pem).decode(),
+                },
+                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
+                "objectSelector": {
+                    "matchExpressions": [
+                        {"key": "eks.amazonaws.com/skip-pod-identity-webhook", "operator": "DoesNotExist"}
+                    ]
+                },
+                "failurePolicy": "Ignore",
+                "sideEffects": "None",
+                "timeoutSeconds": 10,
+                "reinvocationPolicy": "IfNeeded",
+                "admissionReviewVersions": ["v1", "v1beta1"],
+            }
+        ],
+    }

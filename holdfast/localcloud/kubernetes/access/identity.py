@@ -1,0 +1,119 @@
+"""
+Who signed a token: STS of the embedded AWS is asked, and its answer is made what EKS knows principals by.
+
+Source: kubernetes-sigs/aws-iam-authenticator at 81b1dab (2026-07-14), pkg/token/token.go and pkg/arn/arn.go.
+The request goes to the endpoint that was handed in, whatever host the token names, and no redirect is followed.
+"""
+
+import datetime
+import http.client
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+from holdfast.localcloud.kubernetes.access.tokens import CLUSTER_HEADER, presigned_request
+
+TIMEOUT_S = 10.0
+MOST_BYTES = 1 << 16
+SESSION = re.compile(
+    r"arn:(?P<partition>aws[a-z-]*):sts::(?P<account>\d{12}):assumed-role/(?P<role>.+)/(?P<session>[^/]+)"
+)
+PERMANENT = re.compile(r"arn:aws[a-z-]*:(?:iam::\d{12}:(?:root|(?:user|role)/.+)|sts::\d{12}:federated-user/.+)")
+
+
+class StsError(Exception):
+    """STS refused a token, or did not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """A principal of the IAM, as STS told it."""
+
+    arn: str
+    canonical_arn: str
+    """Of a session: the ARN of its role, without the path, which STS does not tell."""
+    account: str
+    principal_id: str
+    session_name: str = ""
+    """Default: it is no session."""
+    access_key_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sts:
+    """The STS of an embedded AWS, for the tokens of one cluster."""
+
+    endpoint: str
+    cluster_name: str
+    hosts: Collection[str]
+    """By which clients may have signed: each HOST:PORT at which the embedded AWS is reached."""
+    now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
+
+    def identify(self, token: str) -> Identity:
+        """
+        Whose a token is.
+
+        Raises:
+            TokenError: it is not one for this cluster.
+            StsError: STS does not vouch for it.
+        """
+        wanted = presigned_request(token, hosts=self.hosts, now=self.now())
+        parts = urlsplit(self.endpoint)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
+        try:
+            connection.putrequest("GET", wanted.target, skip_host=True, skip_accept_encoding=True)
+            connection.putheader("Host", wanted.host)
+            connection.putheader(CLUSTER_HEADER, self.cluster_name)
+            connection.endheaders()
+            answer = connection.getresponse()
+            body = answer.read(MOST_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            raise StsError(f"STS does not answer: {type(error).__name__}") from None
+        finally:
+            connection.close()
+        if answer.status != http.HTTPStatus.OK:
+            raise StsError(f"error from AWS (expected 200, got {answer.status}): {_code(body)}")
+        return identity_in(body, access_key_id=wanted.access_key_id)
+
+
+def identity_in(body: bytes, *, access_key_id: str) -> Identity:
+    """
+    What an answer to GetCallerIdentity says.
+
+    Raises:
+        StsError: it is none, or of somebody who cannot log in to a cluster.
+    """
+    told = _texts(body)
+    arn, account, user = told.get("Arn", ""), told.get("Account", ""), told.get("UserId", "")
+    if not (arn and account and user):
+        raise StsError("STS's answer does not say who it is")
+    session = SESSION.fullmatch(arn)
+    if session is not None:
+        principal, _, name = user.partition(":")
+        if not name or ":" in name:
+            raise StsError(f"malformed UserID {user!r}")
+        return Identity(
+            arn=arn,
+            canonical_arn=f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}",
+            account=account,
+            principal_id=principal,
+            session_name=name,
+            access_key_id=access_key_id,
+        )
+    if PERMANENT.fullmatch(arn) is None:
+        raise StsError(f"{arn} is not a valid identity")
+    return Identity(arn=arn, canonical_arn=arn, account=account, principal_id=user, access_key_id=access_key_id)
+
+
+def _texts(body: bytes) -> dict[str, str]:
+    try:
+        root = ElementTree.fromstring(body)  # noqa: S314 - it is the embedded AWS's own answer
+    except ElementTree.ParseError:
+        return {}
+    return {each.tag.rpartition("}")[2]: each.text or "" for each in root.iter()}
+
+
+def _code(body: bytes) -> str:
+    return _texts(body).get("Code", "")[:80]

@@ -1,0 +1,164 @@
+"""
+A registry of images for the nodes of a local EKS, read-only: the pull half of the OCI distribution specification 1.1.
+
+containerd sends every pull here, and says in ``ns`` which registry was meant. What is in neither store nor table is not
+found, and a pod that asks for it backs off as on AWS. The nodes alone are answered: by the caller's address.
+"""
+
+import collections
+import http.server
+import json
+import logging
+import re
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from holdfast.localcloud.containers import Store
+from holdfast.localcloud.supervision import Worker
+
+from .layers import MANIFEST_TYPE, Image, digest_of
+from .node_root import NodeRoot
+from .offered import Offered
+from .stand_ins import StandIns
+
+PORT = 5000
+_MOST_KEPT = 256
+_PATH = re.compile(
+    r"/v2/(?P<name>[a-zA-Z0-9._/-]{1,255})/(?P<kind>manifests|blobs)/(?P<reference>[a-zA-Z0-9._:-]{1,256})"
+)
+
+_log = logging.getLogger(__name__)
+
+
+class Registry:
+    """
+    The service; one thread, plus one per open connection.
+
+    Args:
+        is_node: Whether a caller's address is a node's. Pods have others, unless they are in the node's network.
+    """
+
+    def __init__(self, *, store: Store, stand_ins: StandIns, root: NodeRoot, is_node: Callable[[str], bool]) -> None:
+        self._offered = Offered(store=store, stand_ins=stand_ins, root=root)
+        self._kept: collections.OrderedDict[str, Image] = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._is_node = is_node
+        self._stopping = threading.Event()
+        self._server: _Server | None = None
+        self.worker = Worker(name="registry", work=self._serve, stopping=self._stopping)
+
+    def start(self, listener: socket.socket) -> None:
+        """Answer on a socket that listens in the nodes' network; the registry closes it."""
+        registry = self
+
+        class Handler(_Handler):
+            answer = staticmethod(registry.answer)
+            is_node = staticmethod(registry._is_node)
+
+        server = _Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
+        server.socket.close()
+        server.socket = listener
+        server.daemon_threads = True
+        server.passed = self.worker.passed
+        self._server = server
+        self.worker.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+        self.worker.join(5.0)
+
+    def answer(self, target: str) -> tuple[int, str, bytes]:
+        """Status, media type and content for a path with its query."""
+        parts = urlsplit(target)
+        if parts.path in ("/v2", "/v2/"):
+            return 200, "application/json", b"{}"
+        match = _PATH.fullmatch(parts.path)
+        if match is None:
+            return _error(404, "NAME_UNKNOWN", "no such path")
+        reference = match["reference"]
+        if match["kind"] == "blobs":
+            blob = self._blob(reference)
+            return _error(404, "BLOB_UNKNOWN", reference) if blob is None else (200, "application/octet-stream", blob)
+        image = self._kept_image(reference) if ":" in reference else self._named(parts.query, match["name"], reference)
+        if image is None:
+            return _error(404, "MANIFEST_UNKNOWN", f"{match['name']}:{reference}")
+        return 200, MANIFEST_TYPE, image.manifest
+
+    def _named(self, query: str, name: str, tag: str) -> Image | None:
+        registry = parse_qs(query).get("ns", [""])[0]
+        image = self._offered.find(f"{registry}/{name}:{tag}" if registry else f"{name}:{tag}")
+        if image is not None:
+            with self._lock:
+                self._kept[image.digest] = image
+                self._kept.move_to_end(image.digest)
+                while len(self._kept) > _MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return image
+
+    def _kept_image(self, digest: str) -> Image | None:
+        with self._lock:
+            return self._kept.get(digest)
+
+    def _blob(self, digest: str) -> bytes | None:
+        with self._lock:
+            return next((image.blobs[digest] for image in self._kept.values() if digest in image.blobs), None)
+
+    def _serve(self) -> None:
+        if self._server is not None:
+            self._server.serve_forever()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    passed: Callable[[], None]
+
+    def service_actions(self) -> None:
+        """Called twice a second by ``serve_forever``."""
+        self.passed()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server_version = "holdfast"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 10.0
+    answer: Callable[[str], tuple[int, str, bytes]]
+    is_node: Callable[[str], bool]
+
+    def do_GET(self) -> None:
+        if not type(self).is_node(self.client_address[0]):
+            self._send(*_error(403, "DENIED", "only nodes are answered"))
+            return
+        try:
+            answer = type(self).answer(self.path)
+        except Exception as error:  # noqa: BLE001 - a node waits for an answer, and asks again
+            _log.warning("the registry at %s: %s", self.path, error)
+            answer = _error(500, "UNKNOWN", "see the log of the control plane")
+        self._send(*answer)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _send(self, status: int, media_type: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
+        if status == 200:
+            self.send_header("Docker-Content-Digest", digest_of(content))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the library's name
+        _log.debug(format, *args)
+
+
+def _error(status: int, code: str, message: str) -> tuple[int, str, bytes]:
+    document = {"errors": [{"code": code, "message": message}]}
+    return status, "application/json", json.dumps(document).encode()
