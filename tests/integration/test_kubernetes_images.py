@@ -117,6 +117,10 @@ def _file(node: Node, path: str) -> str:
     return node.run(["cat", path], timeout_s=5).stdout
 
 
+def test_the_image_of_sandboxes_is_there(machine: Machine) -> None:
+    assert machine.pull(f"{images.SANDBOX_IMAGE}:latest").stderr == ""
+
+
 def test_a_stand_in_has_the_nodes_programs_and_none_of_its_secrets(machine: Machine) -> None:
     done = machine.run(
         NODE, f"python -c 'import numpy; print(numpy.__name__)'; cat {shlex.join(SECRETS)}; ls -A / /run"

@@ -4,9 +4,11 @@ from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
 from holdfast.localcloud.kubernetes.clusters import Became, Clusters
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster, parse_eks_cluster
 from holdfast.localcloud.kubernetes.nodes import Member, Parts, Taint
+from holdfast.localcloud.kubernetes.serving import Account
 
 __all__ = [
     "LOOPBACK",
+    "Account",
     "Became",
     "Binaries",
     "Clusters",

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from holdfast.localcloud.containers import Store
 from holdfast.localcloud.home import remove_tree_quietly
-from holdfast.localcloud.kubernetes.api import Api, ApiError
+from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
 from holdfast.localcloud.kubernetes.control import ControlPlane, erase
+from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
 from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.kubernetes.nodes import (
     HEALTH_LABEL,
@@ -24,15 +26,21 @@ from holdfast.localcloud.kubernetes.nodes import (
     Member,
     Parts,
     Roster,
+    health,
+    is_ready,
     node_name,
     parts,
     start_services,
 )
+from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons, api_server_side, node_root
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker
 
+AWS_PORT = 5710
+"""Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
-JOINS_WITHIN_S = 120.0
+JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
+KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
 UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
@@ -58,6 +66,7 @@ class Became:
 class _Running:
     plane: ControlPlane
     roster: Roster
+    door: AccessPoint
 
 
 class Clusters:
@@ -65,6 +74,7 @@ class Clusters:
     Thread-safe.
 
     Args:
+        account: The embedded AWS.
         binaries: Asked whenever a cluster is to be started; None where there are none.
         tell: Records what became of a cluster.
         on_change: Called when something about a node has changed.
@@ -75,17 +85,20 @@ class Clusters:
         *,
         home: Path,
         fleet: Fleet,
+        account: Account,
         binaries: Callable[[], Binaries | None],
         tell: Callable[[Became], None],
         on_change: Callable[[], None],
     ) -> None:
-        self._home, self._fleet, self._binaries = home, fleet, binaries
+        self._fleet, self._account, self._binaries = fleet, account, binaries
+        self._store = Store(home=home)
+        self._commons = Commons(home=home, fleet=fleet, account=account)
         self._directory = home / "kubernetes"
         self._tell, self._on_change = tell, on_change
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._rests_until: dict[str, float] = {}
-        self._said = ""
+        self._said = self._gateway = ""
         self._stopping = threading.Event()
 
     def offers(self) -> str:
@@ -125,15 +138,19 @@ class Clusters:
 
     def workers(self) -> list[Worker]:
         with self._lock:
-            return [worker for one in self._running.values() for worker in (one.plane.worker, one.roster.worker)]
+            running = list(self._running.values())
+        own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
+        return [*own, *self._commons.workers()]
 
     def stop(self) -> None:
         """Serve no more; clusters go on."""
         self._stopping.set()
         with self._lock:
             running = list(self._running.values())
+        self._commons.stop()
         for one in running:
             one.roster.stop()
+            one.door.stop()
             one.plane.stop()
 
     # --- nodes
@@ -157,6 +174,9 @@ class Clusters:
             settings=running.plane.settings,
             authority=running.plane.authority,
             binaries=binaries,
+            store=self._store,
+            registry=f"{self._gateway}:{REGISTRY_PORT}",
+            root=node_root(),
             directory=self._directory,
             disks=self._disks(member.instance_id),
         )
@@ -169,23 +189,28 @@ class Clusters:
             NodeError: it is not within 120 s.
         """
         running = self._must(arn)
-        name = node_name(node.spec.instance_id)
-        since = time.time()
-        self._clear_health(running, name)
+        roster, name = running.roster, node_name(node.spec.instance_id)
+        before = roster.heartbeat(name)
         start_services(node)
-        if not running.roster.wait_ready(name, since=since, timeout_s=JOINS_WITHIN_S, is_over=is_over):
-            said = node.read_file("/var/log/holdfast/units/kubelet.log") if node.alive() else b""
+        if not roster.wait(name, partial(is_ready, after=before), timeout_s=JOINS_WITHIN_S, is_over=is_over):
+            said = node.read_file(KUBELET_LOG) if node.alive() else b""
             last = " | ".join(said.decode(errors="replace").strip().splitlines()[-3:])[-600:]
             raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
+        self._clear_health(running, name, is_over=is_over)
 
-    def _clear_health(self, running: _Running, name: str) -> None:
-        """A Node that comes back from a reboot still has the label that asked for it."""
-        known = running.roster.nodes().get(name)
-        if known is not None and known["metadata"].get("labels", {}).get(HEALTH_LABEL) != SCHEDULABLE:
-            try:
+    def _clear_health(self, running: _Running, name: str, *, is_over: Callable[[], bool]) -> None:
+        """
+        A Node that comes back from a reboot still has the label that asked for it.
+
+        Whoever decides about instances must not see it once more, so it is waited for here.
+        """
+        try:
+            if health(running.roster.nodes()[name]) != SCHEDULABLE:
                 running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
-            except UNREACHABLE as error:
-                raise NodeError(f"the label of node {name} is not set back: {error}") from None
+                cleared = _is_schedulable
+                running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
+        except (KeyError, *UNREACHABLE) as error:
+            raise NodeError(f"the label of node {name} is not set back: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
         """The instance is no more: its Node goes at once, as AWS's controllers take it away."""
@@ -217,8 +242,10 @@ class Clusters:
         try:
             if running is None:
                 running = self._prepare(cluster, binaries=binaries, network=network, gateway=gateway)
-            running.plane.start(on_boot=lambda _: None, is_over=self._stopping.is_set)
-        except (NodeError, OSError) as error:
+            running.plane.start(on_boot=running.door.serve, is_over=self._stopping.is_set)
+            running.door.announce(running.plane.api)
+            self._commons.serve(gateway=gateway, cluster_name=cluster.name, api=running.plane.api)
+        except (NodeError, *UNREACHABLE) as error:
             self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
             _log.error("cluster %s of EKS: %s", cluster.name, error)
             if cluster.status == "CREATING" and not self._stopping.is_set():
@@ -233,18 +260,29 @@ class Clusters:
             self._tell(made)
 
     def _prepare(self, cluster: EksCluster, *, binaries: Binaries, network: str, gateway: str) -> _Running:
+        self._gateway = gateway
+        side = api_server_side()
+        directory = self._directory / cluster.key
         plane = ControlPlane(
             cluster,
-            directory=self._directory / cluster.key,
+            directory=directory,
             fleet=self._fleet,
             binaries=binaries,
             network=network,
-            gateway=gateway,
+            access=side.flags(),
+            documents={f"{side.directory}/{name}": text.encode() for name, text in side.documents().items()},
+        )
+        door = AccessPoint(
+            cluster_name=cluster.name,
+            authority=plane.authority,
+            account=self._account,
+            directory=directory / "access",
+            nodes_endpoint=f"http://{gateway}:{AWS_PORT}",
         )
         route = self._fleet.route
         roster = Roster(api=plane.api, route=lambda pods, address: route(pods, via=address), on_change=self._on_change)
         roster.start()
-        running = _Running(plane=plane, roster=roster)
+        running = _Running(plane=plane, roster=roster, door=door)
         with self._lock:
             self._running[cluster.key] = running
         return running
@@ -263,7 +301,12 @@ class Clusters:
             running = self._running.pop(key, None)
         if running is not None:
             running.roster.stop()
+            running.door.stop()
             running.plane.destroy()
+            with self._lock:
+                is_last = not self._running
+            if is_last:
+                self._commons.stop()
 
     def _find(self, arn: str) -> _Running | None:
         with self._lock:
@@ -277,3 +320,7 @@ class Clusters:
 
     def _disks(self, instance_id: str) -> Path:
         return self._directory / "volumes" / instance_id
+
+
+def _is_schedulable(node: Object) -> bool:
+    return health(node) == SCHEDULABLE

@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 
 METADATA_ADDRESS = "169.254.169.254"
 """Where EC2 instances find what they are; ``Fabric.listen`` can serve it."""
+POD_IDENTITY_ADDRESS = "169.254.170.23"
+"""Where pods of EKS find credentials (EKS user guide, pod-identities); the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class Fabric:
             "link add br0 type bridge stp_state 0 mcast_snooping 0",
             f"link set br0 address {mac_of(str(gateway))} addrgenmode none up",
             f"addr add {gateway}/{network.network.prefixlen} dev br0",
-            f"addr add {METADATA_ADDRESS}/32 dev lo",
+            *(f"addr add {address}/32 dev lo" for address in (METADATA_ADDRESS, POD_IDENTITY_ADDRESS)),
             "route add unreachable default",
             namespace=self.path,
         )
@@ -156,7 +158,7 @@ def _listen_here(namespace: Path, address: str, port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise NodeError(f"cannot listen on {address}:{port} inside the nodes' network: {error}") from error
+        raise NodeError(f"cannot listen on {address}:{port} inside the fabric: {error}") from error
     return listener
 
 

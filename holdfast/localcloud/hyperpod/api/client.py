@@ -9,8 +9,9 @@ import logging
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import boto3
@@ -58,6 +59,8 @@ class Aws:
         def make(name: str) -> Any:
             return session.client(name, endpoint_url=endpoint, config=patient if name == "s3" else config)
 
+        self.client: Callable[..., Any] = partial(_client, endpoint=endpoint, region=region, keys=keys, config=config)
+        """Makes one more client of a service, with credentials in boto3's words or the owner's."""
         self.sagemaker = make("sagemaker")
         self.fsx = make("fsx")
         self.s3 = make("s3")
@@ -129,6 +132,11 @@ class Aws:
             if not answer.get("NextToken"):
                 return [one for one in found if one is not None]
             token = {"NextToken": answer["NextToken"]}
+
+
+def _client(name: str, *, endpoint: str, region: str, keys: Keys, config: Config, **credentials: str) -> Any:
+    session = boto3.session.Session(region_name=region, **(credentials or keys.boto))
+    return session.client(name, endpoint_url=endpoint, config=config)
 
 
 @dataclass(frozen=True, kw_only=True)

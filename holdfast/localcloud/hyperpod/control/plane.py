@@ -29,7 +29,7 @@ from holdfast.localcloud.hyperpod.model import CONTROLLER, FAILED, IN_SERVICE, R
 from holdfast.localcloud.hyperpod.network import Item, Ways
 from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
-from holdfast.localcloud.kubernetes import Binaries, Clusters, EksCluster
+from holdfast.localcloud.kubernetes import Account, Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, passes_path
 from holdfast_common import kinds
@@ -82,7 +82,12 @@ class ControlPlane:
         wake = self._waker.wake
         self._fleet = Fleet(home=home)
         self._kubernetes = Clusters(
-            home=home, fleet=self._fleet, binaries=binaries, tell=self._plane.tell, on_change=wake
+            home=home,
+            fleet=self._fleet,
+            account=Account(region=region, endpoint=endpoint, client=self._aws.client),
+            binaries=binaries,
+            tell=self._plane.tell,
+            on_change=wake,
         )
         self._service = Service(
             aws=self._aws,

@@ -149,6 +149,7 @@ class Machines:
             zone=self._zone(),
             labels=group.labels,
             taints=group.taints,
+            has_volume=group.has_volume,
         )
         return self._kubernetes.parts(cluster.eks_arn, member)
 

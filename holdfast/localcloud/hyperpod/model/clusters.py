@@ -57,6 +57,8 @@ class Group:
     labels: Mapping[str, str] = field(default_factory=dict)
     """That its Nodes of Kubernetes get."""
     taints: tuple[Taint, ...] = ()
+    has_volume: bool = False
+    """Its instances have a volume beside the root's."""
 
     @property
     def script(self) -> str:
@@ -200,6 +202,10 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
         on_init_complete=lifecycle.get("OnInitComplete", ""),
         mounts=tuple(_parse_mounts(group.get("InstanceStorageConfigs", ()))),
         role=group.get("ExecutionRole", ""),
+        has_volume=any(
+            "EbsVolumeConfig" in one and not one["EbsVolumeConfig"].get("RootVolume")
+            for one in group.get("InstanceStorageConfigs", ())
+        ),
         labels=dict(_asked(group).get("Labels", {})),
         taints=tuple(
             Taint(key=one["Key"], value=one.get("Value", ""), effect=one["Effect"])

@@ -7,14 +7,14 @@ published whole; where it is, or can be seen from outside, it is set so here, an
 
 import ipaddress
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 FOLDER = "/etc/kubernetes"
 KEYS = f"{FOLDER}/pki"
 ETCD_DATA = "/var/lib/etcd"
 WEBHOOK_PORT = 8443
-"""Of the control plane's own loopback: authentication, authorization and pod identity are asked for there."""
+"""Of the control plane's own loopback: who is let in is asked for there."""
 
 PODS = "100.64.0.0/10"
 """Addresses of pods. AWS's own range for pods outside a VPC's block (EKS user guide, cni-custom-network)."""
@@ -33,6 +33,8 @@ class Settings:
     """The cluster's serviceIpv4Cidr."""
     issuer: str
     """Of service account tokens: the cluster's OpenID Connect issuer."""
+    access: tuple[str, ...]
+    """Flags by which the API server asks who is let in."""
 
     @property
     def url(self) -> str:
@@ -109,15 +111,7 @@ def _api_server(settings: Settings) -> tuple[str, ...]:
         f"--tls-private-key-file={KEYS}/server.key",
         f"--client-ca-file={KEYS}/ca.crt",
         "--cert-dir=/run/kube",
-        # People and pods of an account: by their tokens of AWS, and by access policies where RBAC says nothing.
-        f"--authentication-token-webhook-config-file={FOLDER}/authentication.kubeconfig",
-        "--authentication-token-webhook-version=v1",
-        "--authentication-token-webhook-cache-ttl=5s",
-        "--authorization-mode=Node,RBAC,Webhook",
-        f"--authorization-webhook-config-file={FOLDER}/authorization.kubeconfig",
-        "--authorization-webhook-version=v1",
-        "--authorization-webhook-cache-authorized-ttl=5s",
-        "--authorization-webhook-cache-unauthorized-ttl=2s",
+        *settings.access,
         "--enable-admission-plugins=NodeRestriction",
         # For clients of clients: a service may be an address of a pod, which is reached without kube-proxy.
         "--enable-aggregator-routing=true",
@@ -176,21 +170,5 @@ def proxy_configuration(settings: Settings) -> bytes:
             "iptables": {"masqueradeAll": True},
             "healthzBindAddress": "127.0.0.1:10256",
             "metricsBindAddress": "127.0.0.1:10249",
-        }
-    ).encode()
-
-
-def webhook_configuration(*, path: str, authority: str, certificate: str, key: str) -> bytes:
-    """A kubeconfig by which the API server asks the webhook server at ``path``; the others are base64 of PEM."""
-    cluster = {"server": f"https://127.0.0.1:{WEBHOOK_PORT}{path}", "certificate-authority-data": authority}
-    user: Mapping[str, str] = {"client-certificate-data": certificate, "client-key-data": key}
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "webhook",
-            "clusters": [{"name": "webhook", "cluster": cluster}],
-            "users": [{"name": "webhook", "user": user}],
-            "contexts": [{"name": "webhook", "context": {"cluster": "webhook", "user": "webhook"}}],
         }
     ).encode()

@@ -5,14 +5,13 @@ It outlives the process that started it, and is found again by its record. What 
 cluster is the same after a restart of the machine. Which clusters there are is for ``Clusters``.
 """
 
-import base64
 import contextlib
 import ipaddress
 import json
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -46,15 +45,25 @@ class ControlPlane:
 
     Args:
         directory: For what has to stay: keys, etcd's data, the port on the machine.
-        gateway: Of the nodes' network.
+        network: Of the nodes.
+        access: Flags by which the API server asks who is let in.
+        documents: Path on the instance to content, which those flags name.
     """
 
     def __init__(
-        self, cluster: EksCluster, *, directory: Path, fleet: Fleet, binaries: Binaries, network: str, gateway: str
+        self,
+        cluster: EksCluster,
+        *,
+        directory: Path,
+        fleet: Fleet,
+        binaries: Binaries,
+        network: str,
+        access: Sequence[str] = (),
+        documents: Mapping[str, bytes] | None = None,
     ) -> None:
         self.cluster = cluster
         self._directory, self._fleet, self._binaries = directory, fleet, binaries
-        self._gateway = gateway
+        self._documents = dict(documents or {})
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.authority = Authority(directory / "pki")
         listener, address = self._place(network)
@@ -63,6 +72,7 @@ class ControlPlane:
             port=listener.getsockname()[1],
             services=cluster.services,
             issuer=cluster.issuer,
+            access=tuple(access),
         )
         self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
         self._forwarder.start()
@@ -202,16 +212,6 @@ class ControlPlane:
             names=["localhost", *(f"kubernetes{end}" for end in names)],
             addresses=["127.0.0.1", settings.address, settings.service_address],
         )
-        webhook = authority.client(WEBHOOK_CLIENT)
-        asked = {
-            f"{FOLDER}/{name}.kubeconfig": components.webhook_configuration(
-                path=f"/{path}",
-                authority=authority.data,
-                certificate=base64.b64encode(webhook.certificate).decode(),
-                key=base64.b64encode(webhook.key).decode(),
-            )
-            for name, path in {"authentication": "authenticate", "authorization": "authorize"}.items()
-        }
         clients = {
             "controller-manager": ("system:kube-controller-manager", ()),
             "scheduler": ("system:kube-scheduler", ()),
@@ -230,7 +230,8 @@ class ControlPlane:
                 )
                 for name, (user, groups) in clients.items()
             },
-            **asked,
+            **_pair("webhook", authority.client(WEBHOOK_CLIENT)),
+            **self._documents,
             f"{FOLDER}/proxy.json": components.proxy_configuration(settings),
             "/run/kube/respawn": _RESPAWN.read_bytes(),
             "/var/log/kube/.made": b"",

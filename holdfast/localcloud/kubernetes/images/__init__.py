@@ -8,7 +8,7 @@ its pods start at once. ``holdfast-runc`` does the mounting, between containerd 
 """
 
 from .layers import Entry, Image, make_image
-from .node_root import NodeRoot
+from .node_root import STAND_INS, NodeRoot
 from .offered import Offered
 from .on_nodes import IMAGES_AT, REGISTRIES, RUNTIME, SANDBOX_IMAGE, node_files, node_mounts
 from .registry import PORT, Registry
@@ -20,6 +20,7 @@ __all__ = [
     "REGISTRIES",
     "RUNTIME",
     "SANDBOX_IMAGE",
+    "STAND_INS",
     "Entry",
     "Image",
     "NodeRoot",

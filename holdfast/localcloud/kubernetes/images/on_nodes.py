@@ -10,17 +10,17 @@ from .node_root import NodeRoot
 
 _AT = "/opt/holdfast/runc"
 RUNTIME = f"{_AT}/holdfast-runc"
-"""``BinaryName`` of the runtime in containerd's settings."""
+"""``BinaryName`` of the runtime in containerd's settings, where a node has no other place for it."""
 REGISTRIES = "/etc/containerd/certs.d"
 """``config_path`` of the registry in containerd's settings."""
-SANDBOX_IMAGE = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/pause:3.5"
+SANDBOX_IMAGE = "localhost/kubernetes/pause"
 """``sandbox_image`` in containerd's settings: AWS's own, for which there is a stand-in."""
 IMAGES_AT = "/opt/holdfast/pod-images"
 
 _PROGRAM = Path(__file__).with_name("holdfast-runc")
 
 
-def node_files(*, registry: str, runc: str, root: NodeRoot) -> dict[str, FileSpec]:
+def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTIME) -> dict[str, FileSpec]:
     """
     Files of a node, by path.
 
@@ -28,6 +28,7 @@ def node_files(*, registry: str, runc: str, root: NodeRoot) -> dict[str, FileSpe
         registry: Address of the registry as nodes reach it, ``HOST:PORT``.
         runc: Where nodes have the real runc.
         root: What pods see of the node; the registry was given the same.
+        runtime: Where containerd looks for its runtime. Default: ``RUNTIME``.
     """
     shown = f"{_AT}/node-root.fstab"
     program = _PROGRAM.read_text()
@@ -37,7 +38,7 @@ def node_files(*, registry: str, runc: str, root: NodeRoot) -> dict[str, FileSpe
     # As the server too: containerd 1.6 would ask the registry that a name gives after a host, and without any.
     hosts = f'server = "http://{registry}"\n[host."http://{registry}"]\n  capabilities = ["pull", "resolve"]\n'
     return {
-        RUNTIME: FileSpec(content=program.encode(), mode=0o755),
+        runtime: FileSpec(content=program.encode(), mode=0o755),
         shown: FileSpec(content=root.fstab().encode()),
         f"{REGISTRIES}/_default/hosts.toml": FileSpec(content=hosts.encode()),
     }

@@ -14,7 +14,7 @@ from holdfast.localcloud.kubernetes.nodes.labels import (
     node_name,
 )
 from holdfast.localcloud.kubernetes.nodes.machines import Parts, parts, start_services
-from holdfast.localcloud.kubernetes.nodes.roster import Roster
+from holdfast.localcloud.kubernetes.nodes.roster import Roster, health, is_ready
 from holdfast.localcloud.kubernetes.nodes.size import extended_resources, make_numa_nodes, most_pods
 
 __all__ = [
@@ -30,7 +30,9 @@ __all__ = [
     "Roster",
     "Taint",
     "extended_resources",
+    "health",
     "instance_of",
+    "is_ready",
     "labels",
     "make_numa_nodes",
     "most_pods",

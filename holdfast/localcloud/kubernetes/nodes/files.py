@@ -93,7 +93,6 @@ def files(
         "/etc/eks/kubelet/environment": File(content=f"NODEADM_KUBELET_ARGS={_arguments(member, flags)}\n".encode()),
         f"{UNITS}/containerd.service": File(content=_CONTAINERD_UNIT),
         f"{UNITS}/kubelet.service": File(content=_KUBELET_UNIT),
-        size.ACCELERATORS: File(content=size.accelerators_file(member.instance_type)),
     }
 
 

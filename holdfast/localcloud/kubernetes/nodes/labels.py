@@ -49,6 +49,8 @@ class Member:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of the group's KubernetesConfig. Default: none."""
     taints: tuple[Taint, ...] = ()
+    has_volume: bool = False
+    """Its group asks for a volume beside the root's. Default: False."""
 
     @property
     def name(self) -> str:

@@ -6,20 +6,27 @@ What the files say is ``files``'s; which instances there are is for the HyperPod
 
 import json
 import os
+import resource
 import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.containers import Store
+from holdfast.localcloud.kubernetes import stand_ins
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import Authority, Settings, kubeconfig
+from holdfast.localcloud.kubernetes.images import RUNTIME, STAND_INS, NodeRoot, node_files, node_mounts
 from holdfast.localcloud.kubernetes.nodes import files, size
 from holdfast.localcloud.kubernetes.nodes.labels import Member
 from holdfast.localcloud.nodes import FileSpec, Mount, Node, NodeError
 
 TOOLS = "/opt/kube/tools"
-VOLUMES = ("/var/lib/containerd", "/var/lib/kubelet", "/opt/sagemaker")
-"""Disks of an instance: overlays of containers cannot lie on the overlay that a node's root is."""
+CONTAINERS = "/var/lib/containerd"
+"""On a disk of its own: overlays of containers cannot lie on the overlay that a node's root is."""
+VOLUME = "/opt/sagemaker"
+"""Where HyperPod mounts the volume of a group that has one (EbsVolumeConfig)."""
 START_TIMEOUT_S = 60.0
 _CAP_SYS_RESOURCE = 24
 
@@ -34,12 +41,24 @@ class Parts:
 
 
 def parts(
-    member: Member, *, settings: Settings, authority: Authority, binaries: Binaries, directory: Path, disks: Path
+    member: Member,
+    *,
+    settings: Settings,
+    authority: Authority,
+    binaries: Binaries,
+    store: Store,
+    registry: str,
+    root: NodeRoot,
+    directory: Path,
+    disks: Path,
 ) -> Parts:
     """
     All that one node needs.
 
     Args:
+        store: Images that were added, which nodes see unpacked.
+        registry: HOST:PORT of the registry, as nodes reach it.
+        root: What pods on the node's files see.
         directory: For what is the same on nodes of one instance type.
         disks: The instance's own, kept while it lives.
     """
@@ -67,17 +86,22 @@ def parts(
     }
     if not Path(size.NUMA_NODES).is_dir():
         del programs[size.NUMA_NODES]
-    volumes = [Mount(source=_made(disks / volume.rpartition("/")[2]), target=volume) for volume in VOLUMES]
+    volumes = [CONTAINERS, *([VOLUME] if member.has_volume else [])]
+    accelerators, counts = stand_ins.accelerators(size.extended_resources(member.instance_type))
     return Parts(
         files={
             **{path: FileSpec(content=file.content, mode=file.mode) for path, file in found.items()},
             "/usr/bin/kubelet": FileSpec(content=_kubelet(binaries), mode=0o755),
             files.BASE_SPEC: FileSpec(content=_base_spec(binaries, directory / "base-runtime-spec.json")),
-            "/etc/nsswitch.containers.conf": FileSpec(content=b"passwd: files\ngroup: files\nhosts: files dns\n"),
+            accelerators: FileSpec(content=counts),
+            files.RUNTIME: FileSpec(content=_RUNTIME.encode(), mode=0o755),
+            **node_files(registry=registry, runc=f"{TOOLS}/{binaries.runc.name}", root=root),
         },
         mounts=(
             *(Mount(source=source, target=target, read_only=True) for target, source in programs.items()),
-            *volumes,
+            *(Mount(source=_made(disks / Path(volume).name), target=volume) for volume in volumes),
+            *node_mounts(store),
+            *_stand_ins(binaries),
         ),
         kernel_files=files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
     )
@@ -116,11 +140,36 @@ def _base_spec(binaries: Binaries, kept: Path) -> bytes:
             timeout=START_TIMEOUT_S,
         )
         spec = json.loads(done.stdout)
-        spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576}]
+        soft, hard = (min(wanted, _most_files()) for wanted in (65536, 1048576))
+        spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]
         fresh = kept.with_name(f".{kept.name}.{os.getpid()}.{threading.get_native_id()}")
         fresh.write_text(json.dumps(spec))
         fresh.rename(kept)
     return kept.read_bytes()
+
+
+_RUNTIME = f"""\
+#!/bin/sh
+# What NVIDIA's runtime is to containerd. Amazon's scripts ask for cgroups by systemd, which a node here has not.
+for word; do
+    shift
+    [ "$word" = --systemd-cgroup ] || set -- "$@" "$word"
+done
+exec {RUNTIME} "$@"
+"""
+
+
+def _stand_ins(binaries: Binaries) -> tuple[Mount, ...]:
+    """The program that stands in for what some images hold."""
+    if binaries.stand_ins is None:
+        return ()
+    return (Mount(source=binaries.stand_ins, target=STAND_INS, read_only=True),)
+
+
+def _most_files() -> int:
+    """Open files that a container may be given: more than this process has only by CAP_SYS_RESOURCE."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return sys.maxsize if _may_use(_CAP_SYS_RESOURCE) or hard == resource.RLIM_INFINITY else hard
 
 
 def _made(directory: Path) -> Path:

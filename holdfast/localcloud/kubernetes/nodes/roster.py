@@ -4,7 +4,6 @@ The Nodes of one cluster as the API server tells of them, followed by one thread
 A Node that has just registered gets its pod network here; what follows from labels is for the HyperPod control plane.
 """
 
-import calendar
 import http.client
 import threading
 import time
@@ -54,20 +53,23 @@ class Roster:
         """Instance id -> reboot or replace, as the health label of its Node asks."""
         found = {}
         for name, node in self.nodes().items():
-            verb = ASKED_BY_LABEL.get(node["metadata"].get("labels", {}).get(HEALTH_LABEL, ""))
+            verb = ASKED_BY_LABEL.get(health(node))
             if verb and (instance_id := instance_of(name)):
                 found[instance_id] = verb
         return found
 
-    def wait_ready(self, name: str, *, since: float, timeout_s: float, is_over: Callable[[], bool]) -> bool:
-        """
-        Whether a Node says that it is ready, with a heartbeat not older than ``since`` (seconds since the epoch).
+    def heartbeat(self, name: str) -> str:
+        """The last sign of life of a Node; empty for one that there is not."""
+        with self._condition:
+            return heartbeat(self._nodes[name]) if name in self._nodes else ""
 
-        A Node that came back from a reboot still says what it said before.
-        """
+    def wait(
+        self, name: str, reached: Callable[[Object], bool], *, timeout_s: float, is_over: Callable[[], bool]
+    ) -> bool:
+        """Whether a Node is there and as wanted, within the time and before the caller gives up."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
-            while not (name in self._nodes and is_ready(self._nodes[name], since=since)):
+            while not (name in self._nodes and reached(self._nodes[name])):
                 left = deadline - time.monotonic()
                 if left <= 0 or is_over():
                     return False
@@ -112,19 +114,30 @@ class Roster:
         self._api.patch(f"{NODES}/{node['metadata']['name']}", {"spec": {"podCIDR": network, "podCIDRs": [network]}})
 
 
-def is_ready(node: Object, *, since: float = 0.0) -> bool:
-    """Whether the Node says so itself, and not only from before."""
-    for condition in node["status"].get("conditions", ()):
-        if condition["type"] == "Ready" and condition["status"] == "True":
-            return _seconds(condition["lastHeartbeatTime"]) >= int(since)
-    return False
+def is_ready(node: Object, *, after: str = "") -> bool:
+    """
+    Whether the Node says so itself.
+
+    Args:
+        after: A heartbeat that does not count: one that came back from a reboot still says what it said before.
+            Default: any counts.
+    """
+    conditions = node["status"].get("conditions", ())
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and heartbeat(node) != after
+
+
+def heartbeat(node: Object) -> str:
+    """When the kubelet last said how the node is; empty before the first time."""
+    conditions = node["status"].get("conditions", ())
+    return next((str(one["lastHeartbeatTime"]) for one in conditions if one["type"] == "Ready"), "")
+
+
+def health(node: Object) -> str:
+    """The value of HyperPod's health label."""
+    return str(node["metadata"].get("labels", {}).get(HEALTH_LABEL, ""))
 
 
 def _telling(node: Object) -> tuple[str, bool, bool]:
     """What of a Node matters to somebody who decides about instances."""
-    health = node["metadata"].get("labels", {}).get(HEALTH_LABEL, "")
-    return health, is_ready(node), bool(node["spec"].get("podCIDR"))
-
-
-def _seconds(stamp: str) -> float:
-    return calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ"))
+    return health(node), is_ready(node), bool(node["spec"].get("podCIDR"))

@@ -4,16 +4,14 @@ How large a node says it is: its instance type's processors, memory and accelera
 The kubelet reads processors and memory from the kernel's files (cAdvisor), so the node has others in their place.
 """
 
-import json
+import tempfile
 from pathlib import Path
 
 from holdfast.catalog import instance_types
+from holdfast.localcloud.home import remove_tree_quietly
 
 NUMA_NODES = "/sys/devices/system/node"
 MEMORY = "/proc/meminfo"
-ACCELERATORS = "/etc/holdfast/node/accelerators.json"
-"""What device plugins of the node offer: resource name -> count."""
-
 _GIB_IN_KIB = 1 << 20
 _SMALLEST = (2, 8)
 """Processors and GiB of a type that the catalog does not have."""
@@ -75,16 +73,14 @@ def kube_reserved(instance_type: str) -> dict[str, str]:
     return {"cpu": f"{int(millicores)}m", "memory": f"{_SYSTEM_DAEMONS_MIB + 11 * most_pods(instance_type)}Mi"}
 
 
-def accelerators_file(instance_type: str) -> bytes:
-    return json.dumps(extended_resources(instance_type)).encode() + b"\n"
-
-
 def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
     """A folder that a node sees as its NUMA nodes: one, with all processors and all memory. Made once."""
     place = directory / instance_type
     if place.is_dir():
         return place
-    fresh = directory / f".{instance_type}"
+    directory.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
+    fresh.chmod(0o755)
     node = fresh / "node0"
     for cpu in range(processors(instance_type)):
         (node / f"cpu{cpu}" / "topology").mkdir(parents=True, exist_ok=True)
@@ -92,5 +88,8 @@ def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
             (node / f"cpu{cpu}" / knob).write_text(f"{value}\n")
     kib = memory_kib(instance_type)
     (node / "meminfo").write_text("".join(f"Node 0 {what}: {kib} kB\n" for what in ("MemTotal", "MemFree")))
-    fresh.rename(place)
+    try:
+        fresh.rename(place)
+    except OSError:  # another node was faster
+        remove_tree_quietly(fresh)
     return place
