@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.kubernetes]
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 NODES = "/api/v1/nodes"
-GPU = "nvidia.com/gpu"
+DEVICE, DEVICES = "holdfast.test/device", 8
 
 
-def gpus(count: int) -> dict[str, Any]:
-    return {"resources": {"limits": {GPU: str(count)}}}
+def devices(count: int) -> dict[str, Any]:
+    return {"resources": {"limits": {DEVICE: str(count)}}}
 
 
 def events(api: Api, namespace: str, name: str, reason: str) -> list[str]:
@@ -32,10 +32,17 @@ def events(api: Api, namespace: str, name: str, reason: str) -> list[str]:
 
 @pytest.fixture
 def marked(api: Api) -> Iterator[tuple[str, str]]:
-    """A node with a label of its own, without taints of tests at the end: its name and the label."""
+    """
+    A node with a label of its own and eight devices, and without taints of tests at the end: its name and the label.
+
+    Devices are told as Kubernetes' page says it (tasks/administer-cluster/extended-resource-node).
+    """
     name, label = ready_nodes(api)[-1], f"test-{secrets.token_hex(3)}"
     api.patch(f"{NODES}/{name}", {"metadata": {"labels": {label: "yes"}}})
+    api.patch(f"{NODES}/{name}/status", {"status": {"capacity": {DEVICE: str(DEVICES)}}})
+    eventually_true(lambda: DEVICE in api.get(f"{NODES}/{name}")["status"]["allocatable"], "the devices", within_s=90)
     yield name, label
+    api.patch(f"{NODES}/{name}/status", {"status": {"capacity": {DEVICE: None}}})
     left = [taint for taint in api.get(f"{NODES}/{name}")["spec"].get("taints", []) if taint["key"] != label]
     api.patch(f"{NODES}/{name}", {"metadata": {"labels": {label: None}}, "spec": {"taints": left}})
 
@@ -56,10 +63,9 @@ def test_devices_are_counted_and_what_is_too_much_waits(
 ) -> None:
     node, label = marked
     there = {"nodeSelector": {label: "yes"}}
-    whole = int(api.get(f"{NODES}/{node}")["status"]["allocatable"][GPU])
-    api.post(pods_path(namespace), pod("some", image=local_eks.image, container=gpus(whole - 1), **there))
+    api.post(pods_path(namespace), pod("some", image=local_eks.image, container=devices(DEVICES - 1), **there))
     wait_phase(api, namespace, "some", "Running")
-    api.post(pods_path(namespace), pod("more", image=local_eks.image, container=gpus(2), **there))
+    api.post(pods_path(namespace), pod("more", image=local_eks.image, container=devices(2), **there))
     eventually_true(lambda: events(api, namespace, "more", "FailedScheduling"), "the scheduler's word")
     waiting = api.get(pods_path(namespace, "more"))["status"]
     api.delete(pods_path(namespace, "some"))
@@ -67,7 +73,7 @@ def test_devices_are_counted_and_what_is_too_much_waits(
 
     assert waiting["phase"] == "Pending"
     assert waiting["conditions"][0]["reason"] == "Unschedulable"
-    assert any(f"Insufficient {GPU}" in message for message in events(api, namespace, "more", "FailedScheduling"))
+    assert any(f"Insufficient {DEVICE}" in message for message in events(api, namespace, "more", "FailedScheduling"))
 
 
 def test_pods_go_where_affinity_and_taints_let_them(
@@ -119,16 +125,15 @@ def test_a_more_important_pod_takes_the_place_of_others(
 ) -> None:
     node, label = marked
     there = {"nodeSelector": {label: "yes"}}
-    whole = int(api.get(f"{NODES}/{node}")["status"]["allocatable"][GPU])
     low, high = priorities
-    taken = pod("low", image=local_eks.image, container=gpus(whole), priorityClassName=low, **there)
+    taken = pod("low", image=local_eks.image, container=devices(DEVICES), priorityClassName=low, **there)
     api.post(pods_path(namespace), taken)
     wait_phase(api, namespace, "low", "Running")
     api.post(
         pods_path(namespace),
-        pod("patient", image=local_eks.image, container=gpus(1), priorityClassName=low, **there),
+        pod("patient", image=local_eks.image, container=devices(1), priorityClassName=low, **there),
     )
-    urgent = pod("high", image=local_eks.image, container=gpus(whole), priorityClassName=high, **there)
+    urgent = pod("high", image=local_eks.image, container=devices(DEVICES), priorityClassName=high, **there)
     asked = api.post(pods_path(namespace), urgent)
     running = wait_phase(api, namespace, "high", "Running")
 
