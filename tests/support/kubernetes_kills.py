@@ -5,12 +5,14 @@ Which program is whose is found over `/proc`: by its arguments, and by the home 
 
 import contextlib
 import os
+import secrets
 import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +93,14 @@ class Ledger:
 def writing(api: Api, namespace: str) -> Iterator[Ledger]:
     """Write small objects one after the other, all the while, whatever becomes of the API server."""
     ledger, over = Ledger(), threading.Event()
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    path, prefix = f"/api/v1/namespaces/{namespace}/configmaps", f"written-{secrets.token_hex(3)}"
 
     def write() -> None:
         last = time.monotonic()
         number = 0
         while not over.is_set():
             number += 1
-            name, content = f"written-{number}", f"{number} at {time.time()}"
+            name, content = f"{prefix}-{number}", f"{number} at {time.time()}"
             body = {"metadata": {"name": name, "labels": {"written": "yes"}}, "data": {"content": content}}
             try:
                 api.post(path, body)
@@ -132,13 +134,15 @@ def lives(pods: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     return {
         pod["metadata"]["name"]: (
             pod["metadata"]["uid"],
-            *(
-                f"{one.get('containerID')} {one.get('state', {}).get('running', {}).get('startedAt')} {one['restartCount']}"
-                for one in pod["status"].get("containerStatuses") or ()
-            ),
+            *(_life(one) for one in pod["status"].get("containerStatuses") or ()),
         )
         for pod in pods
     }
+
+
+def _life(container: Mapping[str, Any]) -> str:
+    since = container.get("state", {}).get("running", {}).get("startedAt")
+    return f"{container.get('containerID')} {since} {container['restartCount']}"
 
 
 def _start_ticks(pid: int) -> int | None:
@@ -154,7 +158,7 @@ def _address(folder: Path) -> str:
     """The address of the process' network that is none of its loopback's; tells which node it is on."""
     text = (folder / "net" / "fib_trie").read_text()
     lines = text.splitlines()
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if "/32 host LOCAL" in line and not (address := before.split()[-1]).startswith("127."):
             return address
     return ""

@@ -11,7 +11,7 @@ STAYS = ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
 
 
 def pod(name: str, *, image: str, command: Sequence[str] = STAYS, **spec: Any) -> dict[str, Any]:
-    """A pod of one container `main` that is not started again; `spec` is its other fields, `container` the container's."""
+    """A pod of one container `main`, not started again; `spec` is its other fields, `container` the container's."""
     container = {"name": "main", "image": image, "command": list(command), **spec.pop("container", {})}
     labels, annotations = spec.pop("labels", {}), spec.pop("annotations", {})
     return {

@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,6 @@ class LocalEks:
     """Network namespace of the nodes' bridge."""
     image: str
     """An image with sh, python3, tar and coreutils, which every node can start."""
-    nodes: Mapping[str, str] = field(default_factory=dict)
 
     def aws(self, service: str) -> Any:
         """A boto3 client of the embedded AWS."""
@@ -75,8 +74,8 @@ class LocalEks:
 def attached(description: Path) -> LocalEks:
     """The local EKS that a file describes."""
     values = json.loads(description.read_text())
-    paths = {name: Path(values.pop(name)) for name in ("home", "fabric")}
-    return LocalEks(**values, **paths)
+    values.update({name: Path(values[name]) for name in ("home", "fabric")})
+    return LocalEks(**values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A local EKS made by the embedded AWS's own operations, for tests: a cluster, a HyperPod cluster on it, and three roles."""
+"""A local EKS made by operations of the embedded AWS: a cluster, a HyperPod cluster on it, and three roles."""
 
 import json
 import os
@@ -50,9 +50,7 @@ def running_eks(home: Path, *, binaries: Callable[[], Binaries | None], nodes: i
             Fleet(home=home).close()
 
 
-def _made(
-    home: Path, *, client: Callable[[str], Any], endpoint: str, keys: dict[str, str], nodes: int
-) -> LocalEks:
+def _made(home: Path, *, client: Callable[[str], Any], endpoint: str, keys: dict[str, str], nodes: int) -> LocalEks:
     service = service_role(client("iam"), "clients-service")
     roles = {who: _person(client("iam"), f"clients-{who}") for who in ("admin", "viewer", "other")}
     subnets, group = _network(client("ec2"))

@@ -15,7 +15,11 @@ from kubernetes_kills import Ledger, Process, allowed_s, belongs, is_program, li
     [
         (["/opt/kube/tools/hyperkube", "kube-apiserver", "--x"], "kube-apiserver", True),
         (["/usr/bin/kube-apiserver", "--x"], "kube-apiserver", True),
-        (["/bin/sh", "/run/kube/respawn", "kube-apiserver", "/opt/hyperkube", "kube-apiserver"], "kube-apiserver", False),
+        (
+            ["/bin/sh", "/run/kube/respawn", "kube-apiserver", "/opt/hyperkube", "kube-apiserver"],
+            "kube-apiserver",
+            False,
+        ),
         (["/usr/bin/containerd-shim-runc-v2", "-namespace", "k8s.io"], "containerd", False),
         (["/usr/bin/containerd"], "containerd", True),
         (["/usr/bin/python3", "kube-apiserver.log"], "kube-apiserver", False),

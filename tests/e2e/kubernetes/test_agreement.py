@@ -6,7 +6,7 @@ What has to come about is said by the SageMaker developer guide: "Manually quara
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +20,14 @@ pytestmark = [pytest.mark.e2e, pytest.mark.kubernetes, pytest.mark.root, pytest.
 SETTLES_WITHIN_S = 180.0
 LOOK_ON_S = 3.0
 """What was settled has to stay so."""
-KEPT = ("InstanceGroupName", "InstanceType", "InstanceRequirements", "ExecutionRole", "LifeCycleConfig", "ThreadsPerCore")
+KEPT = (
+    "InstanceGroupName",
+    "InstanceType",
+    "InstanceRequirements",
+    "ExecutionRole",
+    "LifeCycleConfig",
+    "ThreadsPerCore",
+)
 """Members of an instance group that UpdateCluster takes as DescribeCluster tells them."""
 
 
@@ -64,11 +71,11 @@ class Instances:
 
 
 @pytest.fixture
-def cluster(api: Api, local_eks: LocalEks) -> Iterator[Instances]:
+def cluster(api: Api, local_eks: LocalEks) -> Instances:
     found = Instances(api, local_eks)
     count = len(found.now())
     eventually_true(lambda: found.settled(count), "a settled cluster", within_s=SETTLES_WITHIN_S)
-    yield found
+    return found
 
 
 @pytest.fixture

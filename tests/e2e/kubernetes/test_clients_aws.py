@@ -23,9 +23,7 @@ def eks(person: Person, *argv: str) -> Any:
     return json.loads(person.run("aws", "eks", *argv, "--output", "json"))
 
 
-def test_a_kubeconfig_is_written_and_then_updated(
-    local_eks: LocalEks, person: Callable[[str], Person]
-) -> None:
+def test_a_kubeconfig_is_written_and_then_updated(local_eks: LocalEks, person: Callable[[str], Person]) -> None:
     one = person(local_eks.admin_role)
     again = one.run("aws", "eks", "update-kubeconfig", "--name", local_eks.eks_cluster)
     cluster = eks(one, "describe-cluster", "--name", local_eks.eks_cluster)["cluster"]

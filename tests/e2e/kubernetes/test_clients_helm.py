@@ -81,7 +81,16 @@ def test_an_upgrade_that_fails_is_rolled_back_when_that_is_asked_for(
     user.helm("install", "greeting", str(CHART), *here, *image, "--wait", "--timeout", "90s")
     # helm 4 renamed the flag (HIP-0024) and keeps the old name as deprecated
     failed = user.tried(
-        *(str(kubernetes_clients.helm(user.minor)), "upgrade", "greeting", str(CHART), *here, *image, "--set", "command={false}"),
+        *(
+            str(kubernetes_clients.helm(user.minor)),
+            "upgrade",
+            "greeting",
+            str(CHART),
+            *here,
+            *image,
+            "--set",
+            "command={false}",
+        ),
         *("--atomic", "--timeout", "8s"),
     )
 

@@ -78,9 +78,7 @@ def test_clusters_are_listed_with_what_their_nodes_have_free(local_eks: LocalEks
     assert local_eks.hyperpod_cluster in table
 
 
-def test_devices_in_use_are_not_counted_as_free(
-    local_eks: LocalEks, user: Person, api: Api, namespace: str
-) -> None:
+def test_devices_in_use_are_not_counted_as_free(local_eks: LocalEks, user: Person, api: Api, namespace: str) -> None:
     def free() -> int:
         [found] = [
             one for one in json.loads(user.run("hyp", "list-cluster")) if one["Cluster"] == local_eks.hyperpod_cluster

@@ -136,9 +136,7 @@ def test_a_port_of_a_pod_is_brought_to_the_user(user: Person, local_eks: LocalEk
     assert all("Directory listing" in answer for answer in answers)
 
 
-def test_a_node_is_cordoned_drained_and_given_back(
-    user: Person, local_eks: LocalEks, api: Api, namespace: str
-) -> None:
+def test_a_node_is_cordoned_drained_and_given_back(user: Person, local_eks: LocalEks, api: Api, namespace: str) -> None:
     here = ("-n", namespace)
     user.kubectl("create", *here, "-f", "-", text=json.dumps(deployment("web", image=local_eks.image, replicas=1)))
     user.kubectl("rollout", "status", *here, "deployment/web", "--timeout=60s")
@@ -147,7 +145,9 @@ def test_a_node_is_cordoned_drained_and_given_back(
     try:
         cordoned = user.kubectl("cordon", node)
         shown = user.kubectl("get", "node", node)
-        drained = user.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
+        drained = user.kubectl(
+            "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s"
+        )
         user.kubectl("rollout", "status", *here, "deployment/web", "--timeout=60s")
         moved = {one["spec"]["nodeName"] for one in user.get(*here, "pods")["items"]}
     finally:
@@ -209,7 +209,7 @@ def test_a_pod_that_cannot_be_pulled_backs_off(user: Person, namespace: str) -> 
 
     def waiting() -> bool:
         listed = user.get(*here, "pod", "far")["status"].get("containerStatuses") or [{}]
-        return listed[0].get("state", {}).get("waiting", {}).get("reason") == "ImagePullBackOff"
+        return bool(listed[0].get("state", {}).get("waiting", {}).get("reason") == "ImagePullBackOff")
 
     eventually_true(waiting, "a back-off")
     assert "ImagePullBackOff" in user.kubectl("get", *here, "pod", "far")

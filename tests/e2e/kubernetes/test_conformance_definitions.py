@@ -170,7 +170,7 @@ server.serve_forever()
 
 
 @pytest.fixture
-def reviewer(api: Api, local_eks: LocalEks, namespace: str, tmp_path: Path) -> Iterator[dict[str, Any]]:
+def reviewer(api: Api, local_eks: LocalEks, namespace: str, tmp_path: Path) -> dict[str, Any]:
     """A webhook's server in a pod behind a service, as charts bring it; what a webhook says of how to call it."""
     name = f"reviewer.{namespace}.svc"
     subprocess.run(
@@ -198,12 +198,10 @@ def reviewer(api: Api, local_eks: LocalEks, namespace: str, tmp_path: Path) -> I
         {"metadata": {"name": "reviewer"}, "spec": {"selector": {"app": "reviewer"}, "ports": ports}},
     )
     wait_ready(api, namespace, "reviewer")
-    yield {"caBundle": keys["tls.crt"], "service": {"namespace": namespace, "name": "reviewer"}}
+    return {"caBundle": keys["tls.crt"], "service": {"namespace": namespace, "name": "reviewer"}}
 
 
-def test_webhooks_change_and_refuse_what_is_written(
-    api: Api, namespace: str, reviewer: dict[str, Any]
-) -> None:
+def test_webhooks_change_and_refuse_what_is_written(api: Api, namespace: str, reviewer: dict[str, Any]) -> None:
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
     api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"reviewed": namespace}}})

@@ -83,9 +83,7 @@ def test_two_writers_do_not_overwrite_each_other(api: Api, namespace: str) -> No
 
 
 def test_names_are_generated(api: Api, namespace: str) -> None:
-    made = [
-        api.post(maps(namespace), {"metadata": {"generateName": "some-"}})["metadata"]["name"] for _ in range(2)
-    ]
+    made = [api.post(maps(namespace), {"metadata": {"generateName": "some-"}})["metadata"]["name"] for _ in range(2)]
 
     assert made[0] != made[1]
     assert all(name.startswith("some-") and len(name) == len("some-") + 5 for name in made)
@@ -104,10 +102,8 @@ def test_dependents_go_with_their_owner(api: Api, namespace: str) -> None:
 
 def test_an_owner_waits_for_its_dependents_when_it_is_deleted_in_the_foreground(api: Api, namespace: str) -> None:
     owner = api.post(maps(namespace), config_map("owner"))
-    reference = {
-        **{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]},
-        "blockOwnerDeletion": True,
-    }
+    owned = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    reference = {**owned, "blockOwnerDeletion": True}
     api.post(maps(namespace), config_map("dependent", ownerReferences=[reference], finalizers=["holdfast.dev/test"]))
     api.delete(maps(namespace, "owner"), {"propagationPolicy": "Foreground"})
     eventually_true(
@@ -197,7 +193,7 @@ def test_lists_are_chosen_by_labels_and_fields(api: Api, namespace: str) -> None
 def test_long_lists_come_in_parts(api: Api, namespace: str) -> None:
     for number in range(5):
         api.post(maps(namespace), config_map(f"part-{number}", labels={"part": "yes"}))
-    parts, go_on = [], {}
+    parts, go_on = [], dict[str, str]()
     for _ in itertools.count():
         part = api.get(maps(namespace), limit="2", labelSelector="part", **go_on)
         parts.append([one["metadata"]["name"] for one in part["items"]])
@@ -245,8 +241,7 @@ def test_a_namespace_takes_everything_with_it(api: Api, local_eks: LocalEks) -> 
     api.post(maps("test-short-lived"), config_map("inside"))
     api.delete("/api/v1/namespaces/test-short-lived")
     with pytest.raises(Refused) as late:
-        for _ in range(2):  # the first may still come before the deletion is seen
-            api.post(maps("test-short-lived"), {"metadata": {"generateName": "late-"}})
+        api.post(maps("test-short-lived"), config_map("late"))
 
     assert late.value.code in (403, 404)
     eventually_true(lambda: api.find("/api/v1/namespaces/test-short-lived") is None, "the namespace's end")

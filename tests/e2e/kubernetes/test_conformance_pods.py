@@ -66,11 +66,11 @@ def test_pods_of_a_headless_service_have_names_before_they_are_ready(
     never = {"readinessProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}}
     for index in range(2):
         name = f"rank-{index}"
-        made = pod(name, image=local_eks.image, labels={"job": "ranks"}, hostname=name, subdomain="ranks", container=never)
+        made = pod(
+            name, image=local_eks.image, labels={"job": "ranks"}, hostname=name, subdomain="ranks", container=never
+        )
         api.post(pods_path(namespace), made)
-    addresses = [
-        wait_phase(api, namespace, f"rank-{index}", "Running")["status"]["podIP"] for index in range(2)
-    ]
+    addresses = [wait_phase(api, namespace, f"rank-{index}", "Running")["status"]["podIP"] for index in range(2)]
     names = ["rank-0.ranks", f"rank-1.ranks.{namespace}.svc.cluster.local", "ranks"]
     asker = pod("asks", image=local_eks.image, command=["python3", "-c", LOOK_UP, *names])
 
@@ -78,16 +78,15 @@ def test_pods_of_a_headless_service_have_names_before_they_are_ready(
     assert condition(api.get(pods_path(namespace, "rank-0")), "Ready") == "False"
 
 
-def test_a_service_leads_to_pods_that_are_ready_and_to_no_others(
-    api: Api, local_eks: LocalEks, namespace: str
-) -> None:
+def test_a_service_leads_to_pods_that_are_ready_and_to_no_others(api: Api, local_eks: LocalEks, namespace: str) -> None:
     api.post(f"/api/v1/namespaces/{namespace}/services", service("web", ports=[{"port": 80, "targetPort": 8000}]))
     serve = ["python3", "-c", "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=8000)"]
     ready = {"readinessProbe": {"tcpSocket": {"port": 8000}, "periodSeconds": 1}}
     never = {"readinessProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}}
     for name, probe in (("good", ready), ("bad", never)):
         api.post(
-            pods_path(namespace), pod(name, image=local_eks.image, labels={"job": "web"}, command=serve, container=probe)
+            pods_path(namespace),
+            pod(name, image=local_eks.image, labels={"job": "web"}, command=serve, container=probe),
         )
     address = wait_ready(api, namespace, "good")["status"]["podIP"]
     wait_phase(api, namespace, "bad", "Running")
@@ -140,8 +139,8 @@ def test_volumes_hold_what_they_say(api: Api, local_eks: LocalEks, namespace: st
         {"name": "memory", "emptyDir": {"medium": "Memory"}},
         {"name": "host", "hostPath": {"path": "/etc", "type": "Directory"}},
     ]
-    mounts = [{"name": one["name"], "mountPath": f"/v/{one['name']}"} for one in volumes]
-    mounts[-1]["readOnly"] = True  # type: ignore[assignment]
+    mounts: list[dict[str, Any]] = [{"name": one["name"], "mountPath": f"/v/{one['name']}"} for one in volumes]
+    mounts[-1]["readOnly"] = True
     look = (
         "cat /v/conf/a /v/keys/k; echo; stat -Lc %a /v/keys/k; ls /v/none | wc -l; cat /v/shared/left; "
         "stat -fc %T /v/memory; test -e /v/host/passwd; touch /v/host/x 2>/dev/null || echo read-only; echo $FROM"
@@ -303,22 +302,25 @@ def test_a_container_that_fails_is_started_again_with_a_pause(api: Api, local_ek
     assert log(api, namespace, "again", previous="true") == "attempt\n"
 
 
-def test_a_container_is_confined_as_its_security_context_says(
-    api: Api, local_eks: LocalEks, namespace: str
-) -> None:
+def test_a_container_is_confined_as_its_security_context_says(api: Api, local_eks: LocalEks, namespace: str) -> None:
     look = "id -u; id -g; touch /x 2>/dev/null || echo read-only; grep -c CapEff:.0000000000000000 /proc/self/status"
     context = {
-        **{"runAsUser": 1234, "runAsGroup": 2345, "runAsNonRoot": True, "readOnlyRootFilesystem": True},
-        **{"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "runAsUser": 1234,
+        "runAsGroup": 2345,
+        "runAsNonRoot": True,
+        "readOnlyRootFilesystem": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
     }
-    made = pod(
-        "confined", image=local_eks.image, command=["sh", "-c", look], container={"securityContext": context}
+    made = pod("confined", image=local_eks.image, command=["sh", "-c", look], container={"securityContext": context})
+    api.post(
+        pods_path(namespace),
+        pod("root", image=local_eks.image, container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}),
     )
-    api.post(pods_path(namespace), pod("root", image=local_eks.image, container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}))
 
     def refused() -> bool:
         states = api.get(pods_path(namespace, "root"))["status"].get("containerStatuses") or [{}]
-        return states[0].get("state", {}).get("waiting", {}).get("reason") == "CreateContainerConfigError"
+        return bool(states[0].get("state", {}).get("waiting", {}).get("reason") == "CreateContainerConfigError")
 
     assert said(api, namespace, made).splitlines() == ["1234", "2345", "read-only", "1"]
     eventually_true(refused, "the refusal of root")
@@ -336,7 +338,9 @@ def test_containers_of_a_pod_share_its_network_and_not_its_processes(
         "    try: socket.create_connection(('127.0.0.1', 9000)); break\n"
         "    except OSError: time.sleep(0.1)\n"
         "else: raise SystemExit(1)\n"
-        "print(sum(b'create_server' in open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit() and p != str(os.getpid())), socket.gethostname())\n"
+        "mine = {str(os.getpid()), 'self'}\n"
+        "others = [open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit() and p not in mine]\n"
+        "print(sum('create_server' in other for other in others), socket.gethostname())\n"
     )
     made["spec"]["containers"][0]["command"] = ["python3", "-c", connect]
     api.post(pods_path(namespace), made)

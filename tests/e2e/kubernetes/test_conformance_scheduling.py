@@ -61,8 +61,8 @@ def priorities(api: Api) -> Iterator[tuple[str, str]]:
 def test_devices_are_counted_and_what_is_too_much_waits(
     api: Api, local_eks: LocalEks, namespace: str, marked: tuple[str, str]
 ) -> None:
-    node, label = marked
-    there = {"nodeSelector": {label: "yes"}}
+    _, label = marked
+    there: dict[str, Any] = {"nodeSelector": {label: "yes"}}
     api.post(pods_path(namespace), pod("some", image=local_eks.image, container=devices(DEVICES - 1), **there))
     wait_phase(api, namespace, "some", "Running")
     api.post(pods_path(namespace), pod("more", image=local_eks.image, container=devices(2), **there))
@@ -97,7 +97,7 @@ def test_a_taint_that_is_not_borne_ends_pods_that_run(
     api: Api, local_eks: LocalEks, namespace: str, marked: tuple[str, str]
 ) -> None:
     node, label = marked
-    there = {"nodeSelector": {label: "yes"}}
+    there: dict[str, Any] = {"nodeSelector": {label: "yes"}}
     forever = [{"key": label, "operator": "Exists"}]
     awhile = [{"key": label, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}]
     for name, tolerations in (("shuns", []), ("bears", forever), ("bears-awhile", awhile)):
@@ -124,7 +124,7 @@ def test_a_more_important_pod_takes_the_place_of_others(
     api: Api, local_eks: LocalEks, namespace: str, marked: tuple[str, str], priorities: tuple[str, str]
 ) -> None:
     node, label = marked
-    there = {"nodeSelector": {label: "yes"}}
+    there: dict[str, Any] = {"nodeSelector": {label: "yes"}}
     low, high = priorities
     taken = pod("low", image=local_eks.image, container=devices(DEVICES), priorityClassName=low, **there)
     api.post(pods_path(namespace), taken)
@@ -168,11 +168,11 @@ def test_a_budget_refuses_evictions_that_would_leave_too_few(api: Api, local_eks
         if group["name"] == "policy"
         for version in sorted(group["versions"], key=lambda one: len(one["version"]))
     )
-    api.post(
-        f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment("web", image=local_eks.image, replicas=1)
-    )
+    api.post(f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment("web", image=local_eks.image, replicas=1))
     path = f"/apis/policy/{policy}/namespaces/{namespace}/poddisruptionbudgets"
-    api.post(path, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}})
+    api.post(
+        path, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
+    )
     eventually_true(lambda: api.get(f"{path}/b").get("status", {}).get("currentHealthy") == 1, "a healthy pod")
     name = api.get(pods_path(namespace), labelSelector="app=web")["items"][0]["metadata"]["name"]
 
@@ -188,7 +188,8 @@ def test_a_budget_refuses_evictions_that_would_leave_too_few(api: Api, local_eks
         try:
             evict()
         except Refused as error:
-            assert error.code == 429
+            if error.code != 429:
+                raise
             return False
         return True
 
@@ -378,4 +379,4 @@ def test_one_pod_is_entered_by_name_whatever_made_it(api: Api, local_eks: LocalE
     chosen = api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={node},metadata.namespace={namespace}")["items"]
 
     assert [one["metadata"]["name"] for one in chosen] == ["named"]
-    assert ready["status"]["hostIP"] and ready["status"]["podIP"]
+    assert ready["status"]["hostIP"] != ready["status"]["podIP"]

@@ -9,7 +9,7 @@ import random
 import secrets
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -50,7 +50,9 @@ class Scene:
         """A question that is asked again and again until it is answered well; it was not asked before."""
         name = f"asks-{secrets.token_hex(4)}"
         if component in ("kube-apiserver", "etcd"):
-            return self._tried(lambda: self.api.post(f"/api/v1/namespaces/{self.namespace}/configmaps", {"metadata": {"name": name}}))
+            return self._tried(
+                lambda: self.api.post(f"/api/v1/namespaces/{self.namespace}/configmaps", {"metadata": {"name": name}})
+            )
         if component == "kube-controller-manager":
             path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
             self._made(path, deployment(name, image="x", replicas=0))
@@ -73,7 +75,7 @@ class Scene:
             try:
                 return bool(ask())
             except Refused as error:
-                return error.reason == "AlreadyExists"  # the answer to the first try was lost with the server
+                return bool(error.reason == "AlreadyExists")  # the answer to the first try was lost with the server
             except OSError:
                 return False
 
@@ -81,8 +83,8 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(api: Api, local_eks: LocalEks, shared_namespace: str) -> Iterator[Scene]:
-    yield Scene(api, local_eks, shared_namespace)
+def scene(api: Api, local_eks: LocalEks, shared_namespace: str) -> Scene:
+    return Scene(api, local_eks, shared_namespace)
 
 
 def ended_and_back(scene: Scene, component: str, *, chance: random.Random) -> float:
@@ -91,11 +93,9 @@ def ended_and_back(scene: Scene, component: str, *, chance: random.Random) -> fl
     victim = chance.choice(processes(scene.eks.home, component))
     victim.signal(signal.SIGKILL)
     began = time.monotonic()
-    limit = allowed_s(os.getloadavg()[0])
     eventually_true(victim.is_over, "its end", every_s=0.01)
-    eventually_true(lambda: _successor(scene, component, victim), f"another {component}", within_s=limit, every_s=0.05)
-    answered = scene.answers(component, victim)
-    eventually_true(answered, f"an answer of {component}", within_s=limit, every_s=0.05)
+    eventually_true(lambda: _successor(scene, component, victim), f"another {component}", every_s=0.05)
+    eventually_true(scene.answers(component, victim), f"an answer of {component}", every_s=0.05)
     return time.monotonic() - began
 
 
@@ -108,11 +108,11 @@ def test_a_program_that_is_killed_comes_back_and_takes_nothing_with_it(
     scene: Scene, component: str, record_property: Callable[[str, object], None]
 ) -> None:
     seed = secrets.randbits(32)
-    chance, took = random.Random(seed), []
+    chance = random.Random(seed)
     before = scene.pods()
     with writing(scene.api, scene.namespace) as ledger:
-        for _ in range(KILLS):
-            took.append(ended_and_back(scene, component, chance=chance))
+        took = [ended_and_back(scene, component, chance=chance) for _ in range(KILLS)]
+        allowed = allowed_s(os.getloadavg()[0])
     record_property("seed", seed)
     record_property("seconds", [round(one, 2) for one in took])
     record_property("acknowledged", len(ledger.acknowledged))
@@ -120,7 +120,7 @@ def test_a_program_that_is_killed_comes_back_and_takes_nothing_with_it(
     print(f"{component}: back in {[round(one, 2) for one in took]} s; {len(ledger.acknowledged)} writes, "
           f"{ledger.failed} failed, longest silence {ledger.longest_silence_s:.2f} s; seed {seed}")  # fmt: skip
 
-    assert len(took) == KILLS
+    assert max(took) <= allowed
     assert ledger.acknowledged
     assert ledger.lost(read_back(scene.api, scene.namespace)) == []
     eventually_true(lambda: scene.pods() == before, "pods as they were", within_s=20)
@@ -139,7 +139,9 @@ def test_an_api_server_that_stands_still_is_waited_for_and_goes_on(scene: Scene)
             assert len(ledger.acknowledged) == held
         finally:
             victim.signal(signal.SIGCONT)
-        eventually_true(lambda: len(ledger.acknowledged) > held, "the next write", within_s=allowed_s(os.getloadavg()[0]))
+        eventually_true(
+            lambda: len(ledger.acknowledged) > held, "the next write", within_s=allowed_s(os.getloadavg()[0])
+        )
 
     assert ledger.lost(read_back(scene.api, scene.namespace)) == []
     eventually_true(lambda: scene.pods() == before, "pods as they were", within_s=20)
