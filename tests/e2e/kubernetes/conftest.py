@@ -12,15 +12,22 @@ from closed_network import closed_network
 from kubernetes_http import Api, Refused
 from kubernetes_things import pod
 from local_eks import LocalEks, Person, attached, eventually_true
+from local_eks_lab import running_eks
+
+from holdfast.localcloud.kubernetes import Binaries
+
+NAMED = os.environ.get("HOLDFAST_LOCAL_EKS", "")
+NODES = 4
 
 
 @pytest.fixture(scope="session")
-def local_eks() -> LocalEks:
-    """A local EKS with at least three nodes that run pods."""
-    named = os.environ.get("HOLDFAST_LOCAL_EKS")
-    if not named:
-        pytest.skip("needs a local EKS: HOLDFAST_LOCAL_EKS names its description")
-    return attached(Path(named))
+def local_eks(tmp_path_factory: pytest.TempPathFactory, binaries: Binaries) -> Iterator[LocalEks]:
+    """A local EKS with nodes that run pods: the one that HOLDFAST_LOCAL_EKS describes, else one of its own."""
+    if NAMED:
+        yield attached(Path(NAMED))
+        return
+    with running_eks(tmp_path_factory.mktemp("eks") / "home", binaries=lambda: binaries, nodes=NODES) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
