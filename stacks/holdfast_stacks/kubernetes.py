@@ -1,5 +1,6 @@
 """Kubernetes as an environment asks for it: the control plane, and what is installed once nodes are there."""
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from holdfast_constructs import (
 )
 from holdfast_stacks.foundations import Foundations, removal_policy
 from holdfast_stacks.retention import retention
+
+COMMIT = re.compile(r"(-[0-9a-f]{40})?\.tar\.gz$")
+"""How the name of an archive ends, after its repository."""
 
 
 def control_plane(
@@ -129,9 +133,9 @@ def _team(team: config.Team) -> Team:
 
 
 def _archives(folder: Path) -> dict[str, Path]:
-    """By repository: the archives in a folder."""
-    suffix = ".tar.gz"
-    return {path.name.removesuffix(suffix).replace("+", "/", 1): path for path in sorted(folder.glob(f"*+*{suffix}"))}
+    """By repository: the archives in a folder, whose names may end with the commit."""
+    found = {path: COMMIT.sub("", path.name) for path in sorted(folder.glob("*+*.tar.gz"))}
+    return {name.replace("+", "/", 1): path for path, name in found.items()}
 
 
 def addons(

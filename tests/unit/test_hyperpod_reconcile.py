@@ -252,3 +252,20 @@ def test_a_failed_script_of_a_worker_is_tried_again_and_the_cluster_goes_on() ->
         cluster=serving, failures={"i-workers": "no"}, scripts_failed=frozenset({"i-workers"}), health=health
     )
     assert decide(observed) == [Replace(arn=ARN, instance_id="i-workers", cause="no")]
+
+
+EKS = {"eks_arn": "arn:aws:eks:us-west-2:123456789012:cluster/k"}
+
+
+@pytest.mark.parametrize(("mark", "action"), [("replace", Replace), ("reboot", Reboot)])
+def test_a_health_label_of_kubernetes_is_followed(mark: str, action: type[Replace | Reboot]) -> None:
+    seen = Observed(cluster=cluster("InService", "Running", **EKS), health=ALIVE, marks={"i-0": mark})
+    (decided,) = decide(seen)
+    assert isinstance(decided, action)
+    assert "labelled Unschedulable" in decided.cause
+
+
+@pytest.mark.parametrize("mark", ["replace", "reboot"])
+def test_a_health_label_is_not_followed_without_node_recovery(mark: str) -> None:
+    left = cluster("InService", "Running", node_recovery="None", **EKS)
+    assert decide(Observed(cluster=left, health=ALIVE, marks={"i-0": mark})) == []

@@ -3,5 +3,6 @@
 from holdfast.cli.deploying.cdk import PROJECT
 from holdfast.cli.deploying.deployment import deploy, taken_down_on
 from holdfast.cli.deploying.preflight import check_machine
+from holdfast.cli.deploying.remarks import not_here
 
-__all__ = ["PROJECT", "check_machine", "deploy", "taken_down_on"]
+__all__ = ["PROJECT", "check_machine", "deploy", "not_here", "taken_down_on"]

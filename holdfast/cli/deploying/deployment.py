@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.deployed import Context, Session
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli.deploying.preflight import check_machine
-from holdfast.cli.terminal import CommandError, Step, step
+from holdfast.cli.deploying.remarks import not_here
+from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.localcloud import LocalCloud
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
             raise CommandError("\n".join(told), exit_code=1) from None
         watch.look()
     if embedded:
+        for line in watch.not_here():
+            console.print(f"not here: {line}", soft_wrap=True)
         with step("wait for the nodes") as progress:
             failed = watch.wait_for_nodes(progress)
             if failed:
@@ -171,6 +174,10 @@ class _DeploymentWatch:
             if not waiting or given_up or now > deadline:
                 return [_said_of(node) for node in given_up or waiting]
             time.sleep(NODES_POLL_S)
+
+    def not_here(self) -> list[str]:
+        """What of the stack is not on this machine, a line each."""
+        return not_here(self._events())
 
     def why_it_failed(self) -> str:
         """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""

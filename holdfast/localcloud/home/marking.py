@@ -18,6 +18,7 @@ OURS = (
     "containers",
     "docker-stand-in",
     "fsx",
+    "functions",
     "hyperpod",
     "images",
     "kubernetes",

@@ -42,6 +42,9 @@ NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
 KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
+LOOK_EVERY_S, ANSWERS_WITHIN_S, SILENT_FOR_S = 2.0, 3.0, 4.0
+STARTS_WITHIN_S = 20.0
+"""For an API server that was started again, before it counts as silent once more."""
 UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
 _log = logging.getLogger(__name__)
@@ -100,6 +103,7 @@ class Clusters:
         self._rests_until: dict[str, float] = {}
         self._said = self._gateway = ""
         self._stopping = threading.Event()
+        self._health = Worker(name="kubernetes", work=self._look, stopping=self._stopping, late_after_s=120.0)
 
     def offers(self) -> str:
         """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
@@ -136,11 +140,15 @@ class Clusters:
         with self._lock:
             return frozenset(self._running)
 
+    def start(self) -> None:
+        """Look after control planes that do not answer."""
+        self._health.start()
+
     def workers(self) -> list[Worker]:
         with self._lock:
             running = list(self._running.values())
         own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
-        return [*own, *self._commons.workers()]
+        return [self._health, *own, *self._commons.workers()]
 
     def stop(self) -> None:
         """Serve no more; clusters go on."""
@@ -286,6 +294,24 @@ class Clusters:
         with self._lock:
             self._running[cluster.key] = running
         return running
+
+    def _look(self) -> None:
+        """EKS replaces what does not answer (user guide, "Amazon EKS architecture"); after how long is assumed."""
+        silent: dict[str, float] = {}
+        while not self._stopping.wait(LOOK_EVERY_S):
+            with self._lock:
+                running = dict(self._running)
+            for key, one in running.items():
+                now = time.monotonic()
+                if not one.plane.is_started or one.plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):
+                    silent.pop(key, None)
+                elif now - silent.setdefault(key, now) >= SILENT_FOR_S:
+                    _log.warning(
+                        "the control plane of %s does not answer, and is started again", one.plane.cluster.name
+                    )
+                    one.plane.revive()
+                    silent[key] = time.monotonic() + STARTS_WITHIN_S
+            self._health.passed()
 
     def _is_up(self, key: str) -> bool:
         running = self._running.get(key)

@@ -1,18 +1,24 @@
-"""Add-ons of EKS clusters. They are records: nothing is installed anywhere."""
+"""
+Add-ons of EKS clusters: installed where Kubernetes runs behind a cluster and something stands in for them, and recorded
+elsewhere.
+"""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import copy
 import hashlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import ServiceError, Shelf, now, paged
 from holdfast.localcloud.aws.eks import errors
+from holdfast.localcloud.aws.eks.addon_software import NO_REPLICAS, AddonSoftware
 from holdfast.localcloud.aws.eks.clusters import Clusters
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import has_nodes, make_log_group
+from holdfast.localcloud.kubernetes.addons import Place
 
 DEFAULT_VERSIONS = {
     "adot": "v0.117.0-eksbuild.1",
@@ -62,11 +68,8 @@ ON_EVERY_NODE = frozenset(
 BUILT_ON = {"amazon-sagemaker-hyperpod-training-operator": "cert-manager"}
 """SageMaker developer guide, sagemaker-eks-operator-install: the certificates of its webhooks are cert-manager's."""
 
-NO_REPLICAS = {
-    "code": "InsufficientNumberOfReplicas",
-    "message": "The add-on is unhealthy because it doesn't have the desired number of replicas.",
-}
-"""As reported in aws/containers-roadmap issue 2328. EKS keeps such an add-on DEGRADED until there are nodes."""
+PRIVATE = ("broken", "inline", "settling", "started")
+"""Of a record's content, for this service alone."""
 
 LOG_GROUPS = {"amazon-cloudwatch-observability": ("application", "dataplane", "host", "performance")}
 """What the agent writes to, under /aws/containerinsights/CLUSTER, and makes where it is missing (CloudWatch user guide,
@@ -76,9 +79,18 @@ Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
 class Addons:
     """The add-on operations."""
 
-    def __init__(self, *, clusters: Clusters, nodegroups: Nodegroups, client: ClientFactory) -> None:
+    def __init__(
+        self,
+        *,
+        clusters: Clusters,
+        nodegroups: Nodegroups,
+        client: ClientFactory,
+        kubernetes: Callable[[str], Place | None] = lambda _: None,
+    ) -> None:
+        """``kubernetes`` gives the API server of a cluster by its name. Default: every cluster is a record."""
         self.shelf = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
         self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
+        self._software = AddonSoftware(clusters=clusters, kubernetes=kubernetes)
 
     def create_addon(
         self,
@@ -88,10 +100,14 @@ class Addons:
         addonVersion: str = "",
         tags: dict[str, str] | None = None,
         podIdentityAssociations: list[dict[str, str]] | None = None,
-        resolveConflicts: str = "NONE",  # noqa: ARG002 - nothing is installed that could conflict
+        resolveConflicts: str = "NONE",
         clientRequestToken: str = "",  # noqa: ARG002 - the name makes a repetition visible
         **settings: Any,
     ) -> dict[str, Any]:
+        if resolveConflicts == "PRESERVE":  # eksctl-io/eksctl pull request 5880
+            raise errors.invalid_parameter(
+                "Resolve conflicts option preserve is not supported for operation CreateAddon"
+            )
         if addonName not in DEFAULT_VERSIONS:
             raise errors.invalid_parameter(f"Addon {addonName} specified is not supported")
         version = _checked(addonName, addonVersion or DEFAULT_VERSIONS[addonName])
@@ -115,13 +131,16 @@ class Addons:
                 **settings,
             }
             self.shelf.add((clusterName, addonName), content)
+        self._software.install(content, resolve_conflicts=resolveConflicts, failing_as="CREATE_FAILED")
+        with self._clusters.lock:
             return {"addon": self._shown(clusterName, addonName)}
 
     def describe_addon(self, *, clusterName: str, addonName: str) -> dict[str, Any]:
         with self._clusters.lock:
             shown = self._shown(clusterName, addonName)
             content = self.shelf.get((clusterName, addonName)).content
-        if shown["status"] != "DEGRADED":
+        real = self._software.is_real(content) and not content.get("broken")
+        if shown["status"] not in (("ACTIVE", "CREATING", "DEGRADED", "UPDATING") if real else ("DEGRADED",)):
             return {"addon": shown}
         self._start(content)
         with self._clusters.lock:
@@ -141,7 +160,7 @@ class Addons:
         addonName: str,
         addonVersion: str = "",
         podIdentityAssociations: list[dict[str, str]] | None = None,
-        resolveConflicts: str = "NONE",  # noqa: ARG002 - nothing is installed that could conflict
+        resolveConflicts: str = "NONE",
         clientRequestToken: str = "",  # noqa: ARG002 - an update is idempotent anyway
         **settings: Any,
     ) -> dict[str, Any]:
@@ -156,10 +175,16 @@ class Addons:
             if podIdentityAssociations is not None:
                 record.content["inline"] = podIdentityAssociations
             record.begin("UPDATING")
-            return {"update": self._clusters.update("AddonUpdate", {"AddonVersion": version})}
+            content = record.content
+            update = self._clusters.update("AddonUpdate", {"AddonVersion": version})
+        self._software.install(content, resolve_conflicts=resolveConflicts, failing_as="UPDATE_FAILED")
+        return {"update": update}
 
     def delete_addon(self, *, clusterName: str, addonName: str, preserve: bool = False) -> dict[str, Any]:
-        del preserve  # nothing is installed that could be kept
+        with self._clusters.lock:
+            content = self.shelf.get((clusterName, addonName)).content
+        if not preserve:
+            self._software.remove(content)
         with self._clusters.lock:
             self.shelf.get((clusterName, addonName)).begin("DELETING")
             return {"addon": self._shown(clusterName, addonName)}
@@ -183,21 +208,28 @@ class Addons:
     def _shown(self, cluster: str, name: str) -> dict[str, Any]:
         record = self.shelf.get((cluster, name))
         shown = copy.deepcopy(record.content)
-        started = shown.pop("started", False)
-        inline = shown.pop("inline", [])
+        private = {key: shown.pop(key, None) for key in PRIVATE}
+        inline = private["inline"] or []
+        settled = private["broken"] or private["settling"] or ("ACTIVE" if private["started"] else "DEGRADED")
         if inline:
             path = f"{cluster}/a-{_id(cluster, name)[:17]}"
             shown["podIdentityAssociations"] = [self._clusters.arn("podidentityassociation", path) for _ in inline]
-        return {**shown, "status": record.status(settled="ACTIVE" if started else "DEGRADED")}
+        return {**shown, "status": record.status(settled=settled)}
 
     def _start(self, content: dict[str, Any]) -> None:
-        """Let an add-on's pods run, if what they run on and are built on is there. Called without the lock."""
+        """
+        Let an add-on's pods run, if what they run on and are built on is there; where they really run, look at them.
+
+        Called without the lock.
+        """
         cluster, name = content["clusterName"], content["addonName"]
         base = BUILT_ON.get(name)
         missing = base is not None and not self._is_started(cluster, base)
         there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_wanted(cluster))
         content["health"] = {"issues": [dict(NO_REPLICAS)] if missing or not there else []}
         content["started"] = there and not missing
+        if content["started"]:
+            self._software.look(content)
         if content["started"]:
             for group in LOG_GROUPS.get(name, ()):
                 make_log_group(self._client, f"/aws/containerinsights/{cluster}/{group}")

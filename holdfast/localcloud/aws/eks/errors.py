@@ -17,3 +17,7 @@ def invalid_parameter(message: str) -> ServiceError:
 
 def invalid_request(message: str) -> ServiceError:
     return ServiceError("InvalidRequestException", message)
+
+
+def server(message: str) -> ServiceError:
+    return ServiceError("ServerException", message, 500)

@@ -23,6 +23,7 @@ from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
 from holdfast.localcloud.aws.eks.pod_identities import PodIdentities
 from holdfast.localcloud.aws.iam import Rights
+from holdfast.localcloud.kubernetes.addons import Place
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 """What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
@@ -55,14 +56,28 @@ class Eks:
         "identities": PodIdentities,
     }
 
-    def __init__(self, *, client: ClientFactory, account: str, region: str, plane: Plane) -> None:
+    def __init__(
+        self,
+        *,
+        client: ClientFactory,
+        account: str,
+        region: str,
+        plane: Plane,
+        reach: Callable[[dict[str, Any]], Place | None] = lambda _: None,
+    ) -> None:
+        """``reach`` gives the API server of a cluster, with all rights, by its description. Default: there is none."""
         self.on_change: Callable[[], None] = lambda: None
         self.account, self.region, self._plane = account, region, plane
         self._client = client
         self._network = Network(client=client)
         self._clusters = Clusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
-        self.addons = Addons(clusters=self._clusters, nodegroups=self.nodegroups, client=client)
+        self.addons = Addons(
+            clusters=self._clusters,
+            nodegroups=self.nodegroups,
+            client=client,
+            kubernetes=lambda name: reach(self.describe_cluster(name=name)["cluster"]) if self.runs(name) else None,
+        )
         self.access = Access(clusters=self._clusters, client=client)
         self.identities = PodIdentities(clusters=self._clusters, client=client)
         plane.join_eks(self)
@@ -102,6 +117,10 @@ class Eks:
         if any(one.get("enabled") for one in settings.get("logging", {}).get("clusterLogging", ())):
             make_log_group(self._client, f"/aws/eks/{name}/cluster")  # EKS user guide, control-plane-logs
         return made
+
+    def runs(self, name: str) -> str:
+        """The version of Kubernetes that really runs behind a cluster; "" behind a mere record."""
+        return self._clusters.runs(name)
 
     def describe_cluster(self, *, name: str) -> dict[str, Any]:
         with self._clusters.lock:
@@ -207,6 +226,7 @@ class Eks:
             if body["status"] == "Deleted":
                 self._clusters.shelf.forget(name)
             elif not record.leaving:
+                record.until = now()
                 content["awaits"] = "" if body["status"] == "ACTIVE" else body["status"]
                 content["runs"] = body["runs"]
                 identity = content["identity"]["oidc"]["issuer"].rpartition("/")[2]

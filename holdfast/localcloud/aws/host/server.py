@@ -70,6 +70,7 @@ class EmbeddedAws:
                 port=self.port,
                 plane=self._plane,
                 keys=self._own,
+                home=home,
                 in_moto=partial(self._in_moto, gate),
                 direct=self._at_once if skip_waits else None,
                 skip=skip_waits,

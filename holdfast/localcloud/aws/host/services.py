@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.aws.clients import Clients, Direct
@@ -17,6 +18,7 @@ def hosted(
     port: int,
     plane: Plane,
     keys: Keys,
+    home: Path,
     in_moto: Callable[[str], AbstractContextManager[None]],
     direct: Direct | None = None,
     skip: bool = False,
@@ -26,7 +28,7 @@ def hosted(
     The services by name.
 
     ``keys`` are those of their own clients; ``in_moto`` is held by those that change moto's state without a request to
-    it; ``skip`` and ``mishaps`` are CloudFormation's.
+    it; ``home`` is CloudFormation's and EKS's, ``skip`` and ``mishaps`` are CloudFormation's.
     """
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
@@ -35,17 +37,33 @@ def hosted(
         def create(caller: Caller) -> Any:
             place = {"account": caller.account, "region": caller.region}
             client = Clients(endpoint=f"http://127.0.0.1:{port}", keys=keys, direct=direct, **place)
-            return load()(client=client, **place, **more)
+            made = {key: value(caller) if key == "machine" else value for key, value in more.items()}
+            return load()(client=client, **place, **made)
 
         return HostedService(name=name, load=load, create=create, beside_moto=beside_moto, scope=scope)
 
+    by_name: dict[str, HostedService] = {}
+
+    def machine(caller: Caller) -> Any:
+        return _load("cloudformation.resources.handlers", "Machine")(
+            home=home, endpoint=f"http://127.0.0.1:{port}", runs=lambda name: by_name["eks"].at(caller).runs(name)
+        )
+
     services = [
         service("amp", "small", "Amp", beside_moto=False, scope="aps"),
-        service("cloudformation", "cloudformation", "CloudFormation", beside_moto=False, skip=skip, mishaps=mishaps),
+        service(
+            "cloudformation",
+            "cloudformation",
+            "CloudFormation",
+            beside_moto=False,
+            skip=skip,
+            mishaps=mishaps,
+            machine=machine,
+        ),
         service("cloudtrail", "small", "CloudTrail", beside_moto=True),
         service("cloudwatch", "small", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
         service("ec2", "small", "Gateways", beside_moto=True),
-        service("eks", "eks", "Eks", beside_moto=False, plane=plane),
+        service("eks", "eks", "Eks", beside_moto=False, plane=plane, reach=partial(_reach, home)),
         service("events", "small", "Events", beside_moto=True),
         service("fsx", "fsx", "Fsx", beside_moto=False),
         service("grafana", "small", "Grafana", beside_moto=False),
@@ -53,7 +71,14 @@ def hosted(
         service("logs", "small", "LogKeys", beside_moto=True, in_moto=in_moto),
         service("sagemaker", "sagemaker", "SageMaker", beside_moto=True, plane=plane),
     ]
-    return {service.name: service for service in services}
+    by_name |= {service.name: service for service in services}
+    return by_name
+
+
+def _reach(home: Path, described: Mapping[str, Any]) -> Any:
+    """The API server of an EKS cluster that really runs, as EKS itself reaches it."""
+    control = importlib.import_module("holdfast.localcloud.kubernetes.control")
+    return control.administrator(home / "kubernetes", described)
 
 
 def _load(module: str, kind: str) -> type:

@@ -55,10 +55,10 @@ class Api:
             pair.write_bytes(certificate + key)
             self._context.load_cert_chain(pair)
 
-    def is_ready(self) -> bool:
+    def is_ready(self, *, timeout_s: float = 2.0) -> bool:
         """Whether it says so itself."""
         try:
-            return self._call("GET", "/readyz", timeout_s=2.0) == b"ok"
+            return self._call("GET", "/readyz", timeout_s=timeout_s) == b"ok"
         except (OSError, http.client.HTTPException, ApiError):
             return False
 
@@ -76,9 +76,14 @@ class Api:
         answer: Object = json.loads(self._call("PATCH", path, body=body, content=_PATCHES[kind]))
         return answer
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str) -> Object:
-        """Server-side apply: the object is made, or its fields are set, whoever had them."""
-        where = f"{path}?fieldManager={urllib.parse.quote(manager)}&force=true"
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> Object:
+        """
+        Server-side apply: the object is made, or its fields are set.
+
+        Args:
+            force: Whoever had set a field otherwise. Default: True. False: ApiError 409 then.
+        """
+        where = f"{path}?fieldManager={urllib.parse.quote(manager)}&force={str(force).lower()}"
         answer: Object = json.loads(self._call("PATCH", where, body=body, content="application/apply-patch+yaml"))
         return answer
 

@@ -1,6 +1,15 @@
 """The control plane of one EKS cluster: etcd, API server and controllers on a machine of their own beside the nodes."""
 
-from holdfast.localcloud.kubernetes.control.components import KEYS, PODS, WEBHOOK_PORT, Settings
+from holdfast.localcloud.kubernetes.control.administrator import administrator
+from holdfast.localcloud.kubernetes.control.components import (
+    KEYS,
+    PODS,
+    WEBHOOK_PORT,
+    Program,
+    Settings,
+    programs,
+    proxy_configuration,
+)
 from holdfast.localcloud.kubernetes.control.control_plane import WEBHOOK_CLIENT, ControlPlane, erase
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 
@@ -12,7 +21,11 @@ __all__ = [
     "Authority",
     "ControlPlane",
     "Pair",
+    "Program",
     "Settings",
+    "administrator",
     "erase",
     "kubeconfig",
+    "programs",
+    "proxy_configuration",
 ]

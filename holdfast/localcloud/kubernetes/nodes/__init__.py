@@ -1,6 +1,6 @@
 """What makes a virtual instance a node of a cluster: files, size, labels, and the Node that stands for it."""
 
-from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, SANDBOX_IMAGE, pod_network
+from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, SANDBOX_IMAGE, kernel_files, member_files, pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import (
     ASKED_BY_LABEL,
     HEALTH_LABEL,
@@ -15,7 +15,7 @@ from holdfast.localcloud.kubernetes.nodes.labels import (
 )
 from holdfast.localcloud.kubernetes.nodes.machines import Parts, parts, start_services
 from holdfast.localcloud.kubernetes.nodes.roster import Roster, health, is_ready
-from holdfast.localcloud.kubernetes.nodes.size import extended_resources, make_numa_nodes, most_pods
+from holdfast.localcloud.kubernetes.nodes.size import extended_resources, kube_reserved, make_numa_nodes, most_pods
 
 __all__ = [
     "ASKED_BY_LABEL",
@@ -33,8 +33,11 @@ __all__ = [
     "health",
     "instance_of",
     "is_ready",
+    "kernel_files",
+    "kube_reserved",
     "labels",
     "make_numa_nodes",
+    "member_files",
     "most_pods",
     "node_name",
     "parts",

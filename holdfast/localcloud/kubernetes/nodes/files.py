@@ -60,7 +60,7 @@ def pod_network(address: str) -> str:
     return f"{ipaddress.ip_address(first)}/{POD_PREFIX}"
 
 
-def files(
+def member_files(
     member: Member,
     *,
     dns_address: str,

@@ -65,7 +65,7 @@ def parts(
     name = f"system:node:{member.name}"
     client = authority.client(name, groups=["system:nodes"])
     serving = authority.server(name, names=[member.name], addresses=[member.address])
-    found = files.files(
+    found = files.member_files(
         member,
         dns_address=settings.dns_address,
         authority=authority.certificate,

@@ -16,6 +16,7 @@ from holdfast.localcloud.aws.cloudformation.api.targets import Targets
 from holdfast.localcloud.aws.cloudformation.api.template_views import TemplateViews
 from holdfast.localcloud.aws.cloudformation.api.views import Views
 from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, Store, Surroundings
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import Mishaps, ServiceError
 
@@ -33,6 +34,7 @@ class CloudFormation:
         region: str,
         skip: bool = False,
         mishaps: Mishaps | None = None,
+        machine: Machine | None = None,
     ) -> None:
         """
         Make a service without stacks.
@@ -41,10 +43,17 @@ class CloudFormation:
             client: Gives a thread-safe boto3 client for a service; everything is made through these.
             skip: Whether waits are skipped, so that a deployment takes no longer than its calls.
             mishaps: Default: none; what goes wrong on purpose.
+            machine: Default: none, everything is a record.
         """
         self._store = Store()
         surroundings = Surroundings(
-            store=self._store, client=client, account=account, region=region, skip=skip, mishaps=mishaps or Mishaps()
+            store=self._store,
+            client=client,
+            account=account,
+            region=region,
+            skip=skip,
+            mishaps=mishaps or Mishaps(),
+            machine=machine,
         )
         self._engine = Engine(surroundings=surroundings)
         self._targets = Targets(surroundings=surroundings)

@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Store, Target
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
 from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, Scope, TemplateError, typed
 from holdfast.localcloud.aws.common import Mishaps
 
@@ -23,13 +24,22 @@ class Surroundings:
     skip: bool = False
     """Whether waits are skipped."""
     mishaps: Mishaps = field(default_factory=Mishaps)
+    machine: Machine | None = None
+    """Default: none, everything is a record."""
 
     def function(self, arn: str) -> dict[str, Any]:
         """The properties of a Lambda function of any stack; {} when none has it."""
+        return self._sent("AWS::Lambda::Function", arn, named_by="Arn")
+
+    def layer(self, arn: str) -> dict[str, Any]:
+        """The same of a version of a layer."""
+        return self._sent("AWS::Lambda::LayerVersion", arn, named_by="LayerVersionArn")
+
+    def _sent(self, kind: str, arn: str, *, named_by: str) -> dict[str, Any]:
         with self.store.lock:
             entries = [entry for stack in self.store.stacks.values() for entry in stack.resources.values()]
-        made = [entry for entry in entries if entry.type == "AWS::Lambda::Function"]
-        return next((entry.sent for entry in made if entry.attributes.get("Arn") == arn), {})
+        made = [entry for entry in entries if entry.type == kind]
+        return next((entry.sent for entry in made if entry.attributes.get(named_by) == arn), {})
 
     def ssm_value(self, name: str) -> str:
         """The value of an SSM parameter; ``name:version`` asks for a version."""

@@ -107,8 +107,11 @@ class Worker:
         )
         self.store.event(stack, status=f"{verb}_IN_PROGRESS", reason=reason, resource=wanted)
 
+        remarks = []
+
         def work(context: Context) -> None:
             made = handler_for(wanted.type).create(context, copy.deepcopy(wanted.sent))
+            remarks.append(made.remark)
             with self.store.lock:
                 wanted.physical_id, wanted.attributes = made.physical_id, dict(made.attributes)
             trouble = self.surroundings.mishaps.strike(wanted.logical_id)
@@ -116,22 +119,24 @@ class Worker:
                 raise ResourceError(trouble)
 
         self._guard(stack, wanted, "CREATE" if not replacing else "UPDATE", work, switch)
-        self.store.event(stack, status=f"{verb}_COMPLETE", resource=wanted)
+        self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=wanted)
 
     def _update(self, stack: Stack, current: Resource, wanted: Resource, switch: Any) -> None:
         before = current.sent
         self.store.event(stack, status="UPDATE_IN_PROGRESS", resource=current)
+        remarks = []
         with self.store.lock:
             current.definition, current.needs = wanted.definition, wanted.needs
             current.properties, current.sent = wanted.properties, wanted.sent
 
         def work(context: Context) -> None:
             made = handler_for(current.type).update(context, _made(current), copy.deepcopy(wanted.sent), before)
+            remarks.append(made.remark)
             with self.store.lock:
                 current.physical_id, current.attributes = made.physical_id, dict(made.attributes)
 
         self._guard(stack, current, "UPDATE", work, switch)
-        self.store.event(stack, status="UPDATE_COMPLETE", resource=current)
+        self.store.event(stack, status="UPDATE_COMPLETE", reason="".join(remarks), resource=current)
 
     def _guard(self, stack: Stack, entry: Resource, verb: str, work: Any, switch: Any) -> None:
         """Call a handler; whatever it raises ends as the resource's failure."""
@@ -151,6 +156,8 @@ class Worker:
             logical_id=entry.logical_id,
             pause=switch.pause,
             function=self.surroundings.function,
+            layer=self.surroundings.layer,
+            machine=self.surroundings.machine,
             note=note,
         )
         try:

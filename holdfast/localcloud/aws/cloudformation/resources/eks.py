@@ -2,6 +2,7 @@
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
@@ -12,6 +13,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     ResourceError,
     ignore_gone,
 )
+from holdfast.localcloud.kubernetes.addons import stand_in
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 VERSION_SETTINGS = frozenset({"Version", "ReleaseVersion", "LaunchTemplate", "ForceUpdateEnabled"})
@@ -78,6 +80,13 @@ class Addon(Generic):
     """An add-on; whether its software stays behind is said when it is deleted."""
 
     elsewhere = frozenset({"PreserveOnDelete"})
+
+    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+        """As any other; where Kubernetes runs, what has no stand-in there is said to be missing."""
+        found, machine, name = super().read(context, made, properties), context.machine, str(properties["AddonName"])
+        if machine is None or stand_in(name) or not machine.runs(str(properties["ClusterName"])):
+            return found
+        return replace(found, remark=f"add-on {name} is recorded alone: nothing stands in for it here")
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
         """A degraded add-on never becomes stable: CloudFormation gives it up after its time."""

@@ -1,8 +1,9 @@
 """
-Custom resources of the CDK and of Holdfast, done here instead of in a Lambda function. AWS's own types are in
-`resources`.
+Custom resources of the CDK and of Holdfast, done here instead of in a Lambda function; those that work on a real
+Kubernetes are done by their functions. AWS's own types are in `resources`.
 """
 
+from holdfast.localcloud.aws.cloudformation.resources.custom.answers import Answers
 from holdfast.localcloud.aws.cloudformation.resources.custom.cdk import (
     AutoDeleteObjects,
     BucketDeployment,
@@ -14,6 +15,7 @@ from holdfast.localcloud.aws.cloudformation.resources.custom.helm import HelmRel
 from holdfast.localcloud.aws.cloudformation.resources.custom.sdk_call import SdkCall
 
 __all__ = [
+    "Answers",
     "AutoDeleteObjects",
     "BucketDeployment",
     "FirstNodes",

@@ -1,6 +1,8 @@
 """What Holdfast's own functions do, besides installing charts: wait for nodes, and clear a VPC of GuardDuty's."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
+from holdfast.localcloud.aws.cloudformation.resources.custom.calls import answered
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import where_it_runs
 from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ResourceError
 
 PAUSE_S = 0.5
@@ -9,7 +11,11 @@ QUESTIONS = 80
 
 
 class FirstNodes(Handler):
-    """``Custom::HoldfastNodes``. There is no Kubernetes to ask: a node that runs is taken for ready."""
+    """
+    ``Custom::HoldfastNodes``, answered by the function that its stack made, which asks Kubernetes.
+
+    Where there is none to ask, a node that runs is taken for ready.
+    """
 
     type = "Custom::HoldfastNodes"
 
@@ -18,6 +24,10 @@ class FirstNodes(Handler):
         if not name:
             raise ResourceError(f"{self.type}: ClusterName must be given")
         made = Made(physical_id=f"nodes/{name}")
+        machine = where_it_runs(context, properties)
+        if machine is not None:
+            given = answered(context, machine, kind=self.type, request="Create", properties=properties)
+            return Made(physical_id=given or made.physical_id)
         for _ in range(QUESTIONS):
             if self._running(context, name):
                 return made

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Machine, Properties, ResourceError
 from holdfast.localcloud.aws.footing import Ways
 from holdfast.localcloud.aws.iam import Rights
 
@@ -43,11 +43,24 @@ class Function:
             raise ResourceError(f"{FAILED}An error occurred (AccessDenied) when calling the {name} operation: {denied}")
 
 
+def cluster_of(context: Context, properties: Properties) -> str:
+    """The EKS cluster that a function of Holdfast's works on; "" where no stack has made the function."""
+    found = context.function(str(properties.get("ServiceToken", "")))
+    return str(found.get("Environment", {}).get("Variables", {}).get("CLUSTER_NAME", ""))
+
+
+def where_it_runs(context: Context, properties: Properties) -> Machine | None:
+    """This machine, where Kubernetes really runs behind a function's cluster; None where that is a record."""
+    name = cluster_of(context, properties)
+    return context.machine if name and context.machine is not None and context.machine.runs(name) else None
+
+
 def reach_kubernetes(context: Context, properties: Properties) -> None:
     """
     Fail where a function that installs charts does not get to its cluster, or is not let in there.
 
-    The words are those of Lambda's time-out and of Kubernetes' API server to somebody without an access entry.
+    The words are those of Lambda's time-out and of Kubernetes' API server to somebody without an access entry; where
+    there is an API server, it says itself whom it lets in.
     """
     found = context.function(str(properties.get("ServiceToken", "")))
     network = found.get("VpcConfig", {})
@@ -56,8 +69,8 @@ def reach_kubernetes(context: Context, properties: Properties) -> None:
         stuck = ways.no_way_to_aws("eks")
         if stuck:
             raise ResourceError(f"{FAILED}the function ran into its timeout. {stuck}")
-    cluster = found.get("Environment", {}).get("Variables", {}).get("CLUSTER_NAME")
-    if cluster and found.get("Role"):
+    cluster = cluster_of(context, properties)
+    if cluster and found.get("Role") and where_it_runs(context, properties) is None:
         try:
             context.client("eks").describe_access_entry(clusterName=cluster, principalArn=found["Role"])
         except ClientError:

@@ -1,36 +1,71 @@
-"""Helm releases on EKS clusters: recorded, as nothing here runs Kubernetes."""
-# ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
+"""
+Helm releases on EKS clusters: where Kubernetes runs behind a cluster, the function that their stack made installs them;
+elsewhere they are recorded.
+"""
 
 import json
 import re
+import socket
+import threading
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from holdfast.localcloud.aws.cloudformation.resources.custom.functions import reach_kubernetes
+from holdfast.localcloud.aws.cloudformation.resources.custom.calls import answered
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import reach_kubernetes, where_it_runs
 from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ResourceError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"/[0-9a-f]{40}(?:[/.]|$)")
+REACH_S = 5.0
+"""For a name's address and a connection: a machine without a way out may be slow to say that it has none."""
 
 
 class HelmRelease(Handler):
     """
-    A chart in a cluster, as Holdfast's installer function would install it.
+    A chart in a cluster, as Holdfast's installer function installs it.
 
-    Release, namespace, chart, pin and values are attributes, so that outputs and ``/_holdfast/releases`` tell them.
+    Release, namespace, chart, pin and values are attributes, so that outputs and ``/_holdfast/releases`` tell them, and
+    "Skipped" where an archive was not to be had, which is why nothing is installed.
     """
 
     type = "Custom::HoldfastHelmRelease"
 
     def create(self, context: Context, properties: Properties) -> Made:
-        reach_kubernetes(context, properties)
-        return self._made(properties)
+        return self._installed(context, properties, None, None)
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
-        reach_kubernetes(context, properties)
-        return self._made(properties)
+        there = None if "Skipped" in made.attributes else made
+        installed = self._installed(context, properties, there, old)
+        if there is not None and installed.physical_id != made.physical_id:
+            self.delete(context, made, old)  # another release, as CloudFormation takes another physical id
+        return installed
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        return None
+        machine = where_it_runs(context, properties)
+        if machine is not None and "Skipped" not in made.attributes:
+            answered(context, machine, kind=self.type, request="Delete", properties=properties, made=made)
+
+    def _installed(self, context: Context, properties: Properties, made: Made | None, old: Properties | None) -> Made:
+        reach_kubernetes(context, properties)
+        record, machine = self._made(properties), where_it_runs(context, properties)
+        if machine is None:
+            return record
+        why = _unreachable(properties["Archive"].get("Url", ""))
+        if why:
+            remark = f"release {properties['Release']} is not installed: {why}; give its archive as eks.chart_archives"
+            return replace(record, attributes={**record.attributes, "Skipped": why}, remark=remark)
+        physical_id = answered(
+            context,
+            machine,
+            kind=self.type,
+            request="Create" if made is None else "Update",
+            properties=properties,
+            made=made,
+            old=None if made is None else old,
+            expected=record.physical_id,
+        )
+        return replace(record, physical_id=physical_id or record.physical_id)
 
     def _made(self, properties: Properties) -> Made:
         missing = sorted({"Release", "Namespace", "Archive", "ChartPath", "TreeSha256"} - properties.keys())
@@ -60,6 +95,25 @@ class HelmRelease(Handler):
                 "Values": _values(release, properties.get("Values", "{}")),
             },
         )
+
+
+def _unreachable(url: str) -> str:
+    """Why this machine does not get to where an archive is; "" when it does, or when nothing is to be fetched."""
+    if not url:
+        return ""
+    parts, told = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]
+
+    def connect() -> None:
+        try:
+            socket.create_connection((parts.hostname or "", parts.port or 443), timeout=REACH_S).close()
+            told[0] = ""
+        except OSError as error:
+            told[0] = error.strerror or str(error)
+
+    asking = threading.Thread(target=connect, daemon=True)  # a name's address has no deadline of its own
+    asking.start()
+    asking.join(timeout=REACH_S)
+    return f"{parts.hostname} is not reachable from here ({told[0]})" if told[0] else ""
 
 
 def _values(release: str, given: Any) -> str:

@@ -6,6 +6,7 @@ Types with ways of their own are in `resources`.
 from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
     Context,
     Handler,
+    Machine,
     Made,
     Properties,
     ResourceError,
@@ -21,6 +22,7 @@ __all__ = [
     "Generic",
     "Handler",
     "Lost",
+    "Machine",
     "Made",
     "Properties",
     "ResourceError",

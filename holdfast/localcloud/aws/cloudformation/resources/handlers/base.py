@@ -6,6 +6,7 @@ import string
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -29,6 +30,19 @@ class Made:
 
     physical_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
+    """What of it is not here although it would be on AWS. Default: nothing; the event of its completion says it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a resource needs of this machine to be more than a record."""
+
+    home: Path
+    endpoint: str
+    """Of the embedded AWS, for what runs on this machine."""
+    runs: Callable[[str], str]
+    """The version of Kubernetes that really runs behind an EKS cluster, such as "1.20.2"; "" behind a mere record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +59,10 @@ class Context:
     """Sleep; raises Stopped when the process is being stopped."""
     function: Callable[[str], Properties] = lambda _: {}
     """The properties of a function that a custom resource names; {} when no stack has made it."""
+    layer: Callable[[str], Properties] = lambda _: {}
+    """The same of a layer of a function."""
+    machine: Machine | None = None
+    """Default: none, everything is a record."""
     note: Callable[[str], None] = lambda _: None
     """Tell the physical id as soon as it is known, so that a failure or a kill after that leaves no orphan."""
 

@@ -1,0 +1,109 @@
+"""What an add-on of EKS has in a cluster that really runs: its objects are made, looked at and removed."""
+
+import datetime
+import http.client
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.localcloud.aws.common import now
+from holdfast.localcloud.aws.eks import errors
+from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.kubernetes.addons import (
+    ConflictError,
+    Facts,
+    Place,
+    install,
+    is_well,
+    objects,
+    remove,
+    stand_in,
+)
+from holdfast.localcloud.kubernetes.api import ApiError
+
+NO_REPLICAS = {
+    "code": "InsufficientNumberOfReplicas",
+    "message": "The add-on is unhealthy because it doesn't have the desired number of replicas.",
+}
+"""As reported in aws/containers-roadmap issue 2328. EKS keeps such an add-on DEGRADED until there are nodes."""
+
+SETTLES_WITHIN = datetime.timedelta(minutes=2)
+"""For so long an add-on whose pods find nodes is CREATING or UPDATING, not DEGRADED. Assumed; EKS takes longer."""
+
+REFUSED = (ApiError, OSError, http.client.HTTPException)
+"""What an API server that does not do what is asked of it raises."""
+
+
+class AddonSoftware:
+    """
+    The software of the add-ons of one account and region. Its methods take a record's content and write into it how the
+    software does: "health", "broken" (a status that it stays in), "started" and "settling" (a status for the while).
+
+    Nobody who calls them holds the clusters' lock: Kubernetes may be slow to answer.
+    """
+
+    def __init__(self, *, clusters: Clusters, kubernetes: Callable[[str], Place | None]) -> None:
+        """``kubernetes`` gives the API server of a cluster by its name; None behind a mere record."""
+        self._clusters, self._kubernetes = clusters, kubernetes
+
+    def is_real(self, content: dict[str, Any]) -> bool:
+        """Whether there is a Kubernetes, and something in it that stands in for the add-on."""
+        return bool(stand_in(content["addonName"])) and self._kubernetes(content["clusterName"]) is not None
+
+    def install(self, content: dict[str, Any], *, resolve_conflicts: str, failing_as: str) -> None:
+        """Make the add-on's objects; where that fails, its status is ``failing_as``."""
+        place = self._kubernetes(content["clusterName"])
+        if place is None:
+            return
+        content["broken"], content["health"] = "", {"issues": []}
+        try:
+            install(place, self._objects(content), resolve_conflicts=resolve_conflicts)
+        except REFUSED as error:
+            code = "AdmissionRequestDenied" if isinstance(error, ApiError) else "ClusterUnreachable"
+            content["broken"], content["health"] = failing_as, _issue(code, str(error))
+        except ConflictError as error:
+            content["broken"], content["health"] = failing_as, _issue("ConfigurationConflict", str(error))
+
+    def look(self, content: dict[str, Any]) -> None:
+        """Whether the pods of an add-on that could run are ready, by what Kubernetes says of them."""
+        place = self._kubernetes(content["clusterName"])
+        content["settling"] = ""
+        if place is None or not stand_in(content["addonName"]):
+            return
+        try:
+            if is_well(place, self._objects(content)):
+                return
+            issue = _issue(**NO_REPLICAS)
+        except REFUSED as error:
+            issue = _issue("ClusterUnreachable", str(error))
+        content["started"] = False
+        if now() - content["modifiedAt"] < SETTLES_WITHIN:
+            content["settling"] = "CREATING" if content["modifiedAt"] == content["createdAt"] else "UPDATING"
+        else:
+            content["health"] = issue
+
+    def remove(self, content: dict[str, Any]) -> None:
+        """
+        Delete the add-on's objects.
+
+        Raises:
+            ServiceError: they could not be deleted.
+        """
+        place = self._kubernetes(content["clusterName"])
+        if place is None:
+            return
+        try:
+            remove(place, self._objects(content))
+        except REFUSED as error:
+            raise errors.server(f"The objects of addon {content['addonName']} were not deleted: {error}") from None
+
+    def _objects(self, content: dict[str, Any]) -> list[dict[str, Any]]:
+        with self._clusters.lock:
+            cluster = self._clusters.shelf.get(content["clusterName"]).content
+        services = cluster["kubernetesNetworkConfig"]["serviceIpv4Cidr"]
+        facts = Facts(region=self._clusters.region, version=content["addonVersion"], services=services)
+        return objects(content["addonName"], facts)
+
+
+def _issue(code: str, message: str) -> dict[str, Any]:
+    """The health of an add-on that has one issue."""
+    return {"issues": [{"code": code, "message": message}]}

@@ -1,0 +1,58 @@
+"""
+The first program in a function's process, as Lambda's runtime is: it calls the handler and says how that ended.
+
+Run as a script inside the sandbox, where Holdfast is not: standard library only. Standard input has the event.
+"""
+
+import importlib
+import json
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+TASK_ROOT, LAYERS = "/var/task", "/opt/python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a handler is told of its function and call (Lambda developer guide, python-context)."""
+
+    function_name: str
+    function_version: str
+    invoked_function_arn: str
+    memory_limit_in_mb: int
+    aws_request_id: str
+    log_group_name: str
+    log_stream_name: str
+    ends_at: float
+    """By the clock that no one sets, in seconds."""
+    identity: None = None
+    client_context: None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        """How long it is until the function is ended."""
+        return max(int((self.ends_at - time.monotonic()) * 1000), 0)
+
+
+def main() -> int:
+    """Exit code 0: the handler returned."""
+    given: dict[str, Any] = json.load(sys.stdin.buffer)
+    sys.path[:0] = [TASK_ROOT, LAYERS]
+    module, _, name = given["handler"].rpartition(".")
+    try:
+        handler = getattr(importlib.import_module(module.replace("/", ".")), name)
+        handler(given["event"], Context(**given["context"]))
+    except SystemExit as error:
+        print(f"[ERROR] Runtime.ExitError: the handler ended its process with {error.code}", flush=True)
+        return 1
+    except BaseException as error:  # noqa: BLE001 - as Lambda's runtime, which reports what it was
+        lines = "".join(traceback.format_exception(error))
+        print(f"[ERROR] {type(error).__name__}: {error}\n{lines}", end="", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""One event for one function: started, waited for until its time is over, and ended with all that it started."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+POLL_S = 0.05
+LARGEST_OUTPUT_BYTES = 1 << 20
+"""Of what is kept for the log; the rest is read and dropped."""
+NO_SANDBOX = 120
+"""How the sandbox says that the function was not begun."""
+MACHINE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Programs and libraries; links of a machine that has merged them stay links."""
+SETTINGS = tuple(
+    f"/etc/{name}" for name in ("ssl", "ca-certificates", "hosts", "resolv.conf", "nsswitch.conf", "ld.so.cache")
+)
+ACCOUNTS = {
+    "/etc/passwd": "sbx_user1051:x:64993:64993::/tmp:/sbin/nologin\n",
+    "/etc/group": "sbx_user1051:x:64993:\n",
+}
+RUNTIME = "/var/runtime/bootstrap.py"
+HERE = Path(__file__).parent
+
+
+class FunctionError(Exception):
+    """A function could not be started here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function and what it is called with, but for the event."""
+
+    code: Path
+    layers: Path | None
+    handler: str
+    environment: Mapping[str, str] = field(repr=False)
+    """The function's own variables, and those that Lambda sets, keys among them."""
+    context: Mapping[str, str | int]
+    """The handler's context, in the members of ``bootstrap.Context`` but for its end."""
+    timeout_s: float
+    tmp_mib: int = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How one event went."""
+
+    output: str
+    """What it wrote, the last lines of which say why it failed."""
+    ended: bool
+    """Whether the handler returned. False: it raised, it was killed, or its time was over."""
+    timed_out: bool = False
+
+
+def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
+    """
+    Run a function with an event.
+
+    Args:
+        function: What is run.
+        event: Plain JSON data.
+        pause: Sleeps; what it raises ends the function, and is raised on.
+
+    Raises:
+        FunctionError: this machine has no sandbox for it.
+    """
+    if os.geteuid() != 0:
+        raise FunctionError("functions run in namespaces of their own, which needs root; run as root or with sudo")
+    with tempfile.TemporaryDirectory(prefix="holdfast-function-") as root:
+        plan = json.dumps(_plan(function, event, root=root)).encode()
+        child = subprocess.Popen(
+            [sys.executable, "-I", "-m", "holdfast.localcloud.functions.sandbox"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={},
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        kept: list[bytes] = []
+        reader = threading.Thread(target=_keep, args=(child.stdout, kept), daemon=True)
+        reader.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it ended at once, and says why
+                child.stdin.write(plan)
+                child.stdin.close()
+            timed_out = not _ended(child, function.timeout_s, pause)
+        finally:
+            _end(child)
+            reader.join(timeout=5)
+            child.stdout.close()
+        output = b"".join(kept).decode(errors="replace")
+        if child.returncode == NO_SANDBOX and not timed_out:
+            raise FunctionError(output.strip() or "the function's sandbox could not be made")
+        return Run(output=output, ended=child.returncode == 0 and not timed_out, timed_out=timed_out)
+
+
+def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
+    links = {path: str(Path(path).readlink()) for path in MACHINE if Path(path).is_symlink()}
+    there = [path for path in (*MACHINE, *SETTINGS) if path not in links and Path(path).exists()]
+    return {
+        "caller": os.getpid(),
+        "root": root,
+        "files": ACCOUNTS,
+        "links": links,
+        "binds": {
+            **{path: os.path.realpath(path) for path in there},
+            **_python(),
+            RUNTIME: str(HERE / "bootstrap.py"),
+            "/var/task": str(function.code),
+            **({"/opt": str(function.layers)} if function.layers else {}),
+        },
+        "tmp_mib": function.tmp_mib,
+        "environment": {**function.environment},
+        "argv": [sys.executable, "-I", "-B", RUNTIME],
+        "given": {
+            "handler": function.handler,
+            "event": event,
+            "context": {**function.context, "ends_at": time.monotonic() + function.timeout_s},
+        },
+    }
+
+
+def _python() -> dict[str, str]:
+    """The interpreter and its packages, boto3 among them, at their own paths, where the machine's folders lack them."""
+    folders = dict.fromkeys((sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)))
+    return {path: os.path.realpath(path) for path in folders if f"/{path.split('/')[1]}" not in MACHINE}
+
+
+def _keep(stream: IO[bytes], kept: list[bytes]) -> None:
+    size = 0
+    with contextlib.suppress(ValueError, OSError):  # closed, as something holds it open that has left the group
+        while chunk := os.read(stream.fileno(), 1 << 16):
+            if size < LARGEST_OUTPUT_BYTES:
+                kept.append(chunk[: LARGEST_OUTPUT_BYTES - size])
+            size += len(chunk)
+
+
+def _ended(child: "subprocess.Popen[bytes]", timeout_s: float, pause: Callable[[float], None]) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while child.poll() is None:
+        if time.monotonic() >= deadline:
+            return False
+        pause(POLL_S)
+    return True
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """The kernel ends the sandbox's processes with its first one, which dies with this child."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
