@@ -139,7 +139,7 @@ def summary(samples: Sequence[Sample]) -> str:
 
 
 @contextmanager
-def watching(api: Api, sagemaker: Any, cluster: str, namespace: str, *, every_s: float = 0.1) -> Iterator[Observed]:
+def watching(api: Api, sagemaker: Any, cluster: str, namespace: str, *, every_s: float = 0.02) -> Iterator[Observed]:
     """Sample all the while."""
     observed, over, began = Observed(), threading.Event(), time.monotonic()
 
