@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes_schemas import MINORS, complaints, defined
 
 from holdfast.catalog import charts, instance_types
 from holdfast_constructs.eks import chart_values
@@ -76,6 +77,15 @@ def test_helm_takes_our_values_as_json(helm: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(charts()))
 def test_a_pinned_chart_is_what_its_digest_says_and_renders(helm: Path, tmp_path: Path, name: str) -> None:
     assert [object_["kind"] for object_ in pinned(helm, tmp_path, name)]
+
+
+@needs_charts
+@pytest.mark.parametrize("name", sorted(charts()))
+def test_a_pinned_chart_is_taken_by_every_version_that_eks_offers(helm: Path, tmp_path: Path, name: str) -> None:
+    objects = pinned(helm, tmp_path, name)
+    own = defined(objects)
+
+    assert [f"{minor}: {what}" for minor in MINORS for one in objects for what in complaints(one, minor, own=own)] == []
 
 
 @needs_charts

@@ -86,12 +86,15 @@ class Forwarder:
             return
         pumps = [asyncio.create_task(_pump(reader, far_writer)), asyncio.create_task(_pump(far_reader, writer))]
         try:
-            await asyncio.gather(*pumps)
+            # An end of what one side says is handed on; one that broke off ends both, or the other would wait for it.
+            with contextlib.suppress(OSError):
+                await asyncio.gather(*pumps)
         finally:
             for pump in pumps:
                 pump.cancel()
             for side in (writer, far_writer):
                 side.close()
+            for side in (writer, far_writer):
                 with contextlib.suppress(OSError):
                     await side.wait_closed()
 
@@ -110,8 +113,8 @@ class Forwarder:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(CHUNK):
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
+    """Raises: OSError, one side broke off."""
+    while data := await reader.read(CHUNK):
+        writer.write(data)
+        await writer.drain()
+    writer.write_eof()

@@ -17,7 +17,7 @@ from holdfast.localcloud.containers import Store
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
-from holdfast.localcloud.kubernetes.control import ControlPlane, erase
+from holdfast.localcloud.kubernetes.control import ControlPlane, Keeper, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
 from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.kubernetes.nodes import (
@@ -100,6 +100,7 @@ class Clusters:
         self._rests_until: dict[str, float] = {}
         self._said = self._gateway = ""
         self._stopping = threading.Event()
+        self._keeper = Keeper(planes=self._planes)
 
     def offers(self) -> str:
         """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
@@ -136,15 +137,20 @@ class Clusters:
         with self._lock:
             return frozenset(self._running)
 
+    def start(self) -> None:
+        """Look after control planes that do not answer."""
+        self._keeper.start()
+
     def workers(self) -> list[Worker]:
         with self._lock:
             running = list(self._running.values())
         own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
-        return [*own, *self._commons.workers()]
+        return [self._keeper.worker, *own, *self._commons.workers()]
 
     def stop(self) -> None:
         """Serve no more; clusters go on."""
         self._stopping.set()
+        self._keeper.stop()
         with self._lock:
             running = list(self._running.values())
         self._commons.stop()
@@ -231,6 +237,10 @@ class Clusters:
         return found.roster.asked() if found else {}
 
     # --- control planes
+
+    def _planes(self) -> list[ControlPlane]:
+        with self._lock:
+            return [one.plane for one in self._running.values()]
 
     def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
         binaries = self._present()

@@ -17,6 +17,7 @@ from holdfast import cli
 from holdfast.cli.deployed import Context, Session
 from holdfast.cli.slurm import DELIMITER
 from holdfast.localcloud import LocalCloud, containers
+from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast_common import Event, kinds
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123def456"
@@ -140,6 +141,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _environment: SimpleNamespace(),
         "holdfast.cli.commands.deployment.kubernetes._told": lambda binaries: {"version": "1.20.2"},
         "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
+        "holdfast.localcloud.kubernetes.binaries.build": lambda **_: Binaries(directory=tmp_path, version="1.20.2"),
+        "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _: None,
         "holdfast.cli.deployed.nodes.instance": lambda context, *, node: FakeNode(),
     }
     for (owner, name), stand_in in replaced.items():

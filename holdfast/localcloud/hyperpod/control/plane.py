@@ -136,7 +136,8 @@ class ControlPlane:
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
-        for part in (self._shipper, self._tailer, self._watch, self._service, self._storage, self._upkeep):
+        parts = (self._shipper, self._tailer, self._watch, self._service, self._storage, self._upkeep)
+        for part in (*parts, self._kubernetes):
             part.start()
         self._slurms.accounting.prepare()
         self._machines.images.prepare()

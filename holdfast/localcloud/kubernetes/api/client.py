@@ -55,10 +55,10 @@ class Api:
             pair.write_bytes(certificate + key)
             self._context.load_cert_chain(pair)
 
-    def is_ready(self) -> bool:
+    def is_ready(self, *, timeout_s: float = 2.0) -> bool:
         """Whether it says so itself."""
         try:
-            return self._call("GET", "/readyz", timeout_s=2.0) == b"ok"
+            return self._call("GET", "/readyz", timeout_s=timeout_s) == b"ok"
         except (OSError, http.client.HTTPException, ApiError):
             return False
 

@@ -36,6 +36,12 @@ WEBHOOK_CLIENT = "kube-apiserver"
 _RESPAWN = Path(__file__).with_name("respawn.sh")
 _TOOLS = "/opt/kube/tools"
 
+_END_STALLED = """
+stopped=$(pgrep --runstates T,t --full "$1" || true)
+if [ -z "$stopped" ]; then stopped=$(pgrep --full "$1(hyperkube )?kube-apiserver" || true); fi
+for pid in $stopped; do kill -KILL "$pid"; done
+"""
+
 _log = logging.getLogger(__name__)
 
 
@@ -131,6 +137,16 @@ class ControlPlane:
                 raise NodeError(f"the API server of {self.cluster.name} is not ready: {self._last_words(node)}")
             time.sleep(POLL_S)
         self._run(node, second, stage="second")
+
+    def revive(self) -> None:
+        """
+        End what stands still, or else the API server, which then does not answer: all of it is started again.
+
+        A program that has ended needs nobody for that.
+        """
+        node = self.node
+        if node is not None:
+            node.run(["/bin/sh", "-c", _END_STALLED, "revive", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
 
     def stop(self) -> None:
         """Serve the machine no more; what runs goes on."""

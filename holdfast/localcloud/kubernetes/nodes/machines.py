@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import threading
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,7 +104,11 @@ def parts(
             *node_mounts(store),
             *_stand_ins(binaries),
         ),
-        kernel_files=files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
+        kernel_files={
+            **files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
+            # By it Kubernetes knows a reboot: `bootID` of a Node (and of the event "Rebooted").
+            "/proc/sys/kernel/random/boot_id": f"{uuid.uuid4()}\n".encode(),
+        },
     )
 
 
