@@ -1,8 +1,8 @@
 """
 The example's resilient training, which writes down each step and kills one of its ranks once.
 
-Copied beside ``train_resilient.py`` as a program of its own. Every step is a line of ``trace.jsonl`` in the run's folder:
-number, exact loss, digest of all parameters, time. Rank 1 ends itself by SIGKILL after step ``KILLED_AFTER``.
+Copied beside ``train_resilient.py`` as a program of its own. Every step is a line of ``trace.jsonl`` in the run's
+folder: number, exact loss, digest of all parameters, time. Rank 1 ends itself by SIGKILL after step ``KILLED_AFTER``.
 """
 
 import hashlib

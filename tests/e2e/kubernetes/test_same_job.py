@@ -97,7 +97,7 @@ def seconds_to_next(found: list[dict[str, Any]], at_ns: int) -> float:
     """
     later = [one["time_ns"] for one in found if one["time_ns"] > at_ns]
     pauses = [(after - before, after) for before, after in zip([at_ns, *later[:5]], later[:6], strict=False)]
-    return (max(pauses)[1] - at_ns) / 1e9
+    return float(max(pauses)[1] - at_ns) / 1e9
 
 
 def steps(product: Any) -> list[dict[str, Any]]:
