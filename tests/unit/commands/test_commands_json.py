@@ -137,9 +137,6 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json")
         ),
-        "holdfast.localcloud.kubernetes.binaries.build": lambda **_: SimpleNamespace(),
-        "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _environment: SimpleNamespace(),
-        "holdfast.cli.commands.deployment.kubernetes._told": lambda binaries: {"version": "1.20.2"},
         "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
         "holdfast.localcloud.kubernetes.binaries.build": lambda **_: Binaries(directory=tmp_path, version="1.20.2"),
         "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _: None,
