@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup system up down test lint unit integration e2e bench lock schema clean
+.PHONY: help setup system up up-eks down test lint unit integration e2e bench lock schema clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -50,7 +50,12 @@ up: setup ## the main job: deploy, boot, train, break a node, recover; leaves th
 	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \
 		--rehearse examples/bytelm/bytelm-resilient.sbatch --prepare examples/bytelm/prepare.py
 
-down: $(VENV)/.installed ## remove everything that `make up` made
+up-eks: setup ## the same under Kubernetes, whose binaries are built once; leaves the cluster up
+	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build
+	@$(VENV)/bin/holdfast up local-eks --rehearse examples/bytelm/bytelm-resilient.yaml \
+		--prepare examples/bytelm/prepare.py
+
+down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` made
 	@$(VENV)/bin/holdfast down
 
 test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests

@@ -12,20 +12,18 @@ from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
     EksCluster,
     SignedIn,
-    credential,
-    eks_cluster,
-    kubeconfig_path,
-    sign_in,
-    write_kubeconfig,
-)
-from holdfast.cli.deployed.kubernetes_jobs import (
     cancel_workloads,
     check_kubernetes_job,
+    credential,
+    eks_cluster,
     known_workloads,
+    kubeconfig_path,
     kubernetes_outcome,
     kubernetes_output,
+    sign_in,
     workload,
     workload_rows,
+    write_kubeconfig,
 )
 from holdfast.cli.deployed.logs import (
     OutputFiles,

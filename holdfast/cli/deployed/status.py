@@ -18,8 +18,7 @@ from holdfast.cli.deployed.cluster import (
     hostname_of,
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
-from holdfast.cli.deployed.kubernetes import sign_in
-from holdfast.cli.deployed.kubernetes_jobs import known_workloads, workload_rows
+from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_rows
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness

@@ -1,8 +1,9 @@
 """From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
 
+from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import PROJECT
 from holdfast.cli.deploying.deployment import deploy, taken_down_on
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
 
-__all__ = ["PROJECT", "check_machine", "deploy", "not_here", "taken_down_on"]
+__all__ = ["PROJECT", "check_machine", "deploy", "make_missing_roles", "not_here", "taken_down_on"]

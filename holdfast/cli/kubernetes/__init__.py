@@ -30,6 +30,7 @@ from holdfast.cli.kubernetes.workloads import (
     Workload,
     pod_record,
     readiness,
+    seconds,
     workloads,
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "pod_specs",
     "readiness",
     "resources_of",
+    "seconds",
     "secret_of",
     "token",
     "workloads",

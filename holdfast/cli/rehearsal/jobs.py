@@ -40,7 +40,7 @@ def rehearse_jobs(
 ) -> "list[Event]":
     """The rehearsals themselves, and one summary of all. Returns their events."""
     for file in files:
-        check_fits(context, file=file)
+        check_fits(file, orchestrator=context.orchestrator)
     if prepare is not None:
         prepare_data(context, program=prepare)
     events: list[Event] = []

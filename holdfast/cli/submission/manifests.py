@@ -48,12 +48,20 @@ def read_manifests(file: Path) -> list[Object]:
     return found
 
 
-def check_fits(context: Context, *, file: Path) -> None:
-    """Raises: CommandError: the file is for the other orchestrator."""
-    if is_manifest(file) == (context.orchestrator == "eks"):
+def check_fits(file: Path, *, orchestrator: str) -> None:
+    """
+    Refuse a file that is for the other orchestrator.
+
+    Args:
+        orchestrator: Of the cluster, slurm or eks.
+
+    Raises:
+        CommandError: it is.
+    """
+    if is_manifest(file) == (orchestrator == "eks"):
         return
     has, takes = ("Slurm", "job files of sbatch") if is_manifest(file) else ("Kubernetes", "manifests (.yaml)")
-    raise CommandError(f"{context.session.cluster_name} is under {has}, which takes {takes}; got {file}")
+    raise CommandError(f"the cluster is under {has}, which takes {takes}; got {file}")
 
 
 def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:

@@ -21,6 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] 
     """The command for a job whose output and outcome are these, one after the other; the last stays."""
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     reads, ends = lasting(outputs), lasting(outcomes)
+    monkeypatch.setattr(Context, "orchestrator", "slurm")
     monkeypatch.setattr("holdfast.cli.commands.cluster.logs.POLL_S", 0.0)
     monkeypatch.setattr("holdfast.cli.commands.cluster.logs.locate", lambda **_: context)
     monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [(PATH, "ip-10-1-0-11")])
@@ -34,6 +35,7 @@ def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.M
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     files = lasting([["a 1"], ["b 1"], ["a 1", "a 2"], ["b 1"], ["a 1", "a 2"], ["b 1", "b 2"]])
     ends = lasting(["", "", "COMPLETED"])
+    monkeypatch.setattr(Context, "orchestrator", "slurm")
     monkeypatch.setattr("holdfast.cli.commands.cluster.logs.POLL_S", 0.0)
     monkeypatch.setattr("holdfast.cli.commands.cluster.logs.locate", lambda **_: context)
     monkeypatch.setattr("holdfast.cli.deployed.logs.output_paths", lambda _context, *, job: [("/a", "h"), ("/b", "h")])

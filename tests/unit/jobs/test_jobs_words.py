@@ -66,7 +66,8 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     )
     local = LocalCloud(home=tmp_path, port=1)
     monkeypatch.setattr("holdfast.cli.commands.cluster.submit.load", lambda: Context(session=session, local=local))
-    monkeypatch.setattr("holdfast.cli.commands.cluster.submit.submit_job", submit_job)
+    monkeypatch.setattr(Context, "orchestrator", "slurm")
+    monkeypatch.setattr("holdfast.cli.submission.submitting.submit_job", submit_job)
     done = CliRunner().invoke(
         cli.app, ["submit", str(file), "-N2", "--user", "trainer", "--qos=high", "--json", "--", "--json", "--user"]
     )

@@ -55,7 +55,7 @@ def submit(
         refuse_on_aws(session, what="holdfast submit")
     elif given != Words() or user != DEFAULT_USER:
         raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
-    check_fits(session, file=file)
+    check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:
         prepare_data(session, program=prepare)
     job_id = submit_any(session, file=file, user=user, words=given, submission=submission)

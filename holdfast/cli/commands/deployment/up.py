@@ -14,7 +14,7 @@ from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import load, read_status
 from holdfast.cli.deploying import deploy, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
-from holdfast.cli.submission import check_job_file
+from holdfast.cli.submission import check_fits, check_job_file
 from holdfast.cli.terminal import Interrupted, console, print_json
 from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
@@ -35,6 +35,8 @@ def up(
     for file in rehearse or ():
         check_job_file(file)
     definition = judged_definition(path)
+    for file in rehearse or ():
+        check_fits(file, orchestrator=definition.orchestrator)
     local = from_environment()
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
     with taken_down_on(BaseException, local, begun_here=begun_here):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from holdfast.cli.deployed.finished_jobs import LINES, MOST_TOLD, JobRow, shown_span, shown_time
-from holdfast.cli.deployed.kubernetes import sign_in
+from holdfast.cli.deployed.kubernetes.login import sign_in
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import (
     OPERATORS,

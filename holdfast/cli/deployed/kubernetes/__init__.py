@@ -1,0 +1,37 @@
+"""A cluster under Kubernetes as it is now: the way in, and its jobs. What objects mean is for ``cli.kubernetes``."""
+
+from holdfast.cli.deployed.kubernetes.jobs import (
+    cancel_workloads,
+    check_kubernetes_job,
+    known_workloads,
+    kubernetes_outcome,
+    kubernetes_output,
+    workload,
+    workload_rows,
+)
+from holdfast.cli.deployed.kubernetes.login import (
+    EksCluster,
+    SignedIn,
+    credential,
+    eks_cluster,
+    kubeconfig_path,
+    sign_in,
+    write_kubeconfig,
+)
+
+__all__ = [
+    "EksCluster",
+    "SignedIn",
+    "cancel_workloads",
+    "check_kubernetes_job",
+    "credential",
+    "eks_cluster",
+    "known_workloads",
+    "kubeconfig_path",
+    "kubernetes_outcome",
+    "kubernetes_output",
+    "sign_in",
+    "workload",
+    "workload_rows",
+    "write_kubeconfig",
+]
