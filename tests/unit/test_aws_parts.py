@@ -16,7 +16,7 @@ def no_client(service: str) -> Any:
 
 
 def made(kind: type) -> Any:
-    more = {"plane": Plane(simulated=True)} if kind is SageMaker else {}
+    more = {"plane": Plane(simulated=True)} if kind in (Eks, SageMaker) else {}
     return kind(client=no_client, account="123456789012", region="us-west-2", **more)
 
 

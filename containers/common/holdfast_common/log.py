@@ -25,7 +25,7 @@ class EventLog:
         source: Who writes; one of SOURCES.
         cluster: Its name. Default: empty, does not apply
         node: Instance id. Default: empty, does not apply
-        job: Slurm job id. Default: empty, does not apply
+        job: Slurm job id, or name of a job of Kubernetes. Default: empty, does not apply
         clock: UTC nanoseconds. Default: the machine's
     """
 
@@ -52,7 +52,7 @@ class EventLog:
             source=source,
             cluster=environment.get("HOLDFAST_CLUSTER", ""),
             node=environment.get("HOLDFAST_INSTANCE_ID", ""),
-            job=environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", ""),
+            job=_job(environment),
         )
 
     def write(
@@ -90,6 +90,12 @@ class EventLog:
         check_fields(values)
         if self.path is not None:
             _append(self.path, to_line(values).encode() + b"\n")
+
+
+def _job(environment: Mapping[str, str]) -> str:
+    """Slurm tells its jobs who they are; elsewhere HOLDFAST_JOB does."""
+    names = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
+    return next((environment[name] for name in names if environment.get(name)), "")
 
 
 def _append(path: Path, line: bytes) -> None:

@@ -23,8 +23,13 @@ TARGETS = {
     "sagemaker": "SageMaker",
 }
 """The X-Amz-Target prefix of the services that speak JSON (botocore's service models, ``targetPrefix``)."""
+PATHS = {
+    "DescribeCluster": "/clusters/{name}",
+    "ListAccessEntries": "/clusters/{clusterName}/access-entries",
+}
+"""Operations of EKS that only read; parameters without a place in the path are the query (botocore's service model)."""
 
-CLOUDFORMATION_VERSION = "2010-05-15"
+CLOUDFORMATION_VERSION, STS_VERSION = "2010-05-15", "2011-06-15"
 TIMEOUT_S = 30.0
 
 
@@ -64,7 +69,7 @@ class Embedded:
 def ask_json(aws: Embedded, *, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Ask a JSON service of the embedded AWS."""
     headers = {"X-Amz-Target": f"{TARGETS[service]}.{operation}", "Content-Type": "application/x-amz-json-1.1"}
-    status, body = _post(aws, service=service, body=json.dumps(parameters), headers=headers)
+    status, body = _send(aws, service=service, body=json.dumps(parameters), headers=headers)
     answer: dict[str, Any] = json.loads(body or b"{}")
     if status >= 300:
         code = str(answer.get("__type", status)).rpartition("#")[2]
@@ -72,35 +77,69 @@ def ask_json(aws: Embedded, *, service: str, operation: str, parameters: dict[st
     return answer
 
 
+def ask_eks(aws: Embedded, *, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Read something of EKS, which speaks REST."""
+    place = PATHS[operation]
+    query = {name: value for name, value in parameters.items() if f"{{{name}}}" not in place}
+    path = place.format(**parameters) + (f"?{urllib.parse.urlencode(query)}" if query else "")
+    status, body = _send(aws, service="eks", method="GET", path=path)
+    answer: dict[str, Any] = json.loads(body or b"{}")
+    if status >= 300:
+        code = str(answer.get("__type", answer.get("code", status))).rpartition("#")[2]
+        raise AwsError(code=code, message=str(answer.get("message", "")))
+    return answer
+
+
+def ask_assume_role(aws: Embedded, *, parameters: dict[str, Any]) -> dict[str, Any]:
+    """AssumeRole, of an STS that answers in XML as the real one does."""
+    root = _ask_query(aws, service="sts", fields={"Action": "AssumeRole", "Version": STS_VERSION, **parameters})
+    credentials = root.find(".//{*}Credentials")
+    assert credentials is not None
+    return {"Credentials": {child.tag.rpartition("}")[2]: child.text for child in credentials}}
+
+
 def ask_describe_stack(aws: Embedded, *, stack_name: str) -> dict[str, Any]:
     """DescribeStacks for one stack of the embedded AWS, whose CloudFormation answers in XML as the real one does."""
-    from xml.etree import ElementTree
-
     fields = {"Action": "DescribeStacks", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    status, body = _post(aws, service="cloudformation", body=urllib.parse.urlencode(fields), headers=headers)
-    root = ElementTree.fromstring(body)  # noqa: S314 - written by our own process
-    if status >= 300:
-        raise AwsError(code=_text(root, ".//{*}Error/{*}Code"), message=_text(root, ".//{*}Error/{*}Message"))
+    root = _ask_query(aws, service="cloudformation", fields=fields)
     stack = root.find(".//{*}Stacks/{*}member")
     assert stack is not None
     outputs = [{child.tag.rpartition("}")[2]: child.text for child in each} for each in stack.findall("{*}Outputs/*")]
     return {"StackStatus": _text(stack, "{*}StackStatus"), "Outputs": outputs}
 
 
+def _ask_query(aws: Embedded, *, service: str, fields: dict[str, str]) -> "ElementTree.Element":
+    from xml.etree import ElementTree
+
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, body = _send(aws, service=service, body=urllib.parse.urlencode(fields), headers=headers)
+    root = ElementTree.fromstring(body)  # noqa: S314 - written by our own process
+    if status >= 300:
+        raise AwsError(code=_text(root, ".//{*}Error/{*}Code"), message=_text(root, ".//{*}Error/{*}Message"))
+    return root
+
+
 def _text(element: "ElementTree.Element", path: str) -> str:
     return element.findtext(path, default="")
 
 
-def _post(aws: Embedded, *, service: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
+def _send(
+    aws: Embedded,
+    *,
+    service: str,
+    body: str = "",
+    headers: dict[str, str] | None = None,
+    method: str = "POST",
+    path: str = "/",
+) -> tuple[int, bytes]:
     import http.client
 
-    url, content = f"{aws.endpoint}/", body.encode()
-    signature = signed_headers(aws.keys, method="POST", url=url, region=aws.region, service=service, body=content)
+    url, content = f"{aws.endpoint}{path}", body.encode()
+    signature = signed_headers(aws.keys, method=method, url=url, region=aws.region, service=service, body=content)
     connection = http.client.HTTPConnection(aws.endpoint.removeprefix("http://"), timeout=TIMEOUT_S)
     with contextlib.closing(connection):
         try:
-            connection.request("POST", "/", body=content, headers={**headers, **signature})
+            connection.request(method, path, body=content, headers={**(headers or {}), **signature})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (http.client.HTTPException, OSError) as error:

@@ -69,10 +69,10 @@ def row(record: JobRecord, *, said: list[str]) -> JobRow:
         user=record.user,
         state=record.state,
         exit_code=record.exit_code,
-        submitted=_time(record.submitted_s),
-        started=_time(record.started_s),
-        ended=_time(record.ended_s),
-        elapsed=_span(record.elapsed_s),
+        submitted=shown_time(record.submitted_s),
+        started=shown_time(record.started_s),
+        ended=shown_time(record.ended_s),
+        elapsed=shown_span(record.elapsed_s),
         nodes=record.nodes,
         why=record.why,
         last_lines=said,
@@ -80,11 +80,11 @@ def row(record: JobRecord, *, said: list[str]) -> JobRow:
     )
 
 
-def _time(seconds: int | None) -> str:
+def shown_time(seconds: int | None) -> str:
     return "" if seconds is None else datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _span(seconds: int) -> str:
+def shown_span(seconds: int) -> str:
     """As squeue writes it: days-hours:minutes:seconds."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)

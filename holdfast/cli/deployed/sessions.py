@@ -15,6 +15,7 @@ from typing import Any, Literal
 from holdfast.cli.deployed import aws
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, from_environment
+from holdfast.localcloud.home import Keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,56 @@ class Context:
 
     def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
         """
-        The answer of one operation of SageMaker, FSx or CloudWatch Logs.
+        The answer of one operation of SageMaker, FSx, CloudWatch Logs or EKS, or of AssumeRole of STS.
 
         Raises:
             AwsError: the service refused.
         """
         if self.session.cloud == "aws":
             return aws.ask_botocore(self.client(service), operation, parameters)
+        if service == "eks":
+            return aws.ask_eks(self._embedded, operation=operation, parameters=parameters)
+        if service == "sts":
+            return aws.ask_assume_role(self._embedded, parameters=parameters)
         return aws.ask_json(self._embedded, service=service, operation=operation, parameters=parameters)
+
+    @property
+    def sts_endpoint(self) -> str:
+        """Where a signed question to STS is sent, in the cluster's region."""
+        if self.session.cloud == "embedded":
+            return self.local.endpoint
+        return str(self.client("sts").meta.endpoint_url)
+
+    def keys(self) -> Keys:
+        """
+        Who asks.
+
+        Raises:
+            NoCredentialsError: of botocore, for AWS: nobody is logged in.
+        """
+        if self.session.cloud == "embedded":
+            return self.local.keys()
+        import botocore.session
+        from botocore.exceptions import NoCredentialsError
+
+        found = botocore.session.Session(profile=self.session.profile or None).get_credentials()
+        if found is None:
+            raise NoCredentialsError
+        frozen = found.get_frozen_credentials()
+        return Keys(
+            access_key_id=frozen.access_key, secret_access_key=frozen.secret_key, session_token=frozen.token or ""
+        )
+
+    @functools.cached_property
+    def orchestrator(self) -> Literal["slurm", "eks"]:
+        """Of the cluster, as DescribeCluster tells it; Slurm's where there is no such cluster."""
+        try:
+            described = self.ask("sagemaker", "DescribeCluster", ClusterName=self.session.cluster_name)
+        except aws.AwsError as error:
+            if not error.code.startswith("ResourceNotFound"):
+                raise
+            return "slurm"
+        return "eks" if "Eks" in described.get("Orchestrator", {}) else "slurm"
 
     def describe_stack(self) -> dict[str, Any]:
         """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""

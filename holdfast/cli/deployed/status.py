@@ -4,6 +4,7 @@ The status of what is deployed, from AWS APIs, Slurm and the processes of a loca
 How it looks is left to the views.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,8 +18,11 @@ from holdfast.cli.deployed.cluster import (
     hostname_of,
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
+from holdfast.cli.deployed.kubernetes import sign_in
+from holdfast.cli.deployed.kubernetes_jobs import known_workloads, workload_rows
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness
 from holdfast.cli.terminal import CommandError
 
 if TYPE_CHECKING:
@@ -26,12 +30,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NODE_PREFIX = "hyperpod-"
+"""Of the name of an instance's Node."""
 STAND_IN_TAG = "holdfast:stand-in:"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeView:
-    """One instance, as HyperPod and as Slurm see it. ``slurm`` is empty for a node Slurm does not schedule on."""
+    """
+    One instance, as HyperPod and as its orchestrator see it.
+
+    ``slurm`` is empty for a node Slurm does not schedule on, ``kubernetes`` for one that has not joined a cluster.
+    """
 
     instance_id: str
     instance_group: str
@@ -41,11 +51,13 @@ class NodeView:
     status: str
     slurm: str
     message: str
+    kubernetes: str = ""
+    """As kubectl shows it: Ready, NotReady, with SchedulingDisabled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobView:
-    """One Slurm job in the queue."""
+    """One job that waits or goes on."""
 
     job_id: str
     name: str
@@ -82,12 +94,16 @@ class StatusView:
     cluster_message: str
     orchestrator: str
     """Either slurm or eks."""
+    kubernetes: str = field(default="")
+    """The version of Kubernetes that EKS records, and the one that runs; empty under Slurm."""
     nodes: list[NodeView]
     jobs: list[JobView]
     file_system: FileSystemView | None
     stand_ins: dict[str, str]
     ended: list[JobRow] = field(default_factory=list)
     """Jobs of the last day that are over, failed ones first."""
+    pods: list[PodRecord] = field(default_factory=list)
+    """Of jobs that go on."""
     unseen: list[str] = field(default_factory=list)
     """What could not be looked at, and why."""
     processes: "list[ProcessState]" = field(default_factory=list)
@@ -96,7 +112,7 @@ class StatusView:
 
 def read_status(context: Context) -> StatusView:
     """
-    One consistent enough picture of stack, cluster, nodes, Slurm and jobs, and what could not be seen of it.
+    One consistent enough picture of stack, cluster, nodes, orchestrator and jobs, and what could not be seen of it.
 
     Raises:
         CommandError: there is no such cluster, where nothing else was asked for.
@@ -109,7 +125,9 @@ def read_status(context: Context) -> StatusView:
     if not cluster and not session.stack_name:
         raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
     orchestrator = "eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm"
-    slurm_states, jobs, ended = ({}, [], []) if orchestrator == "eks" else _read_slurm(context, nodes, unseen=unseen)
+    is_eks = orchestrator == "eks"
+    slurm_states, jobs, ended = ({}, [], []) if is_eks else _read_slurm(context, nodes, unseen=unseen)
+    kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
     if not session.stack_name:
         unseen.append("the stack and the file system, which no --environment names")
     return StatusView(
@@ -124,9 +142,11 @@ def read_status(context: Context) -> StatusView:
         cluster_status=cluster.get("ClusterStatus", "absent"),
         cluster_message=cluster.get("FailureMessage", ""),
         orchestrator=orchestrator,
-        nodes=[_node_view(node, slurm_states) for node in nodes],
-        jobs=jobs,
-        ended=ended,
+        kubernetes=kubernetes.version,
+        nodes=[_node_view(node, slurm_states, kubernetes.nodes) for node in nodes],
+        pods=kubernetes.pods,
+        jobs=jobs or kubernetes.jobs,
+        ended=ended or kubernetes.ended,
         file_system=_seen(
             lambda: _file_system(context, outputs), what="the file system", otherwise=None, unseen=unseen
         ),
@@ -154,7 +174,55 @@ def _seen(ask: Callable[[], T], *, what: str, otherwise: T, unseen: list[str]) -
         return otherwise
 
 
-def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
+@dataclass(frozen=True, kw_only=True)
+class _Kubernetes:
+    """What an API server tells."""
+
+    version: str = ""
+    nodes: dict[str, str] = field(default_factory=dict)
+    """Name of a Node -> how it is."""
+    jobs: list[JobView] = field(default_factory=list)
+    pods: list[PodRecord] = field(default_factory=list)
+    ended: list[JobRow] = field(default_factory=list)
+
+
+def _read_kubernetes(context: Context, *, unseen: list[str]) -> _Kubernetes:
+    try:
+        there = sign_in(context)
+        nodes = {one["metadata"]["name"]: readiness(one) for one in there.client.items("/api/v1/nodes")}
+        found = known_workloads(context)
+    except (CommandError, AwsError, KubernetesError) as error:
+        unseen.append(f"Kubernetes' nodes and jobs: {error}")
+        return _Kubernetes()
+    rows = {one.job: row for one, row in zip(found, workload_rows(context, found), strict=True)}
+    going_on = [one for one in found if not one.has_ended]
+    same = there.runs.startswith(f"{there.cluster.version}.")
+    return _Kubernetes(
+        version=there.runs if same else f"{there.cluster.version}, and {there.runs} runs",
+        nodes=nodes,
+        jobs=[_job_view(one, elapsed=rows[one.job].elapsed) for one in going_on],
+        pods=[pod for one in going_on for pod in one.pods],
+        ended=[row for one in found if one.has_ended and _is_of_today(one) for row in [rows[one.job]]],
+    )
+
+
+def _is_of_today(one: Workload) -> bool:
+    return one.ended_s is None or one.ended_s > time.time() - 86400
+
+
+def _job_view(one: Workload, *, elapsed: str) -> JobView:
+    running = sum(pod.phase == "Running" for pod in one.pods)
+    return JobView(
+        job_id=str(one.job),
+        name=one.kinds,
+        state=one.state,
+        nodes=f"{running} of {len(one.pods)} pods run",
+        elapsed=elapsed,
+        reason=one.why,
+    )
+
+
+def _node_view(node: dict[str, Any], slurm_states: dict[str, str], kubernetes: dict[str, str]) -> NodeView:
     hostname = hostname_of(node)
     return NodeView(
         instance_id=node["InstanceId"],
@@ -165,6 +233,7 @@ def _node_view(node: dict[str, Any], slurm_states: dict[str, str]) -> NodeView:
         status=node["InstanceStatus"]["Status"],
         slurm=slurm_states.get(hostname, ""),
         message=node["InstanceStatus"].get("Message", ""),
+        kubernetes=kubernetes.get(f"{NODE_PREFIX}{node['InstanceId']}", ""),
     )
 
 

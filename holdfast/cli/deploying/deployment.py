@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deployed import Context, Session, eks_cluster, write_kubeconfig
+from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
@@ -84,6 +85,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         context = Context(session=session, local=local)
         if embedded:
             _bootstrap(context, cdk=cdk, definition=definition)
+            _make_administrators(context, definition=definition)
         with step("compare with what is deployed"):
             refuse_replacements(definition, context)
         with step("synthesise the stack") as progress:
@@ -109,6 +111,18 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
             failed = watch.wait_for_nodes(progress)
             if failed:
                 raise CommandError("\n".join([*failed, *local.node_failures()]), exit_code=1)
+        if context.orchestrator == "eks" and not _is_record(context):
+            with step("tell kubectl of the cluster") as progress:
+                progress.update(str(write_kubeconfig(context)))
+
+
+def _is_record(context: Context) -> bool:
+    """Whether nothing runs behind the cluster of EKS."""
+    try:
+        eks_cluster(context)
+    except CommandError:
+        return True
+    return False
 
 
 def _said_of(node: dict[str, Any]) -> str:
@@ -136,6 +150,14 @@ def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None
     with step("bootstrap the CDK"):
         child = cdk.start_bootstrap(account=definition.account, region=definition.region)
         cdk.wait(child, what="cdk bootstrap", progress=lambda: None)
+
+
+def _make_administrators(context: Context, *, definition: "Environment") -> None:
+    if definition.eks is None or not definition.eks.admin_role_arns:
+        return
+    with step("find who administers Kubernetes") as progress:
+        made = make_missing_roles(context.client("iam"), definition.eks.admin_role_arns, account=definition.account)
+        progress.update(f"made the roles that are missing: {', '.join(made)}" if made else "all roles are there")
 
 
 class _DeploymentWatch:

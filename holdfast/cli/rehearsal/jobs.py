@@ -9,9 +9,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.deployed import Context, job_outcome, job_output, read_events, read_status
+from holdfast.cli.deployed import (
+    Context,
+    job_outcome,
+    job_output,
+    kubernetes_outcome,
+    kubernetes_output,
+    read_events,
+    read_status,
+)
+from holdfast.cli.kubernetes import COMPLETE
 from holdfast.cli.rehearsal.faults import Fault, inject
-from holdfast.cli.submission import prepare_data, submit_job
+from holdfast.cli.submission import check_fits, prepare_data, submit_any
 from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.cli.views import summary
 
@@ -30,6 +39,8 @@ def rehearse_jobs(
     context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
 ) -> "list[Event]":
     """The rehearsals themselves, and one summary of all. Returns their events."""
+    for file in files:
+        check_fits(context, file=file)
     if prepare is not None:
         prepare_data(context, program=prepare)
     events: list[Event] = []
@@ -46,7 +57,7 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
     from holdfast_common import kinds
 
     since_ns = time.time_ns()
-    job_id = submit_job(context, file=file, user="ubuntu")
+    job_id = submit_any(context, file=file, user="ubuntu")
     watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
         if not watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="a checkpoint", progress=progress):
@@ -140,13 +151,13 @@ class _Watch:
     def _job_has_ended(self) -> bool:
         """Whether it has ended well; raises CommandError when it has failed."""
         try:
-            state = job_outcome(self._context, job=self.job_id)
+            state = _outcome(self._context, job=self.job_id)
         except CommandError:
             return False  # a controller that does not answer now says it later
-        if state in ("", "COMPLETED"):
+        if state in ("", "COMPLETED", COMPLETE):
             return bool(state)
         try:
-            said = "\n".join(job_output(self._context, job=self.job_id)[-TOLD_LINES:])
+            said = "\n".join(_output(self._context, job=self.job_id)[-TOLD_LINES:])
         except CommandError as error:
             said = f"({error})"
         raise CommandError(
@@ -154,6 +165,16 @@ class _Watch:
             f"all of it: holdfast logs --job {self.job_id}",
             exit_code=1,
         )
+
+
+def _outcome(context: Context, *, job: str) -> str:
+    return (kubernetes_outcome if context.orchestrator == "eks" else job_outcome)(context, job=job)
+
+
+def _output(context: Context, *, job: str) -> list[str]:
+    if context.orchestrator == "slurm":
+        return job_output(context, job=job)
+    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-TOLD_LINES:]]
 
 
 def _last_node_of(events: "list[Event]") -> str:

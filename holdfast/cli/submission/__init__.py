@@ -1,14 +1,19 @@
-"""From a job file, its folder and options of sbatch to a job in Slurm's queue."""
+"""From a job file with its folder and options, or from manifests, to a job of Slurm or of Kubernetes."""
 
 from holdfast.cli.submission.job_files import check_job_file, check_submission, prepare_data, submit_job
+from holdfast.cli.submission.manifests import check_fits, submit_manifests
 from holdfast.cli.submission.sbatch_options import CommandWithArguments, Words, arguments_after_dashes
+from holdfast.cli.submission.submitting import submit_any
 
 __all__ = [
     "CommandWithArguments",
     "Words",
     "arguments_after_dashes",
+    "check_fits",
     "check_job_file",
     "check_submission",
     "prepare_data",
+    "submit_any",
     "submit_job",
+    "submit_manifests",
 ]

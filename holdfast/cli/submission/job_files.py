@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.cli.deployed import Context, controller_hostname, jobs_prefix, record_event, run, stack_outputs
+from holdfast.cli.submission.manifests import is_manifest, read_manifests
 from holdfast.cli.submission.sbatch_options import Words
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
@@ -32,7 +33,7 @@ def check_job_file(file: Path) -> None:
     Refuse what cannot be a job before anything is uploaded.
 
     Raises:
-        CommandError: no such file, a folder, or no ``#!`` first line.
+        CommandError: no such file, a folder, no ``#!`` first line, or no manifest where the name ends like one's.
     """
     if str(file).startswith("-"):
         raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
@@ -40,7 +41,9 @@ def check_job_file(file: Path) -> None:
         raise CommandError(f"job file {file} does not exist")
     if not file.is_file():
         raise CommandError(f"{file} is not a file; name the job file itself, such as {file}/job.sbatch")
-    if not file.read_bytes().startswith(b"#!"):
+    if is_manifest(file):
+        read_manifests(file)
+    elif not file.read_bytes().startswith(b"#!"):
         raise CommandError(f"{file} does not begin with #!; a Slurm job file starts with a line such as #!/bin/bash")
 
 

@@ -4,6 +4,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from holdfast.cli.deployed import JobRow
+from holdfast.cli.kubernetes import GOING_ON
 from holdfast.cli.slurm import WAITING
 from holdfast.cli.views.layout import Column, Fitted, coloured
 
@@ -16,7 +17,7 @@ def job_history(found: list[JobRow]) -> RenderableType:
         columns,
         [
             [one.job_id, one.name, one.user, coloured(one.state), one.ended.replace("T", " ").rstrip("Z"),
-             one.elapsed, one.nodes, Text(one.why, style="" if one.state in WAITING else "red")]
+             one.elapsed, one.nodes, Text(one.why, style="red" if one.state not in {*WAITING, *GOING_ON} else "")]
             for one in found
         ],
     )  # fmt: skip

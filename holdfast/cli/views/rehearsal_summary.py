@@ -119,10 +119,10 @@ def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[
 def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
     table = Table.grid(padding=(0, 2))
     rows = [
-        ("holdfast status", "stack, cluster, nodes, Slurm and jobs"),
+        ("holdfast status", "stack, cluster, nodes, orchestrator and jobs"),
         ("holdfast events", "everything that happened, in order"),
         *((f"holdfast logs --job {job.job}", "the output of the job") for job in jobs),
-        (f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"),
+        _on_the_cluster(view),
         ("make down", "remove it all"),
     ]
     table.add_row(Text("look next", style="bold"), "")
@@ -130,3 +130,9 @@ def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
         table.add_row(Text(f"  {command}", style="cyan"), purpose)
     table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "boto3 and the AWS CLI see the same")
     return table
+
+
+def _on_the_cluster(view: StatusView) -> tuple[str, str]:
+    if view.orchestrator == "eks":
+        return 'eval "$(holdfast env)"; kubectl get nodes', "the cluster as kubectl shows it"
+    return f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"

@@ -1,4 +1,4 @@
-"""``holdfast status``: stack, cluster, nodes, Slurm and jobs on one screen."""
+"""``holdfast status``: stack, cluster, nodes, orchestrator and jobs on one screen."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -19,6 +19,8 @@ def render_status(view: StatusView) -> Group:
     parts: list[RenderableType] = [_facts(view), node_table(view)]
     if view.jobs:
         parts += ["", _job_table(view)]
+    if view.pods:
+        parts += ["", _pod_table(view)]
     if view.ended:
         parts += ["", Text("ended in the last day", style="bold"), job_history(view.ended[:SHOWN_ENDED])]
     if view.unseen:
@@ -27,9 +29,10 @@ def render_status(view: StatusView) -> Group:
 
 
 def node_table(view: StatusView) -> Fitted:
-    """One row a node, with its state in HyperPod and, where Slurm orchestrates, in Slurm."""
+    """One row a node, with its state in HyperPod and in its orchestrator."""
     slurm = view.orchestrator == "slurm"
-    names = ("instance", "group", "type", "host", "HyperPod", *(["Slurm"] if slurm else []), "message")
+    orchestrator = "Slurm" if slurm else "Kubernetes"
+    names = ("instance", "group", "type", "host", "HyperPod", orchestrator, "message")
     return Fitted(
         [Column(name) for name in names],
         [
@@ -39,7 +42,7 @@ def node_table(view: StatusView) -> Fitted:
                 node.instance_type,
                 node.hostname,
                 coloured(node.status),
-                *([coloured(node.slurm or "-")] if slurm else []),
+                coloured((node.slurm if slurm else node.kubernetes) or "-"),
                 Text(node.message, style="red"),
             ]
             for node in view.nodes
@@ -55,6 +58,7 @@ def _facts(view: StatusView) -> Facts:
         facts.append(("stack", Text.assemble(view.stack_name, "  ", coloured(view.stack_status or "not seen"))))
     facts.append(("cluster", Text.assemble(view.cluster_name, "  ", coloured(view.cluster_status))))
     facts += [("", Text(view.cluster_message, style="red"))] if view.cluster_message else []
+    facts += [("Kubernetes", view.kubernetes)] if view.kubernetes else []
     if view.file_system is not None:
         state = coloured(view.file_system.status)
         capacity = f"  {view.file_system.capacity_gib} GiB"
@@ -81,5 +85,20 @@ def _job_table(view: StatusView) -> Fitted:
         [
             [job.job_id, job.name, coloured(job.state), job.elapsed, job.nodes, job.reason.replace("None", "")]
             for job in view.jobs
+        ],
+    )
+
+
+def _pod_table(view: StatusView) -> Fitted:
+    return Fitted(
+        [Column(name) for name in ("pod", "phase", "node", "why")],
+        [
+            [
+                pod.name if pod.namespace == "default" else f"{pod.namespace}/{pod.name}",
+                coloured(pod.phase),
+                pod.node,
+                Text(pod.why, style="yellow"),
+            ]
+            for pod in view.pods
         ],
     )

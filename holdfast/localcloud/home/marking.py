@@ -21,6 +21,7 @@ OURS = (
     "functions",
     "hyperpod",
     "images",
+    "kubeconfig",
     "kubernetes",
     "log",
     "nodes",

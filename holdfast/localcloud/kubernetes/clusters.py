@@ -17,7 +17,7 @@ from holdfast.localcloud.containers import Store
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
-from holdfast.localcloud.kubernetes.control import ControlPlane, erase
+from holdfast.localcloud.kubernetes.control import ControlPlane, Keeper, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
 from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.kubernetes.nodes import (
@@ -42,9 +42,6 @@ NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
 KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
-LOOK_EVERY_S, ANSWERS_WITHIN_S, SILENT_FOR_S = 2.0, 3.0, 4.0
-STARTS_WITHIN_S = 20.0
-"""For an API server that was started again, before it counts as silent once more."""
 UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
 _log = logging.getLogger(__name__)
@@ -103,7 +100,7 @@ class Clusters:
         self._rests_until: dict[str, float] = {}
         self._said = self._gateway = ""
         self._stopping = threading.Event()
-        self._health = Worker(name="kubernetes", work=self._look, stopping=self._stopping, late_after_s=120.0)
+        self._keeper = Keeper(planes=self._planes)
 
     def offers(self) -> str:
         """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
@@ -142,17 +139,18 @@ class Clusters:
 
     def start(self) -> None:
         """Look after control planes that do not answer."""
-        self._health.start()
+        self._keeper.start()
 
     def workers(self) -> list[Worker]:
         with self._lock:
             running = list(self._running.values())
         own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
-        return [self._health, *own, *self._commons.workers()]
+        return [self._keeper.worker, *own, *self._commons.workers()]
 
     def stop(self) -> None:
         """Serve no more; clusters go on."""
         self._stopping.set()
+        self._keeper.stop()
         with self._lock:
             running = list(self._running.values())
         self._commons.stop()
@@ -240,6 +238,10 @@ class Clusters:
 
     # --- control planes
 
+    def _planes(self) -> list[ControlPlane]:
+        with self._lock:
+            return [one.plane for one in self._running.values()]
+
     def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
         binaries = self._present()
         if binaries is None:
@@ -294,24 +296,6 @@ class Clusters:
         with self._lock:
             self._running[cluster.key] = running
         return running
-
-    def _look(self) -> None:
-        """EKS replaces what does not answer (user guide, "Amazon EKS architecture"); after how long is assumed."""
-        silent: dict[str, float] = {}
-        while not self._stopping.wait(LOOK_EVERY_S):
-            with self._lock:
-                running = dict(self._running)
-            for key, one in running.items():
-                now = time.monotonic()
-                if not one.plane.is_started or one.plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):
-                    silent.pop(key, None)
-                elif now - silent.setdefault(key, now) >= SILENT_FOR_S:
-                    _log.warning(
-                        "the control plane of %s does not answer, and is started again", one.plane.cluster.name
-                    )
-                    one.plane.revive()
-                    silent[key] = time.monotonic() + STARTS_WITHIN_S
-            self._health.passed()
 
     def _is_up(self, key: str) -> bool:
         running = self._running.get(key)

@@ -17,6 +17,7 @@ from holdfast import cli
 from holdfast.cli.deployed import Context, Session
 from holdfast.cli.slurm import DELIMITER
 from holdfast.localcloud import LocalCloud, containers
+from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast_common import Event, kinds
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123def456"
@@ -80,6 +81,8 @@ FLAGS: dict[str, list[str]] = {
     "images list": [],
     "images build": ["--containers", "CONTAINERS"],
     "images add": ["docker-archive:x", "name"],
+    "kubernetes build": [],
+    "kubernetes show": [],
 }
 
 
@@ -135,6 +138,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             environment=wanted.model_dump(mode="json")
         ),
         "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
+        "holdfast.localcloud.kubernetes.binaries.build": lambda **_: Binaries(directory=tmp_path, version="1.20.2"),
+        "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _: None,
         "holdfast.cli.deployed.nodes.instance": lambda context, *, node: FakeNode(),
     }
     for (owner, name), stand_in in replaced.items():

@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import Context, check_job_id, controller_hostname, known_jobs, load, refuse_on_aws, rows, run
+from holdfast.cli.deployed import (
+    Context,
+    JobRow,
+    cancel_workloads,
+    check_job_id,
+    check_kubernetes_job,
+    controller_hostname,
+    known_jobs,
+    known_workloads,
+    load,
+    refuse_on_aws,
+    rows,
+    run,
+    workload_rows,
+)
+from holdfast.cli.kubernetes import Workload
 from holdfast.cli.slurm import JobRecord, newest_first
 from holdfast.cli.terminal import CommandError, console, print_json
 from holdfast.cli.views import as_dict, job_history
@@ -21,15 +36,12 @@ def jobs(
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
 ) -> None:
-    """Jobs of now and of the past, as Slurm and its accounting know them: those that failed first, with why."""
-    wanted = [check_job_id(one) for one in job or []]
+    """Jobs of now and of the past, as Slurm's accounting or Kubernetes knows them: failed ones first, with why."""
     context = load()
-    refuse_on_aws(context, what="holdfast jobs")
-    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
-    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
-    if missing:
-        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
-    found = rows(context, newest_first(one for one in records if one.has_failed or not failed))
+    if context.orchestrator == "eks":
+        found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))
+    else:
+        found = _of_slurm(context, job or [], days=days, failed=failed)
     if json:
         print_json([as_dict(one) for one in found])
     elif not found:
@@ -38,13 +50,42 @@ def jobs(
         console.print(job_history(found))
 
 
+def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:
+    wanted = [check_job_id(one) for one in job]
+    refuse_on_aws(context, what="holdfast jobs")
+    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
+    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
+    if missing:
+        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+    return rows(context, newest_first(one for one in records if one.has_failed or not failed))
+
+
+def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bool = False) -> list[Workload]:
+    wanted = {check_kubernetes_job(one) for one in job}
+    known = known_workloads(context)
+    missing = sorted(str(one) for one in wanted - {one.job for one in known})
+    if missing:
+        raise CommandError(f"Kubernetes knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+    since_s = time.time() - days * 86400
+    return [
+        one
+        for one in known
+        if (not wanted or one.job in wanted)
+        and (one.state == "Failed" or not failed)
+        and (one.ended_s is None or one.ended_s > since_s)
+    ]
+
+
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array.")],
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array; or name.")],
     json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
 ) -> None:
     """End jobs, whether they run or wait."""
-    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
     context = load()
+    if context.orchestrator == "eks":
+        _cancel_workloads(context, job, json=json)
+        return
+    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
     refuse_on_aws(context, what="holdfast cancel")
     before = _states(context, wanted)
     missing = [one for one in wanted if one not in before]
@@ -69,6 +110,18 @@ def cancel(
     for one in wanted:
         note = "" if one in going_on else ", which it was before"
         console.print(f"job {one} is {'/'.join(states[one])}{note}")
+
+
+def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
+    """Their objects go, as with kubectl delete: Kubernetes has no other end for a job that goes on."""
+    found = _workloads(context, job)
+    cancel_workloads(context, found)
+    if json:
+        print_json({str(one.job): "deleted" for one in found})
+        return
+    for one in found:
+        note = f", it was {one.state} before" if one.has_ended else ""
+        console.print(f"job {one.job} is deleted ({one.kinds}){note}")
 
 
 def _is_of(record: JobRecord, job: str) -> bool:

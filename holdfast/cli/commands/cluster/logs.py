@@ -12,11 +12,15 @@ from holdfast.cli.deployed import (
     ENVIRONMENT,
     PROFILE,
     REGION,
+    Context,
     OutputFiles,
     check_job_id,
+    check_kubernetes_job,
     heading,
     job_outcome,
     job_output,
+    kubernetes_outcome,
+    kubernetes_output,
     lifecycle_stream,
     lifecycle_streams,
     locate,
@@ -31,7 +35,7 @@ POLL_S = 0.5
 
 def logs(
     node: Annotated[str | None, typer.Argument(help="Instance id. Default: list the streams there are.")] = None,
-    job: Annotated[str | None, typer.Option(help="Print the output of this Slurm job instead.")] = None,
+    job: Annotated[str | None, typer.Option(help="Print the output of this job instead.")] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
@@ -44,10 +48,12 @@ def logs(
     ] = False,
 ) -> None:
     """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
-    if job is not None:
-        check_job_id(job)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
-    if job is not None:
+    if job is not None and context.orchestrator == "eks":
+        check_kubernetes_job(job)
+        _print_pods(context, job=job, follow=follow, json=json)
+    elif job is not None:
+        check_job_id(job)
         refuse_on_aws(context, what="reading the output of a job")
         if follow:
             _follow(
@@ -69,6 +75,19 @@ def logs(
             print_json(streams)
         for entry in [] if json else streams:
             console.print(f"{entry['log_group']}  {entry['log_stream']}")
+
+
+def _print_pods(context: Context, *, job: str, follow: bool, json: bool) -> None:
+    if follow:
+        _follow(
+            lambda: kubernetes_output(context, job=job),
+            as_json=json,
+            is_over=lambda: bool(kubernetes_outcome(context, job=job)),
+        )
+        return
+    files = kubernetes_output(context, job=job)
+    lines = files[0][1] if len(files) == 1 else [line for pod, said in files for line in (heading(pod), *said)]
+    _print(lines, as_json=json)
 
 
 def _follow(read: Callable[[], OutputFiles], *, as_json: bool, is_over: Callable[[], bool] = lambda: False) -> None:

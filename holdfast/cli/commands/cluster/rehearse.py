@@ -12,7 +12,7 @@ from holdfast.cli.terminal import print_json
 
 
 def rehearse(
-    files: Annotated[list[Path], typer.Argument(help="Slurm job files to train with, one after the other.")],
+    files: Annotated[list[Path], typer.Argument(help="Job files or manifests to train with, one after the other.")],
     prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
     fault: Annotated[Fault, typer.Option(help="What to do to the node.")] = Fault.destroy,
     json: Annotated[bool, typer.Option("--json", help="Print the cluster's events of the rehearsal as JSON.")] = False,

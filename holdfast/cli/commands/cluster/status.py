@@ -16,7 +16,7 @@ def status(
     profile: Annotated[str | None, PROFILE] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show a deployed environment, or any cluster, as AWS and Slurm report it."""
+    """Show a deployed environment, or any cluster, as AWS and its orchestrator report it."""
     view = read_status(locate(environment=environment, cluster=cluster, region=region, profile=profile))
     if json:
         print_json(view)

@@ -9,17 +9,22 @@ from holdfast.cli.deployed import load, refuse_on_aws
 from holdfast.cli.submission import (
     Words,
     arguments_after_dashes,
+    check_fits,
     check_job_file,
     check_submission,
     prepare_data,
-    submit_job,
+    submit_any,
 )
-from holdfast.cli.terminal import console, print_json
+from holdfast.cli.terminal import CommandError, console, print_json
+
+DEFAULT_USER = "ubuntu"
 
 
 def submit(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Slurm job file; everything in its folder goes along.")],
+    file: Annotated[
+        Path, typer.Argument(help="Slurm job file, or manifest of Kubernetes (.yaml); its folder goes along.")
+    ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -30,7 +35,7 @@ def submit(
     prepare: Annotated[
         Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
     ] = None,
-    user: Annotated[str, typer.Option(help="Account that owns the job.")] = "ubuntu",
+    user: Annotated[str, typer.Option(help="Account that owns a job of Slurm.")] = DEFAULT_USER,
     submission: Annotated[
         str | None,
         typer.Option(
@@ -41,15 +46,19 @@ def submit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
 ) -> None:
-    """Submit a job to the cluster's Slurm."""
+    """Submit a job to the cluster's Slurm or Kubernetes."""
     check_job_file(file)
     check_submission(submission)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
     session = load()
-    refuse_on_aws(session, what="holdfast submit")
+    if session.orchestrator == "slurm":
+        refuse_on_aws(session, what="holdfast submit")
+    elif given != Words() or user != DEFAULT_USER:
+        raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
+    check_fits(session, file=file)
     if prepare is not None:
         prepare_data(session, program=prepare)
-    job_id = submit_job(session, file=file, user=user, words=given, submission=submission)
+    job_id = submit_any(session, file=file, user=user, words=given, submission=submission)
     if json:
         print_json({"job_id": job_id})
     else:

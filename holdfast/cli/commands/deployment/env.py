@@ -14,11 +14,11 @@ def env(
     json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
     """
-    Print what points an AWS client at the local cloud.
+    Print what points an AWS client at the local cloud, and kubectl at its cluster of EKS.
 
     For a shell: eval "$(holdfast env)". The keys in it are those of the whole local cloud.
     """
-    from holdfast.cli.deployed import check_region, recorded
+    from holdfast.cli.deployed import check_region, kubeconfig_path, recorded
 
     if region:
         check_region(region)
@@ -29,6 +29,8 @@ def env(
     if not local.is_claimed():
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     variables = local.client_environment(region=region or (session.region if session else "us-west-2"))
+    if kubeconfig_path(local.home).exists():
+        variables["KUBECONFIG"] = str(kubeconfig_path(local.home))
     if json:
         print_json(variables)
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION
 from holdfast.cli.terminal import Command, CommandError, console, print_json, step
 
 if TYPE_CHECKING:
@@ -54,6 +55,26 @@ def show(json: _JSON = False) -> None:
         console.print(f"{VARIABLE} is {RECORDS}: clusters of EKS are records only")
     else:
         console.print(f"no binaries; holdfast kubernetes build makes them ({BUILD_TAKES})")
+
+
+@app.command(cls=Command)
+def token(
+    environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+) -> None:
+    """
+    Print a token for kubectl, as its exec plugin.
+
+    Of the caller, or of an administrator role of the cluster that the caller may assume.
+    """
+    from holdfast.cli.deployed import credential, locate
+    from holdfast.cli.kubernetes import exec_credential
+
+    context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    secret, expires_at = credential(context)
+    print_json(exec_credential(secret, expires_at=expires_at))
 
 
 @contextlib.contextmanager

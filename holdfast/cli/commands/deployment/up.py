@@ -50,5 +50,5 @@ def up(
     elif not rehearse:
         console.print()
         console.print(render_status(view))
-        submit = "holdfast submit FILE, " if view.orchestrator == "slurm" else ""
-        console.print(f"\nnext: {submit}holdfast status, holdfast down", style="dim")
+        kubectl = ', eval "$(holdfast env)" for kubectl' if view.orchestrator == "eks" else ""
+        console.print(f"\nnext: holdfast submit FILE, holdfast status, holdfast down{kubectl}", style="dim")

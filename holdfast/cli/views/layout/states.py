@@ -1,16 +1,16 @@
-"""States of AWS and of Slurm in the colour of their meaning."""
+"""States of AWS, of Slurm and of Kubernetes in the colour of their meaning."""
 
 from rich.text import Text
 
 GOOD = frozenset(
     {
         "InService", "Running", "AVAILABLE", "CREATE_COMPLETE", "UPDATE_COMPLETE", "idle", "allocated", "RUNNING",
-        "COMPLETED",
+        "COMPLETED", "Complete", "Succeeded", "Ready",
     }
 )  # fmt: skip
 BAD = (
     "FAILED", "ROLLBACK", "Failure", "Failed", "down", "drain", "fail", "absent", "TIMEOUT", "OUT_OF_MEMORY",
-    "NODE_FAIL", "DEADLINE", "BOOT_FAIL",
+    "NODE_FAIL", "DEADLINE", "BOOT_FAIL", "NotReady",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ When an add-on is installed or removed is for `aws.eks`. An add-on without a sta
 
 from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
 from holdfast.localcloud.kubernetes.addons.installation import ConflictError, Place, install, is_well, remove
-from holdfast.localcloud.kubernetes.addons.objects import Facts, images, objects, stand_in
+from holdfast.localcloud.kubernetes.addons.objects import Facts, images, objects, release_objects, stand_in
 
 __all__ = [
     "ConflictError",
@@ -17,6 +17,7 @@ __all__ = [
     "is_well",
     "lacking",
     "objects",
+    "release_objects",
     "remove",
     "stand_in",
     "workloads",

@@ -3,6 +3,7 @@
 import functools
 import ipaddress
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -48,6 +49,35 @@ def objects(name: str, facts: Facts) -> list[Object]:
     }
     text = Template(manifest.read_text()).substitute(told)
     return [one for one in yaml.safe_load_all(text) if one]
+
+
+def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> list[Object]:
+    """
+    What takes the place of a chart whose archive is not to be had; nothing where nobody depends on the chart here.
+
+    Args:
+        name: Of the chart.
+        values: Of the release.
+
+    Raises:
+        KeyError: a value is missing that the objects need.
+    """
+    manifest = HERE / "manifests" / "releases" / f"{name}.yaml"
+    if not manifest.is_file():
+        return []
+    told = {"namespace": namespace, **dict(_flat(values))}
+    # Values are data: each is put in as JSON has it within quotes, so that none becomes part of the manifest.
+    quoted = {key: json.dumps(value)[1:-1] for key, value in told.items()}
+    return [one for one in yaml.safe_load_all(Template(manifest.read_text()).substitute(quoted)) if one]
+
+
+def _flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
+    """Each value with its path, as persistentVolume_csi_volumeHandle."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, above=f"{above}{key}_")
+        else:
+            yield f"{above}{key}", str(value)
 
 
 def images(name: str, facts: Facts) -> list[str]:

@@ -11,6 +11,7 @@ from holdfast.localcloud.kubernetes.control.components import (
     proxy_configuration,
 )
 from holdfast.localcloud.kubernetes.control.control_plane import WEBHOOK_CLIENT, ControlPlane, erase
+from holdfast.localcloud.kubernetes.control.keeper import Keeper
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "WEBHOOK_PORT",
     "Authority",
     "ControlPlane",
+    "Keeper",
     "Pair",
     "Program",
     "Settings",

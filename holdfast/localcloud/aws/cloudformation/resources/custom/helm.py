@@ -3,6 +3,7 @@ Helm releases on EKS clusters: where Kubernetes runs behind a cluster, the funct
 elsewhere they are recorded.
 """
 
+import contextlib
 import json
 import re
 import socket
@@ -12,8 +13,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.localcloud.aws.cloudformation.resources.custom.calls import answered
-from holdfast.localcloud.aws.cloudformation.resources.custom.functions import reach_kubernetes, where_it_runs
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import (
+    cluster_of,
+    reach_kubernetes,
+    where_it_runs,
+)
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Context,
+    Handler,
+    Machine,
+    Made,
+    Properties,
+    ResourceError,
+)
+from holdfast.localcloud.kubernetes import addons, control
+from holdfast.localcloud.kubernetes import api as kubernetes_api
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"/[0-9a-f]{40}(?:[/.]|$)")
@@ -36,6 +50,9 @@ class HelmRelease(Handler):
 
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
         there = None if "Skipped" in made.attributes else made
+        machine = where_it_runs(context, properties)
+        if there is None and machine is not None and not _unreachable(properties["Archive"].get("Url", "")):
+            _take_away(context, machine, old)  # helm takes over nothing that it has not made
         installed = self._installed(context, properties, there, old)
         if there is not None and installed.physical_id != made.physical_id:
             self.delete(context, made, old)  # another release, as CloudFormation takes another physical id
@@ -43,7 +60,9 @@ class HelmRelease(Handler):
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
         machine = where_it_runs(context, properties)
-        if machine is not None and "Skipped" not in made.attributes:
+        if machine is not None and "Skipped" in made.attributes:
+            _take_away(context, machine, properties)
+        elif machine is not None:
             answered(context, machine, kind=self.type, request="Delete", properties=properties, made=made)
 
     def _installed(self, context: Context, properties: Properties, made: Made | None, old: Properties | None) -> Made:
@@ -53,7 +72,12 @@ class HelmRelease(Handler):
             return record
         why = _unreachable(properties["Archive"].get("Url", ""))
         if why:
-            remark = f"release {properties['Release']} is not installed: {why}; give its archive as eks.chart_archives"
+            stood_in = _stand_in(context, machine, properties)
+            beside = "; what stands in for it here is" if stood_in else ""
+            remark = (
+                f"release {properties['Release']} is not installed{beside}: {why}; "
+                "give its archive as eks.chart_archives"
+            )
             return replace(record, attributes={**record.attributes, "Skipped": why}, remark=remark)
         physical_id = answered(
             context,
@@ -95,6 +119,39 @@ class HelmRelease(Handler):
                 "Values": _values(release, properties.get("Values", "{}")),
             },
         )
+
+
+def _stand_in(context: Context, machine: Machine, properties: Properties) -> bool:
+    """Make what takes the place of a chart that cannot be had, and say whether there is something."""
+    place, objects = _place(context, machine, properties), _objects(properties)
+    if place is None or not objects:
+        return False
+    try:
+        addons.install(place, objects, resolve_conflicts="OVERWRITE")
+    except (OSError, kubernetes_api.ApiError) as error:
+        raise ResourceError(f"release {properties['Release']}: what stands in for it is not made: {error}") from None
+    return True
+
+
+def _take_away(context: Context, machine: Machine, properties: Properties) -> None:
+    place, objects = _place(context, machine, properties), _objects(properties)
+    if place is not None and objects:
+        with contextlib.suppress(OSError, kubernetes_api.ApiError):  # with the cluster it is gone anyway
+            addons.remove(place, objects)
+
+
+def _place(context: Context, machine: Machine, properties: Properties) -> kubernetes_api.Api | None:
+    cluster = cluster_of(context, properties)
+    described = context.client("eks").describe_cluster(name=cluster)["cluster"]
+    return control.administrator(machine.home / "kubernetes", described)
+
+
+def _objects(properties: Properties) -> list[dict[str, Any]]:
+    values = json.loads(_values(properties["Release"], properties.get("Values", "{}")))
+    try:
+        return addons.release_objects(properties["Release"], namespace=properties["Namespace"], values=values)
+    except KeyError as error:
+        raise ResourceError(f"release {properties['Release']}: no value {error}") from None
 
 
 def _unreachable(url: str) -> str:

@@ -1,0 +1,186 @@
+"""
+The API server of a cluster under EKS, as somebody whom it lets in.
+
+The way there is AWS's: HyperPod names the cluster of EKS, EKS its endpoint and authority, and STS vouches for who asks.
+"""
+
+import base64
+import datetime
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.cluster import describe_cluster
+from holdfast.cli.deployed.sessions import Context, Session
+from holdfast.cli.kubernetes import TOKEN_LASTS, Client, KubernetesError, kubeconfig, token
+from holdfast.cli.terminal import CommandError
+from holdfast.localcloud.home import Keys, write_private
+
+ADMINISTRATOR = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+SESSION_NAME = "holdfast"
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EksCluster:
+    """A cluster of EKS as EKS describes it."""
+
+    name: str
+    arn: str
+    version: str
+    """Recorded by EKS, such as 1.34."""
+    endpoint: str
+    authority_data: str
+    """Base64 of the certificate of its authority."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedIn:
+    """A client that the API server takes, and what that says of itself."""
+
+    client: Client
+    cluster: EksCluster
+    runs: str
+    """Version of the API server, such as 1.20.2."""
+
+
+_signed_in: dict[Session, tuple[float, SignedIn]] = {}
+"""Until when, in seconds of the monotonic clock."""
+
+
+def sign_in(context: Context) -> SignedIn:
+    """
+    The API server of the context's cluster, as the caller or as an administrator whose role the caller may take.
+
+    Raises:
+        CommandError: there is none, or it lets nobody in.
+    """
+    until, known = _signed_in.get(context.session, (0.0, None))
+    if known is not None and time.monotonic() < until:
+        return known
+    cluster = eks_cluster(context)
+    who, runs = _admitted(context, cluster)
+    found = SignedIn(client=_client(cluster, _token(context, cluster, who)), cluster=cluster, runs=runs)
+    _signed_in[context.session] = (time.monotonic() + TOKEN_LASTS.total_seconds() / 2, found)
+    return found
+
+
+def eks_cluster(context: Context) -> EksCluster:
+    """
+    What EKS says of the cluster that orchestrates.
+
+    Raises:
+        CommandError: Slurm orchestrates, or nothing runs behind it.
+    """
+    described, _ = describe_cluster(context)
+    arn = described.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")
+    session = context.session
+    if not arn:
+        raise CommandError(f"cluster {session.cluster_name} is not under EKS; see: holdfast status")
+    found = context.ask("eks", "DescribeCluster", name=arn.rpartition("/")[2])["cluster"]
+    endpoint = found.get("endpoint") or ""
+    if not endpoint:
+        raise CommandError(f"cluster {found['name']} of EKS is {found['status']} and has no endpoint yet")
+    if session.cloud == "embedded" and not endpoint.startswith("https://127.0.0.1:"):
+        raise CommandError(
+            f"nothing runs behind cluster {found['name']} of EKS, it is a record only; for a real one: "
+            f"holdfast kubernetes build, holdfast down, holdfast up {session.environment}"
+        )
+    return EksCluster(
+        name=found["name"],
+        arn=arn,
+        version=found["version"],
+        endpoint=endpoint,
+        authority_data=found["certificateAuthority"]["data"],
+    )
+
+
+def credential(context: Context) -> tuple[str, datetime.datetime]:
+    """A token for the cluster, and until when it is good. Raises: CommandError."""
+    cluster = eks_cluster(context)
+    who, _ = _admitted(context, cluster)
+    return _token(context, cluster, who), datetime.datetime.now(datetime.UTC) + TOKEN_LASTS
+
+
+def write_kubeconfig(context: Context) -> Path:
+    """Tell kubectl of the local cloud's cluster, in a file of its home. Raises: CommandError."""
+    cluster = eks_cluster(context)
+    home = context.local.home
+    text = kubeconfig(
+        name=cluster.arn,
+        endpoint=cluster.endpoint,
+        authority_data=cluster.authority_data,
+        command=[str(Path(sys.prefix) / "bin" / "holdfast"), "kubernetes", "token"],
+        environment={"HOLDFAST_HOME": str(home)},
+    )
+    path = kubeconfig_path(home)
+    write_private(path, text.encode())
+    return path
+
+
+def kubeconfig_path(home: Path) -> Path:
+    return home / "kubeconfig"
+
+
+def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:
+    """Whom the cluster lets in, and the version that it says it runs."""
+    tried = []
+    for name, who in _candidates(context, cluster):
+        version = _version(_client(cluster, _token(context, cluster, who)))
+        if version:
+            return who, version
+        tried.append(name)
+    raise CommandError(
+        f"cluster {cluster.name} of EKS does not let in {' nor '.join(tried)}; give the role or user an access entry, "
+        "or the right to assume a role of eks.admin_role_arns"
+    )
+
+
+def _version(client: Client) -> str:
+    """Of the API server; empty where it lets the client not in."""
+    try:
+        return str(client.get("/version")["gitVersion"]).removeprefix("v")
+    except KubernetesError as error:
+        if error.code == 401:
+            return ""
+        raise CommandError(str(error), exit_code=1) from None
+
+
+def _candidates(context: Context, cluster: EksCluster) -> Iterator[tuple[str, Keys]]:
+    """Name and keys: the caller's own, then those of administrators' roles that the caller may assume."""
+    yield "you", context.keys()
+    try:
+        listed = context.ask("eks", "ListAccessEntries", clusterName=cluster.name, associatedPolicyArn=ADMINISTRATOR)
+    except AwsError:
+        return
+    for arn in filter(_ROLE.fullmatch, listed["accessEntries"]):
+        keys = _assumed(context, arn)
+        if keys is not None:
+            yield f"role {arn.rpartition('/')[2]}", keys
+
+
+def _assumed(context: Context, arn: str) -> Keys | None:
+    try:
+        answer = context.ask("sts", "AssumeRole", RoleArn=arn, RoleSessionName=SESSION_NAME)["Credentials"]
+    except AwsError:
+        return None
+    return Keys(
+        access_key_id=answer["AccessKeyId"],
+        secret_access_key=answer["SecretAccessKey"],
+        session_token=answer["SessionToken"],
+    )
+
+
+def _token(context: Context, cluster: EksCluster, who: Keys) -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    region = context.session.region
+    return token(who, cluster=cluster.name, region=region, sts_endpoint=context.sts_endpoint, now=now)
+
+
+def _client(cluster: EksCluster, bearer: str) -> Client:
+    authority = base64.b64decode(cluster.authority_data).decode()
+    return Client(endpoint=cluster.endpoint, authority=authority, token=bearer)

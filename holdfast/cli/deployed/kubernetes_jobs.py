@@ -1,0 +1,177 @@
+"""Jobs of a cluster under Kubernetes: what there is, what they said, and their end. How it looks is for the views."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from holdfast.cli.deployed.finished_jobs import LINES, MOST_TOLD, JobRow, shown_span, shown_time
+from holdfast.cli.deployed.kubernetes import sign_in
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.kubernetes import (
+    OPERATORS,
+    Client,
+    JobName,
+    KubernetesError,
+    ManifestError,
+    Object,
+    PodRecord,
+    Workload,
+    job_name_of,
+    parse_job_name,
+    workloads,
+)
+from holdfast.cli.terminal import CommandError
+
+KINDS = {"batch/v1": "jobs", "apps/v1": "statefulsets"}
+LOG_LINES = "tailLines"
+_NO_LOG = (400, 404, 500)
+"""A container that has not begun, a pod that is gone, a node that is gone."""
+
+
+def check_kubernetes_job(job: str) -> JobName:
+    """The name of a job. Raises: CommandError: it is none."""
+    try:
+        return parse_job_name(job)
+    except ManifestError as error:
+        raise CommandError(str(error)) from None
+
+
+def known_workloads(context: Context) -> list[Workload]:
+    """
+    All jobs of the cluster that there are, as long as their objects are there.
+
+    Raises:
+        CommandError: the API server does not answer, or refuses.
+    """
+    client = sign_in(context).client
+    try:
+        return workloads(_objects(client), client.items("/api/v1/pods"))
+    except KubernetesError as error:
+        raise CommandError(f"the jobs of the cluster cannot be listed: {error}", exit_code=1) from None
+
+
+def workload(context: Context, *, job: str) -> Workload | None:
+    """One of them; None where there is none of this name."""
+    wanted = check_kubernetes_job(job)
+    return next((one for one in known_workloads(context) if one.job == wanted), None)
+
+
+def _objects(client: Client) -> list[Object]:
+    served = {group["name"] for group in client.get("/apis")["groups"]}
+    found = []
+    for version, plural in {**KINDS, **OPERATORS}.items():
+        if version.partition("/")[0] in served:
+            found += _listed(client, version=version, plural=plural)
+    return found
+
+
+def _listed(client: Client, *, version: str, plural: str) -> list[Object]:
+    try:
+        answer = client.get(f"/apis/{version}/{plural}")
+    except KubernetesError as error:
+        if error.code == 404 and version in OPERATORS:
+            return []  # an operator of the same group, in another version
+        raise
+    kind = str(answer["kind"]).removesuffix("List")
+    return [{**one, "kind": kind, "apiVersion": version} for one in answer["items"]]
+
+
+def kubernetes_outcome(context: Context, *, job: str) -> str:
+    """How a job has ended: Complete, Failed, or that it is gone; empty while it goes on."""
+    found = workload(context, job=job)
+    if found is None:
+        return "gone"
+    return found.state if found.has_ended else ""
+
+
+def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str]]]:
+    """
+    (pod, or pod/container where it has several; lines) of each container that has said something.
+
+    Raises:
+        CommandError: there is no such job.
+    """
+    found = workload(context, job=job)
+    if found is None:
+        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+    client = sign_in(context).client
+    return [
+        (pod.name if len(pod.containers) == 1 else f"{pod.name}/{container}", lines)
+        for pod in found.pods
+        for container in pod.containers
+        if (lines := _lines(client, pod, container)) is not None
+    ]
+
+
+def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> list[str] | None:
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/log"
+    try:
+        return client.text(path, container=container, **limits).splitlines()
+    except KubernetesError as error:
+        if error.code in _NO_LOG:
+            return None
+        raise CommandError(f"pod {pod.name} cannot be read: {error}", exit_code=1) from None
+
+
+def cancel_workloads(context: Context, jobs: Sequence[Workload]) -> None:
+    """Delete their objects, which ends their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
+    client = sign_in(context).client
+    wanted = {one.job for one in jobs}
+    try:
+        objects = [*_objects(client), *({**pod, "kind": "Pod"} for pod in client.items("/api/v1/pods"))]
+        for one in objects:
+            if _belongs(one, wanted):
+                client.delete(_path(one))
+    except KubernetesError as error:
+        raise CommandError(f"not all of it is deleted: {error}", exit_code=1) from None
+
+
+def _belongs(one: Object, wanted: set[JobName]) -> bool:
+    controlled = any(owner.get("controller") for owner in one["metadata"].get("ownerReferences") or ())
+    return not controlled and job_name_of(one) in wanted
+
+
+def _path(one: Object) -> str:
+    metadata = one["metadata"]
+    where = f"namespaces/{metadata['namespace']}"
+    if one["kind"] == "Pod":
+        return f"/api/v1/{where}/pods/{metadata['name']}"
+    plural = {**KINDS, **OPERATORS}[one["apiVersion"]]
+    return f"/apis/{one['apiVersion']}/{where}/{plural}/{metadata['name']}"
+
+
+def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
+    """Workloads in the words that are shown, with what the newest failed ones said at the end."""
+    rows, told = [], 0
+    for one in found:
+        lines: list[str] = []
+        if one.state == "Failed" and told < MOST_TOLD:
+            told += 1
+            lines = _last_lines(context, one)
+        rows.append(workload_row(one, said=lines, now_s=int(time.time())))
+    return rows
+
+
+def workload_row(one: Workload, *, said: list[str], now_s: int) -> JobRow:
+    return JobRow(
+        job_id=str(one.job),
+        name=one.kinds,
+        user="",
+        state=one.state,
+        exit_code=one.exit_code,
+        submitted=shown_time(one.created_s),
+        started="",
+        ended=shown_time(one.ended_s),
+        elapsed=shown_span((one.ended_s or now_s) - one.created_s),
+        nodes=",".join(one.nodes),
+        why=one.why,
+        last_lines=said,
+    )
+
+
+def _last_lines(context: Context, one: Workload) -> list[str]:
+    client = sign_in(context).client
+    for pod in sorted(one.pods, key=lambda each: not each.exit_code):
+        for container in reversed(pod.containers):
+            if said := _lines(client, pod, container, **{LOG_LINES: str(LINES)}):
+                return said
+    return []

@@ -1,0 +1,65 @@
+"""
+Kubernetes as the commands need it: tokens and kubeconfigs, manifests in, records of jobs out, and a client of the API.
+
+Which cluster is meant, and who asks, is left to deployed.
+"""
+
+from holdfast.cli.kubernetes.client import Client, KubernetesError, Object
+from holdfast.cli.kubernetes.kubeconfig import exec_credential, kubeconfig
+from holdfast.cli.kubernetes.manifests import (
+    JOB_LABEL,
+    JobName,
+    ManifestError,
+    Resource,
+    beside,
+    files_of,
+    job_name_of,
+    job_of,
+    parse_job_name,
+    parse_manifests,
+    pod_specs,
+    resources_of,
+    secret_of,
+)
+from holdfast.cli.kubernetes.tokens import TOKEN_LASTS, token
+from holdfast.cli.kubernetes.workloads import (
+    COMPLETE,
+    GOING_ON,
+    OPERATORS,
+    PodRecord,
+    Workload,
+    pod_record,
+    readiness,
+    workloads,
+)
+
+__all__ = [
+    "COMPLETE",
+    "GOING_ON",
+    "JOB_LABEL",
+    "OPERATORS",
+    "TOKEN_LASTS",
+    "Client",
+    "JobName",
+    "KubernetesError",
+    "ManifestError",
+    "Object",
+    "PodRecord",
+    "Resource",
+    "Workload",
+    "beside",
+    "exec_credential",
+    "files_of",
+    "job_name_of",
+    "job_of",
+    "kubeconfig",
+    "parse_job_name",
+    "parse_manifests",
+    "pod_record",
+    "pod_specs",
+    "readiness",
+    "resources_of",
+    "secret_of",
+    "token",
+    "workloads",
+]

@@ -1,0 +1,214 @@
+"""
+Manifests of a job, as a user hands them in: read, judged, and what they lack beside them. Pure.
+
+Any kind is applied. The job is the first object that has pods; several belong together by the label
+``app.kubernetes.io/instance`` (Kubernetes, "Recommended Labels", read on 2026-11-23).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.cli.kubernetes.client import Object
+
+JOB_LABEL = "app.kubernetes.io/instance"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+DEFAULT_NAMESPACE = "default"
+NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+MOST_FILES_BYTES = 1_000_000
+"""Of a ConfigMap's data, which etcd keeps: 1 MiB with names and the rest (Kubernetes, "ConfigMaps")."""
+_FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
+
+
+class ManifestError(ValueError):
+    """What was handed in is no job for Kubernetes; says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobName:
+    """One job of a cluster."""
+
+    name: str
+    namespace: str = DEFAULT_NAMESPACE
+
+    def __str__(self) -> str:
+        return self.name if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{self.name}"
+
+
+def parse_job_name(text: str) -> JobName:
+    """NAME, or NAMESPACE/NAME. Raises: ManifestError."""
+    namespace, _, name = text.rpartition("/")
+    if not all(NAME.fullmatch(part) for part in (name, namespace or DEFAULT_NAMESPACE)):
+        raise ManifestError(f"got {text!r} for a job; allowed: NAME or NAMESPACE/NAME, as holdfast jobs shows them")
+    return JobName(name=name, namespace=namespace or DEFAULT_NAMESPACE)
+
+
+def job_name_of(thing: Object) -> JobName:
+    """Of the job that an object belongs to."""
+    metadata = thing["metadata"]
+    name = metadata.get("labels", {}).get(JOB_LABEL) or metadata["name"]
+    return JobName(name=name, namespace=metadata.get("namespace") or DEFAULT_NAMESPACE)
+
+
+def parse_manifests(text: str) -> list[Object]:
+    """
+    The objects of a file of YAML documents, those of lists one by one, each with a namespace where it may have one.
+
+    Raises:
+        ManifestError: it is no YAML, or an object lacks what every one has.
+    """
+    import yaml  # slow to load, and few commands read manifests
+
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise ManifestError(f"it is no YAML: {error}") from None
+    except RecursionError:
+        raise ManifestError("it is nested too deeply") from None
+    found = [_checked(one) for document in documents if document is not None for one in _listed(document)]
+    if not found:
+        raise ManifestError("it holds no objects; allowed: manifests such as kubectl apply takes")
+    return found
+
+
+def _listed(document: Any) -> Iterator[Any]:
+    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") and "items" in document:
+        yield from document["items"] or ()
+    else:
+        yield document
+
+
+def _checked(thing: Any) -> Object:
+    if not isinstance(thing, dict):
+        raise ManifestError(f"{str(thing)[:60]!r} is no object; allowed: manifests with apiVersion, kind and metadata")
+    metadata = thing.get("metadata")
+    lacking = [name for name in ("apiVersion", "kind") if not isinstance(thing.get(name), str)]
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        lacking.append("metadata.name")
+    if lacking:
+        raise ManifestError(f"an object of kind {thing.get('kind')!r} lacks {', '.join(lacking)}")
+    for spec in pod_specs(thing):
+        for container in spec["containers"]:
+            _write_quantities(container)
+    return thing
+
+
+def _write_quantities(container: Any) -> None:
+    """As text, which is how the API server keeps them: server-side apply of old versions takes no other."""
+    resources = container.get("resources") if isinstance(container, dict) else None
+    for amounts in resources.values() if isinstance(resources, dict) else ():
+        if isinstance(amounts, dict):
+            amounts |= {name: str(value) for name, value in amounts.items() if isinstance(value, int | float)}
+
+
+def job_of(objects: Sequence[Object]) -> JobName:
+    """
+    The job that a file describes.
+
+    Raises:
+        ManifestError: none of its objects has pods.
+    """
+    found = next((one for one in objects if any(pod_specs(one))), None)
+    if found is None:
+        kinds = ", ".join(sorted({one["kind"] for one in objects}))
+        raise ManifestError(f"none of its objects has pods ({kinds}); allowed: at least one, such as a Job")
+    return job_name_of(found)
+
+
+def pod_specs(thing: Any) -> Iterator[Mapping[str, Any]]:
+    """Every pod specification in an object, however deep it lies: also in kinds that nobody here knows."""
+    if isinstance(thing, dict):
+        if isinstance(thing.get("containers"), list):
+            yield thing
+            return
+        for value in thing.values():
+            yield from pod_specs(value)
+    elif isinstance(thing, list):
+        for value in thing:
+            yield from pod_specs(value)
+
+
+def beside(objects: Sequence[Object], job: JobName) -> frozenset[str]:
+    """
+    Which of ConfigMap and Secret of the job's own name its pods name, and the file does not hold.
+
+    They are made for it: the ConfigMap of the files beside the manifest, the Secret of what its launchers share.
+    """
+    named = {kind for one in objects for spec in pod_specs(one) for kind in _named(spec, job.name)}
+    there = {one["kind"] for one in objects if one["metadata"]["name"] == job.name}
+    return frozenset(named - there)
+
+
+def _named(spec: Mapping[str, Any], name: str) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        if (volume.get("configMap") or {}).get("name") == name:
+            yield "ConfigMap"
+        if (volume.get("secret") or {}).get("secretName") == name:
+            yield "Secret"
+    for container in [*spec["containers"], *(spec.get("initContainers") or ())]:
+        for source in container.get("envFrom") or ():
+            for kind, key in {"ConfigMap": "configMapRef", "Secret": "secretRef"}.items():
+                if (source.get(key) or {}).get("name") == name:
+                    yield kind
+
+
+def secret_of(job: JobName, *, token: str, submission: str) -> Object:
+    """What the launchers of one submission know each other by."""
+    data = {"HOLDFAST_TOKEN": token, "HOLDFAST_SUBMISSION": submission}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(job), "type": "Opaque", "stringData": data}
+
+
+def files_of(job: JobName, files: Mapping[str, str]) -> Object:
+    """
+    The files beside the manifest, for pods to mount.
+
+    Args:
+        files: Name -> text.
+
+    Raises:
+        ManifestError: a ConfigMap cannot hold them.
+    """
+    bad = sorted(name for name in files if not _FILE_NAME.fullmatch(name))
+    if bad:
+        raise ManifestError(
+            f"a ConfigMap cannot hold a file called {bad[0]!r}; allowed: letters, digits, '.', '_', '-'"
+        )
+    size = sum(len(text.encode()) for text in files.values())
+    if size > MOST_FILES_BYTES:
+        raise ManifestError(
+            f"the files beside it have {size >> 10} KiB, and a ConfigMap holds {MOST_FILES_BYTES >> 10}; put the "
+            "manifest into a folder of its own, data into the data bucket, and larger programs into an image"
+        )
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(job), "data": dict(files)}
+
+
+def _metadata(job: JobName) -> Object:
+    return {
+        "name": job.name,
+        "namespace": job.namespace,
+        "labels": {JOB_LABEL: job.name, MANAGED_BY: "holdfast"},
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """A kind of object as the API server serves it."""
+
+    group_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, *, namespace: str, name: str = "") -> str:
+        root = f"/apis/{self.group_version}" if "/" in self.group_version else f"/api/{self.group_version}"
+        where = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{where}/{self.plural}" + (f"/{name}" if name else "")
+
+
+def resources_of(group_version: str, served: Iterable[Mapping[str, Any]]) -> dict[str, Resource]:
+    """By kind, from the ``resources`` of an APIResourceList; subresources are none of their own."""
+    return {
+        one["kind"]: Resource(group_version=group_version, plural=one["name"], namespaced=one["namespaced"])
+        for one in served
+        if "/" not in one["name"]
+    }

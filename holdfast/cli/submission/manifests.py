@@ -1,0 +1,138 @@
+"""
+Manifests into a cluster under Kubernetes, as ``kubectl apply --server-side`` puts them there.
+
+What the pods of a job name and the file does not hold is made beside it: files of the folder as a ConfigMap, and what
+launchers of one submission share as a Secret, both of the job's name.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.cli.deployed import Context, cancel_workloads, record_event, sign_in, workload
+from holdfast.cli.kubernetes import (
+    Client,
+    JobName,
+    KubernetesError,
+    ManifestError,
+    Object,
+    Resource,
+    beside,
+    files_of,
+    job_of,
+    parse_manifests,
+    resources_of,
+    secret_of,
+)
+from holdfast.cli.terminal import CommandError, step
+from holdfast_common import kinds
+
+SUFFIXES = (".yaml", ".yml", ".json")
+GONE_WITHIN_S = 60.0
+POLL_S = 0.2
+
+
+def is_manifest(file: Path) -> bool:
+    """By its name."""
+    return file.suffix in SUFFIXES
+
+
+def read_manifests(file: Path) -> list[Object]:
+    """Raises: CommandError: it holds no job for Kubernetes."""
+    try:
+        found = parse_manifests(file.read_text())
+        job_of(found)
+    except (ManifestError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be submitted: {error}") from None
+    return found
+
+
+def check_fits(context: Context, *, file: Path) -> None:
+    """Raises: CommandError: the file is for the other orchestrator."""
+    if is_manifest(file) == (context.orchestrator == "eks"):
+        return
+    has, takes = ("Slurm", "job files of sbatch") if is_manifest(file) else ("Kubernetes", "manifests (.yaml)")
+    raise CommandError(f"{context.session.cluster_name} is under {has}, which takes {takes}; got {file}")
+
+
+def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:
+    """
+    Apply the objects of a file, in their order. Returns the job's name.
+
+    Args:
+        submission: Whose run folders the job goes on with; None: its own.
+
+    Raises:
+        CommandError: a job of that name goes on, or the API server refuses an object.
+    """
+    objects = read_manifests(file)
+    with step(f"submit {file.name}") as progress:
+        job = job_of(objects)
+        _make_room(context, job)
+        client = sign_in(context).client
+        own = beside(objects, job)
+        made: list[Object] = []
+        if "Secret" in own:
+            made.append(
+                secret_of(
+                    job, token=secrets.token_hex(32), submission=submission or f"{job.name}-{secrets.token_hex(4)}"
+                )
+            )
+        if "ConfigMap" in own:
+            made.append(_files(job, file.resolve().parent))
+        elif submission is not None:
+            raise CommandError(f"got --submission, and no pod of {file} takes its Secret {job.name}")
+        _apply(client, [*made, *objects])
+        progress.update(f"{len(objects)} objects of job {job}")
+    record_event(context, kind=kinds.JOB_SUBMITTED, job=str(job))
+    return str(job)
+
+
+def _make_room(context: Context, job: JobName) -> None:
+    """What has ended under this name goes; templates of Jobs cannot be changed."""
+    there = workload(context, job=str(job))
+    if there is None:
+        return
+    if not there.has_ended:
+        raise CommandError(f"job {job} is {there.state} already; end it with: holdfast cancel {job}")
+    cancel_workloads(context, [there])
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while workload(context, job=str(job)) is not None:
+        if time.monotonic() > deadline:
+            raise CommandError(f"the job {job} of before is not gone after {GONE_WITHIN_S:g} s", exit_code=1)
+        time.sleep(POLL_S)
+
+
+def _files(job: JobName, folder: Path) -> Object:
+    files = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith("."):
+            try:
+                files[path.name] = path.read_text()
+            except UnicodeDecodeError:
+                raise CommandError(f"{path} is no text, and goes along in a ConfigMap; put it somewhere else") from None
+    try:
+        return files_of(job, files)
+    except ManifestError as error:
+        raise CommandError(f"{folder} cannot go along: {error}") from None
+
+
+def _apply(client: Client, objects: Sequence[Object]) -> None:
+    served: dict[str, dict[str, Resource]] = {}
+    for one in objects:
+        version, kind, metadata = one["apiVersion"], one["kind"], one["metadata"]
+        what = f"{kind} {metadata['name']}"
+        try:
+            if version not in served:
+                root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+                served[version] = resources_of(version, client.get(root)["resources"])
+            resource = served[version].get(kind)
+            if resource is None:
+                raise CommandError(f"{what}: this cluster has no {kind} in {version}", exit_code=1)
+            namespace = metadata.get("namespace") or "default"
+            body = {**one, "metadata": {**metadata, **({"namespace": namespace} if resource.namespaced else {})}}
+            client.apply(resource.path(namespace=namespace, name=metadata["name"]), body)
+        except KubernetesError as error:
+            why = f"this cluster has no {version}" if error.code == 404 and version not in served else str(error)
+            raise CommandError(f"{what} was refused: {why}", exit_code=1) from None
