@@ -34,7 +34,7 @@ from holdfast.localcloud.kubernetes.nodes import (
 )
 from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons, api_server_side, node_root
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import Worker, together
 
 AWS_PORT = 5710
 """Of the embedded AWS at the gateway of the nodes' network."""
@@ -153,11 +153,10 @@ class Clusters:
         self._keeper.stop()
         with self._lock:
             running = list(self._running.values())
-        self._commons.stop()
         for one in running:
             one.roster.stop()
-            one.door.stop()
-            one.plane.stop()
+        # A server takes half a second to end.
+        together(self._commons.stop, *(part.stop for one in running for part in (one.door, one.plane)))
 
     # --- nodes
 

@@ -16,7 +16,7 @@ from holdfast.localcloud.kubernetes import access, images
 from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
 from holdfast.localcloud.nodes import Fleet, Node, python_mounts
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import Worker, together
 
 TRAINING_ENVIRONMENT = "/opt/holdfast/env"
 """Where nodes have the Python environment of this process."""
@@ -142,9 +142,7 @@ class Commons:
             self._agent.start()
 
     def stop(self) -> None:
-        for part in (self._registry, self._agent):
-            if part is not None:
-                part.stop()
+        together(*(part.stop for part in (self._registry, self._agent) if part is not None))
         self._registry = self._agent = None
 
     def workers(self) -> list[Worker]:

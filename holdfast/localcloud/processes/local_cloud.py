@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from holdfast.localcloud.home import (
 )
 from holdfast.localcloud.processes import detached
 from holdfast.localcloud.processes.state import ProcessState, process_state
+from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
@@ -205,8 +207,8 @@ class LocalCloud:
 
     def stop(self) -> None:
         """End all processes; nodes and state stay as they are."""
-        for name in (KEEPER, HYPERPOD, AWS):
-            detached.stop(name=name, home=self.home)
+        detached.stop(name=KEEPER, home=self.home)  # it would start the others again
+        together(*(partial(detached.stop, name=name, home=self.home) for name in (HYPERPOD, AWS)))
 
     def node_failures(self) -> list[str]:
         """Why instances failed since the control plane started: a line for each reason."""

@@ -5,6 +5,7 @@ from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
 from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
+from holdfast.localcloud.supervision.together import together
 from holdfast.localcloud.supervision.worker import Worker
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "passes_path",
     "read_passes",
     "spare_collector",
+    "together",
     "told",
 ]

@@ -43,7 +43,7 @@ def test_kubectl_says_which_version_it_is_and_which_it_found(user: Person) -> No
 
 def test_objects_are_applied_shown_and_deleted(user: Person, local_eks: LocalEks, namespace: str) -> None:
     here = ("-n", namespace)
-    manifest = json.dumps(pod("web", image=local_eks.image, container={"env": [{"name": "A", "value": "1"}]}))
+    manifest = json.dumps(pod("web", image=local_eks.image, container={"workingDir": "/tmp"}))
 
     assert user.kubectl("apply", *here, "-f", "-", text=manifest) == "pod/web created\n"
     assert user.kubectl("apply", *here, "-f", "-", text=manifest) == "pod/web unchanged\n"
@@ -61,7 +61,7 @@ def test_objects_are_applied_shown_and_deleted(user: Person, local_eks: LocalEks
     assert wide.splitlines()[1].split()[:4] == ["web", "1/1", "Running", "0"]
     assert re.search(r"Successfully assigned \S+/web to \S+", described)
     assert "Started container main" in described or "Container started" in described
-    assert re.search(r"A:\s+1", described)
+    assert re.search(r"^Labels:\s+app=web$", described, re.MULTILINE)
     assert chosen == "pod/web\n"
     assert on_server == "pod/web serverside-applied\n"
     assert deleted.startswith('pod "web" deleted')

@@ -29,6 +29,8 @@ from holdfast.localcloud.supervision import Worker
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 30.0
+GARBAGE_PERCENT = "50"
+"""Half of Go's own: a third less memory for a little more work."""
 ADMINISTRATOR = "eks:cluster-bootstrap"
 """Who EKS itself is in a cluster."""
 WEBHOOK_CLIENT = "kube-apiserver"
@@ -216,7 +218,7 @@ class ControlPlane:
         for program in programs:
             node.popen(
                 ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
-                env={"GOMAXPROCS": "2", "ETCD_UNSUPPORTED_ARCH": ""},
+                env={"GOMAXPROCS": "2", "GOGC": GARBAGE_PERCENT},
             ).wait(COMMAND_TIMEOUT_S)
         node.write_file(f"/run/kube/{stage}", b"")
 

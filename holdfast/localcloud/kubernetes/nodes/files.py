@@ -221,6 +221,7 @@ After=network.target local-fs.target
 
 [Service]
 Environment=GOMAXPROCS=2
+Environment=GOGC=40
 ExecStart=/usr/bin/containerd
 Type=notify
 Delegate=yes
@@ -248,6 +249,7 @@ Wants=containerd.service
 Slice=runtime.slice
 EnvironmentFile=/etc/eks/kubelet/environment
 Environment=GOMAXPROCS=2
+Environment=GOGC=40
 Environment=AWS_EC2_METADATA_DISABLED=true
 ExecStart=/usr/bin/kubelet $NODEADM_KUBELET_ARGS
 Restart=on-failure

@@ -29,6 +29,7 @@ CONTAINERS = "/var/lib/containerd"
 VOLUME = "/opt/sagemaker"
 """Where HyperPod mounts the volume of a group that has one (EbsVolumeConfig)."""
 START_TIMEOUT_S = 60.0
+SERVICES = ("containerd", "kubelet")
 _CAP_SYS_RESOURCE = 24
 
 
@@ -119,14 +120,13 @@ def start_services(node: Node) -> None:
     Raises:
         NodeError: one of them does not start.
     """
-    for unit in ("containerd", "kubelet"):
-        try:
-            done = node.run(["systemctl", "start", unit], timeout_s=START_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise NodeError(f"{unit} did not start within {START_TIMEOUT_S:g} s") from None
-        if done.returncode:
-            said = " ".join((done.stdout + done.stderr).split())[-500:]
-            raise NodeError(f"{unit} did not start: {said}")
+    try:
+        done = node.run(["systemctl", "start", *SERVICES], timeout_s=START_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise NodeError(f"{' and '.join(SERVICES)} did not start within {START_TIMEOUT_S:g} s") from None
+    if done.returncode:
+        said = " ".join((done.stdout + done.stderr).split())[-500:]
+        raise NodeError(f"{' or '.join(SERVICES)} did not start: {said}")
 
 
 def _kubelet(binaries: Binaries) -> bytes:
