@@ -9,7 +9,6 @@ import yaml
 
 from distributions import ROOT
 
-
 OF_A_TEAM = (
     "image_id", "training_plan_arn", "volume_kms_key", "root_volume_kms_key", "scheduled_update", "auto_patch",
 )  # fmt: skip
