@@ -24,7 +24,7 @@ with ThreadPoolExecutor(max_workers=1) as node:
     # The validator that the CDK gives every app takes Node as long to make as Python needs to load what follows.
     # Only one at a time may talk to Node: what is loaded here asks it nothing.
     validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
-    from holdfast.config import Environment, EnvironmentFileError
+    from holdfast.config import EnvironmentFileError
     from holdfast.environments import NoSuchEnvironmentError, environment_file
     from holdfast.validation.from_environment import load_checked
     from holdfast_stacks import HyperPodStack, check_changes
@@ -56,19 +56,9 @@ def main() -> int:
         return 2
     if validator is not None:
         Validations.of(app).add_plugins(validator.result())
-    environment = with_archives(environment, os.environ.get("HOLDFAST_CHARTS", ""))
     HyperPodStack(app, environment.stack_name, environment=environment, folder=path.parent)
     app.synth()
     return 0
-
-
-def with_archives(environment: Environment, folder: str) -> Environment:
-    """A local cloud may have no network: charts are taken from a folder of this machine, where the file names none."""
-    eks = environment.eks
-    if not folder or environment.cloud != "embedded" or eks is None or eks.chart_archives is not None:
-        return environment
-    there = eks.model_copy(update={"chart_archives": str(Path(folder).resolve())})
-    return environment.model_copy(update={"eks": there})
 
 
 def told_of(name: object, *, known: tuple[str, ...]) -> str:

@@ -9,6 +9,10 @@ import yaml
 
 from distributions import ROOT
 
+OF_A_TEAM = (
+    "image_id", "training_plan_arn", "volume_kms_key", "root_volume_kms_key", "scheduled_update", "auto_patch",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesProduct:
@@ -30,8 +34,15 @@ class KubernetesProduct:
             counts: Instance group -> instances, without spares. Default: as the file says.
             changes: Top-level settings that are replaced.
         """
-        document = yaml.safe_load((ROOT / "environments" / f"{name}.yaml").read_text())
+        text = (ROOT / "environments" / f"{name}.yaml").read_text()
+        document = yaml.safe_load(text.replace("111122223333", "123456789012"))
+        document["cloud"] = "embedded"
+        groups = document["cluster"]["instance_groups"]
+        # A fresh account has neither networks of a team's own, nor images, keys, plans and alarms.
+        document["cluster"]["instance_groups"] = [group for group in groups if "override_vpc" not in group]
         for group in document["cluster"]["instance_groups"]:
+            for setting in OF_A_TEAM:
+                group.pop(setting, None)
             if counts is not None and group["name"] in counts:
                 group["instance_count"] = counts[group["name"]]
                 group.pop("spare_count", None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def instance(context: Context, *, node: str) -> "Node":
     """
-    The instance called ``node``: an instance id, host name or private address.
+    The instance called ``node``: an instance id, host name, private address, or name of its Node in Kubernetes.
 
     Raises:
         CommandError: there is no such instance, or it is not a local one.
@@ -32,7 +32,11 @@ def instance(context: Context, *, node: str) -> "Node":
         )
     present = Fleet(home=context.local.home).nodes()
     for candidate in present:
-        if node in (candidate.spec.instance_id, candidate.spec.hostname, candidate.spec.address):
+        if node.removeprefix("hyperpod-") in (
+            candidate.spec.instance_id,
+            candidate.spec.hostname,
+            candidate.spec.address,
+        ):
             return candidate
     names = ", ".join(f"{n.spec.hostname} ({n.spec.instance_id})" for n in present) or "none"
     raise CommandError(f"there is no node {node!r}; the nodes are: {names}")
