@@ -269,3 +269,8 @@ def test_a_health_label_of_kubernetes_is_followed(mark: str, action: type[Replac
 def test_a_health_label_is_not_followed_without_node_recovery(mark: str) -> None:
     left = cluster("InService", "Running", node_recovery="None", **EKS)
     assert decide(Observed(cluster=left, health=ALIVE, marks={"i-0": mark})) == []
+
+
+def test_a_replacement_that_was_interrupted_is_begun_again() -> None:
+    (decided,) = decide(Observed(cluster=cluster("InService", "ShuttingDown", **EKS)))
+    assert isinstance(decided, Replace)

@@ -26,7 +26,9 @@ def shipped(repository: Path) -> dict[str, list[dict[str, Any]]]:
         text = (repository / name).read_text(encoding="utf-8") if (repository / name).is_file() else ""
         if "/templates/" in name or not re.search(r"^apiVersion: (?!v2$)", text, re.MULTILINE):
             continue
-        found[name] = [one for one in yaml.safe_load_all(text) if isinstance(one, dict) and "kind" in one]
+        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict) and "kind" in one]
+        # kubectl takes a List apart before it asks a server
+        found[name] = [each for one in documents for each in (one["items"] if one["kind"] == "List" else [one])]
     return found
 
 

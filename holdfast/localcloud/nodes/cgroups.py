@@ -11,17 +11,22 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from holdfast.localcloud.nodes.kernel import boot
 from holdfast.localcloud.nodes.kernel.limits import DENIED_DEVICES
 from holdfast.localcloud.nodes.kernel.plan import Cgroup
 
 _REMOVED_WITHIN_S = 5.0
 _PAUSE_S = 0.02
+_SYSTEM = Path("/sys/fs/cgroup")
+_MOUNTS = "nodes/cgroups"
+_QUIET = boot.MS_NOSUID | boot.MS_NODEV | boot.MS_NOEXEC
 
 
 def make(*, home: Path, instance_id: str) -> list[Cgroup]:
     """The node's own cgroup in each hierarchy. OSError: this machine allows none."""
     made = []
-    for controllers, top in _hierarchies():
+    _mount_others(home)
+    for controllers, top in _hierarchies(home):
         parent = top / _folder(home)
         own = parent / instance_id
         own.mkdir(parents=True, exist_ok=True)
@@ -38,7 +43,7 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
 
 def of(*, home: Path, instance_id: str) -> list[Path]:
     """Those that a node has."""
-    return [path for _, top in _hierarchies() if (path := top / _folder(home) / instance_id).is_dir()]
+    return [path for _, top in _hierarchies(home) if (path := top / _folder(home) / instance_id).is_dir()]
 
 
 def remove(*, home: Path, instance_id: str = "") -> None:
@@ -48,7 +53,7 @@ def remove(*, home: Path, instance_id: str = "") -> None:
     What a container has left in one is moved by the kernel a moment after its end, so a few looks may be needed.
     """
     deadline = time.monotonic() + _REMOVED_WITHIN_S
-    while left := [folder for _, top in _hierarchies() for folder in _below(top / _folder(home) / instance_id)]:
+    while left := [folder for _, top in _hierarchies(home) for folder in _below(top / _folder(home) / instance_id)]:
         for folder in left:
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -73,17 +78,44 @@ def _below(top: Path) -> Iterator[Path]:
     yield top
 
 
-def _hierarchies() -> list[tuple[str, Path]]:
-    """Controllers, as /proc/self/cgroup has them, and the mount point, of every hierarchy that is mounted."""
+def close(*, home: Path) -> None:
+    """Nothing of any node of this home is left, nor what was mounted for them."""
+    remove(home=home)
+    for place in (home / _MOUNTS).glob("*"):
+        if place.is_mount():
+            boot.umount(str(place), flags=boot.MNT_DETACH)
+
+
+def _mount_others(home: Path) -> None:
+    """
+    Mount, for this home, hierarchies that the kernel has and nobody has mounted.
+
+    containerd looks for every hierarchy that a process is in, and without one of them it does not notice that a
+    container ran out of memory.
+    """
+    known = {controllers for controllers, _ in _hierarchies(home)}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        controllers = line.split(":")[1]
+        if not controllers or controllers in known or controllers.startswith("name="):
+            continue
+        place = home / _MOUNTS / controllers
+        place.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # a node does without it
+            boot.mount(source="cgroup", target=str(place), kind="cgroup", flags=_QUIET, data=controllers)
+
+
+def _hierarchies(home: Path) -> list[tuple[str, Path]]:
+    """Controllers, as /proc/self/cgroup has them, and the mount point, of each that is mounted by whom it concerns."""
     mounted: dict[frozenset[str], Path] = {}
     unified: list[Path] = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")
         kind, _, options = right.split(" ", 2)
-        if kind == "cgroup":
-            mounted.setdefault(frozenset(options.split(",")), Path(left.split()[4]))
-        if kind == "cgroup2":
-            unified.append(Path(left.split()[4]))
+        at = Path(left.split()[4])
+        if kind == "cgroup" and (at.is_relative_to(_SYSTEM) or at.is_relative_to(home)):
+            mounted.setdefault(frozenset(options.split(",")), at)
+        if kind == "cgroup2" and at.is_relative_to(_SYSTEM):
+            unified.append(at)
     found = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         controllers = line.split(":")[1]

@@ -124,7 +124,7 @@ class Fleet:
             for pid in strays:
                 if (ticks := proc.start_ticks(pid)) is not None:
                     proc.kill(pid=pid, ticks=ticks, timeout_s=1.0)
-        cgroups.remove(home=self.home)
+        cgroups.close(home=self.home)
         self.fabric.remove()
         while self.directory.is_mount():
             _unmount(self.directory)

@@ -60,11 +60,18 @@ class Scene:
         where: dict[str, Any] = {}
         if component != "kube-scheduler":
             where = {"nodeName": self.nodes[process.node]}
+            self._wait_for_runtime(self.nodes[process.node])
         path = pods_path(self.namespace)
         self._made(path, pod(name, image=self.eks.image, **where))
         if component == "kube-scheduler":
             return self._tried(lambda: self.api.get(f"{path}/{name}")["spec"].get("nodeName"))
         return self._tried(lambda: self.api.get(f"{path}/{name}")["status"]["phase"] == "Running")
+
+    def _wait_for_runtime(self, node: str) -> None:
+        """The kubelet asks containerd for a log; a pod that came earlier would be tried again much later."""
+        name = self.names[list(self.nodes.values()).index(node)]
+        path = f"{pods_path(self.namespace, name)}/log"
+        eventually_true(self._tried(lambda: self.api.text(path) == ""), "a log", every_s=0.05)
 
     def _made(self, path: str, body: dict[str, Any]) -> None:
         eventually_true(self._tried(lambda: self.api.post(path, body)), "a write", within_s=30)

@@ -20,6 +20,7 @@ from holdfast.localcloud.hyperpod.model import (
     PENDING,
     ROLLING_BACK,
     RUNNING,
+    SHUTTING_DOWN,
     UPDATING,
     Cluster,
     Instance,
@@ -187,6 +188,8 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
         return _for_failed(observed, instance, health=health)
+    if instance.status == SHUTTING_DOWN:
+        return Replace(arn=cluster.arn, instance_id=name, cause="its replacement was interrupted", lost=True)
     return None
 
 

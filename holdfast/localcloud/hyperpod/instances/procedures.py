@@ -33,6 +33,7 @@ from holdfast.localcloud.hyperpod.model import (
     OPENZFS,
     PENDING,
     RUNNING,
+    SHUTTING_DOWN,
     UPDATING,
     Cluster,
     Group,
@@ -246,6 +247,7 @@ class Procedure:
         if self.role == "Compute":
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Replace")
         self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new)
+        self._shut_down()
         self._destroy()
         with self.memory.change(self.cluster.arn) as memory:
             failed = memory.failures.pop(old, None) is not None
@@ -288,6 +290,7 @@ class Procedure:
         """Delete the instance; its event file has been shipped to the end before."""
         if self.role == "Compute" and self.cluster.status != DELETING:
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is deleted")
+        self._shut_down()
         self._destroy()
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures.pop(self.instance.instance_id, None)
@@ -304,6 +307,11 @@ class Procedure:
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is lost")
         self._event(kinds.NODE_LOST, fault=fault_named("instance-lost").name, evidence=message)
         self._report(status=FAILURE, message=message, events=[message], level="Error")
+
+    def _shut_down(self) -> None:
+        """Where clients see Nodes, no instance is said to run whose Node is gone already."""
+        if self.cluster.kubernetes and self.cluster.status != DELETING:
+            self._report(status=SHUTTING_DOWN, events=[])
 
     def _destroy(self) -> None:
         node = self.machines.find(self.instance.instance_id)
