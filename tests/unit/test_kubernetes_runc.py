@@ -26,7 +26,7 @@ class Runtime:
         self.log = folder / "log.json"
 
     def settings(self, capabilities: dict[str, list[str]], *, args: list[str]) -> None:
-        process = {"args": args, "capabilities": capabilities}
+        process = {"args": args, "capabilities": capabilities, "oomScoreAdj": -998}
         (self.bundle / "config.json").write_text(json.dumps({"process": process}, separators=(",", ":")))
 
     def call(self, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -87,3 +87,4 @@ def test_a_capability_that_the_node_lacks_is_taken_from_the_container_and_from_n
     process = json.loads((runtime.bundle / "config.json").read_text())["process"]
     assert process["args"] == args
     assert process["capabilities"] == {"bounding": ["CAP_KILL", *here], "effective": [*here, "CAP_KILL"]}
+    assert process["oomScoreAdj"] == (-998 if here else 0)
