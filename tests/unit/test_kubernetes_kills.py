@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kubernetes_kills import Ledger, Process, allowed_s, belongs, is_program, lives, processes
+from waiting import eventually
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_a_running_process_is_found_killed_and_over(tmp_path: Path) -> None:
     program.symlink_to(sys.executable)
     child = subprocess.Popen([program, "-c", "import time; time.sleep(60)"])
     try:
-        [found] = processes(tmp_path, "etcd")
+        [found] = eventually(lambda: processes(tmp_path, "etcd"), "the program")
         assert found.pid == child.pid
         assert not found.is_over()
         found.signal(signal.SIGKILL)

@@ -173,7 +173,8 @@ def test_a_job_is_created_listed_described_read_entered_and_deleted(
     assert "told by the pod" in logs
     assert "inside" in entered
     eventually_true(lambda: api.find(f"{JOBS.format(namespace)}/small") is None, "its end")
-    eventually_true(lambda: api.find(pods_path(namespace, "small-pod-0")) is None, "its pod's end")
+    # The garbage collector looks for new kinds every 30 s.
+    eventually_true(lambda: api.find(pods_path(namespace, "small-pod-0")) is None, "its pod's end", within_s=150)
 
 
 def play_operator(api: Api, namespace: str, job: Any, *, image: str) -> None:
