@@ -13,6 +13,7 @@ from holdfast.localcloud.kubernetes.addons import (
     install,
     is_well,
     objects,
+    release_objects,
     remove,
     stand_in,
 )
@@ -152,3 +153,52 @@ def test_what_was_made_last_goes_first() -> None:
 
     assert server.kept == {}
     assert server.deleted[0].endswith("/deployments/coredns")
+
+
+STORAGE = {
+    "persistentVolume": {
+        "name": "lustre-default",
+        "capacity": "1200Gi",
+        "csi": {"volumeHandle": "fs-1", "volumeAttributes": {"dnsname": "fs-1.fsx", "mountname": "abc"}},
+    },
+    "persistentVolumeClaim": {"name": "lustre", "requests": {"storage": "1200Gi"}},
+}
+
+
+def test_a_volume_takes_the_place_of_the_chart_that_makes_it() -> None:
+    volume, claim = release_objects("storage", namespace="default", values=STORAGE)
+    assert volume["spec"]["csi"]["volumeAttributes"] == {"dnsname": "fs-1.fsx", "mountname": "abc"}
+    assert claim["metadata"] == {"name": "lustre", "namespace": "default"}
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+
+
+def test_a_value_never_becomes_a_part_of_the_manifest() -> None:
+    names = {**STORAGE["persistentVolume"], "name": 'x"}\n---\nkind: Secret'}
+    volume, claim = release_objects("storage", namespace="default", values={**STORAGE, "persistentVolume": names})
+    assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == names["name"]
+
+
+def test_a_missing_value_is_named() -> None:
+    with pytest.raises(KeyError, match="persistentVolume"):
+        release_objects("storage", namespace="default", values={})
+
+
+@pytest.mark.parametrize(
+    ("name", "goes_to", "not_to"),
+    [
+        ("nvidia-device-plugin", "ml.p5.48xlarge", "ml.trn1.32xlarge"),
+        ("aws-efa-k8s-device-plugin", "ml.p5.48xlarge", "ml.m5.4xlarge"),
+        ("neuron-device-plugin", "ml.trn1.32xlarge", "ml.p5.48xlarge"),
+    ],
+)
+def test_devices_are_offered_on_the_types_that_have_them(name: str, goes_to: str, not_to: str) -> None:
+    (made,) = release_objects(name, namespace="kube-system", values={})
+    affinity = made["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (row,) = term["matchExpressions"]
+    assert goes_to in row["values"]
+    assert not_to not in row["values"]
+
+
+def test_nothing_takes_the_place_of_charts_that_only_give_permissions() -> None:
+    assert release_objects("deep-health-check", namespace="aws-hyperpod", values={}) == []

@@ -41,13 +41,13 @@ def test_an_environment_for_aws_deploys_and_says_what_is_not_here(kubernetes_pro
     assert groups(kubernetes_product.home) == set()
 
 
-def test_kubectl_finds_its_way_in_by_what_env_prints(kubernetes_product: Any) -> None:
+def test_kubectl_finds_its_way_in_by_what_env_prints(kubernetes_product: Any, tmp_path: Path) -> None:
     kubernetes_product.run("up", str(kubernetes_product.kubernetes_environment(counts={"workers": 0, "system": 1})))
     printed = kubernetes_product.run("env", "--json").stdout
 
     done = subprocess.run(
         [str(kubectl("1.34")), "get", "nodes", "-o", "name"],
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **json.loads(printed)},
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **json.loads(printed)},
         capture_output=True,
         text=True,
         timeout=60,
