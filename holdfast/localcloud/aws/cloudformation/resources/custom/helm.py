@@ -123,8 +123,9 @@ class HelmRelease(Handler):
 
 def _stand_in(context: Context, machine: Machine, properties: Properties) -> bool:
     """Make what takes the place of a chart that cannot be had, and say whether there is something."""
-    place, objects = _place(context, machine, properties), _objects(properties)
-    if place is None or not objects:
+    objects = _objects(properties)
+    place = _place(context, machine, properties) if objects else None
+    if place is None:
         return False
     try:
         addons.install(place, objects, resolve_conflicts="OVERWRITE")
@@ -134,8 +135,9 @@ def _stand_in(context: Context, machine: Machine, properties: Properties) -> boo
 
 
 def _take_away(context: Context, machine: Machine, properties: Properties) -> None:
-    place, objects = _place(context, machine, properties), _objects(properties)
-    if place is not None and objects:
+    objects = _objects(properties)
+    place = _place(context, machine, properties) if objects else None
+    if place is not None:
         with contextlib.suppress(OSError, kubernetes_api.ApiError):  # with the cluster it is gone anyway
             addons.remove(place, objects)
 
