@@ -295,7 +295,7 @@ def test_what_kubernetes_runs_on_runs_here(program: str, binaries: Binaries) -> 
 def test_the_command_tells_what_there_is(tmp_path: Path, official: Path) -> None:
     made = build(cache=tmp_path / "cache", official=official)
     command = [sys.executable, "-c", "from holdfast.cli import main; main()", "kubernetes", "show"]
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path), "COLUMNS": "200"}
 
     def show(value: str, *options: str) -> str:
         given = {**environment, "HOLDFAST_KUBERNETES": value, "XDG_CACHE_HOME": str(tmp_path / "empty")}

@@ -81,13 +81,14 @@ def _build(plan: dict[str, Any]) -> None:
         _file(path, text)
     for path, target in plan["links"].items():
         Path(path).symlink_to(target)
+    # Before what is bound: the interpreter may lie below it.
+    boot.mount(source="tmp", target="/tmp", kind="tmpfs", flags=QUIET, data=f"mode=1777,size={plan['tmp_mib']}m")  # noqa: S108
     for target, source in plan["binds"].items():
         _bind(f"/old{source}", target)
     boot.mount(source="proc", target="/proc", kind="proc", flags=QUIET | boot.MS_NOEXEC)
     for name in DEVICES:
         _file(f"/dev/{name}", "")
         boot.mount(source=f"/old/dev/{name}", target=f"/dev/{name}", flags=boot.MS_BIND)
-    boot.mount(source="tmp", target="/tmp", kind="tmpfs", flags=QUIET, data=f"mode=1777,size={plan['tmp_mib']}m")  # noqa: S108
     boot.umount("/old", flags=boot.MNT_DETACH)
     Path("/old").rmdir()
     boot.mount(source=None, target="/", flags=boot.MS_BIND | boot.MS_REMOUNT | boot.MS_RDONLY | QUIET)
