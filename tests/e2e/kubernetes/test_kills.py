@@ -57,21 +57,27 @@ class Scene:
             path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
             self._made(path, deployment(name, image="x", replicas=0))
             return self._tried(lambda: self.api.get(f"{path}/{name}").get("status", {}).get("observedGeneration"))
-        where: dict[str, Any] = {}
-        if component != "kube-scheduler":
-            where = {"nodeName": self.nodes[process.node]}
-            self._wait_for_runtime(self.nodes[process.node])
+        if component == "containerd":
+            return self._log_of(self.nodes[process.node])
+        where = {} if component == "kube-scheduler" else {"nodeName": self.nodes[process.node]}
         path = pods_path(self.namespace)
         self._made(path, pod(name, image=self.eks.image, **where))
         if component == "kube-scheduler":
             return self._tried(lambda: self.api.get(f"{path}/{name}")["spec"].get("nodeName"))
         return self._tried(lambda: self.api.get(f"{path}/{name}")["status"]["phase"] == "Running")
 
-    def _wait_for_runtime(self, node: str) -> None:
-        """The kubelet asks containerd for a log; a pod that came earlier would be tried again much later."""
+    def _log_of(self, node: str) -> Callable[[], bool]:
+        """For a log the kubelet asks containerd, which then does its work again."""
         name = self.names[list(self.nodes.values()).index(node)]
         path = f"{pods_path(self.namespace, name)}/log"
-        eventually_true(self._tried(lambda: self.api.text(path) == ""), "a log", every_s=0.05)
+        return self._tried(lambda: self.api.text(path) == "")
+
+    def take_pods(self) -> None:
+        """Every node starts a new pod; the kubelet may have to be told first that its runtime is back."""
+        for node in self.nodes.values():
+            name = f"new-{secrets.token_hex(4)}"
+            self._made(pods_path(self.namespace), pod(name, image=self.eks.image, nodeName=node))
+            wait_ready(self.api, self.namespace, name)
 
     def _made(self, path: str, body: dict[str, Any]) -> None:
         eventually_true(self._tried(lambda: self.api.post(path, body)), "a write", within_s=30)
@@ -131,6 +137,7 @@ def test_a_program_that_is_killed_comes_back_and_takes_nothing_with_it(
     assert ledger.acknowledged
     assert ledger.lost(read_back(scene.api, scene.namespace)) == []
     eventually_true(lambda: scene.pods() == before, "pods as they were", within_s=20)
+    scene.take_pods()
 
 
 def test_an_api_server_that_stands_still_is_waited_for_and_goes_on(scene: Scene) -> None:
