@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from kubernetes_http import Api
 from kubernetes_things import pod, pods_path, wait_phase
-from local_eks import LocalEks
+from local_eks import LocalEks, eventually_true
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubernetes, pytest.mark.root]
 
@@ -32,7 +32,8 @@ def role(local_eks: LocalEks) -> Iterator[str]:
 
 
 def asked(name: str, *, image: str) -> dict[str, object]:
-    return pod(name, image=image, command=("python", "-c", WHO))
+    region = {"name": "AWS_REGION", "value": "us-west-2"}  # which only a pod with a role is told
+    return pod(name, image=image, command=("python", "-c", WHO), container={"env": [region]})
 
 
 def test_a_pod_acts_with_the_role_of_its_service_account(
@@ -55,4 +56,5 @@ def test_a_pod_acts_with_the_role_of_its_service_account(
 def test_a_pod_without_an_association_has_no_credentials(local_eks: LocalEks, api: Api, namespace: str) -> None:
     api.post(pods_path(namespace), asked("nobody", image=local_eks.image))
     wait_phase(api, namespace, "nobody", "Failed")
-    assert "Unable to locate credentials" in api.text(pods_path(namespace, "nobody") + "/log")
+    path = pods_path(namespace, "nobody") + "/log"
+    eventually_true(lambda: "NoCredentialsError" in api.text(path), "the SDK's word", within_s=20)
