@@ -32,7 +32,7 @@ def role(local_eks: LocalEks) -> Iterator[str]:
 
 
 def asked(name: str, *, image: str) -> dict[str, object]:
-    region = {"name": "AWS_REGION", "value": "us-west-2"}  # which only a pod with a role is told
+    region = {"name": "AWS_DEFAULT_REGION", "value": "us-west-2"}  # which only a pod with a role is told
     return pod(name, image=image, command=("python", "-c", WHO), container={"env": [region]})
 
 
