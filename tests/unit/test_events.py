@@ -57,7 +57,7 @@ def test_rejects_another_schema_version_and_says_which_one_it_reads() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source": "agent"}, "source must be one of control-plane, lifecycle, job, cli, got 'agent'"),
+        ({"source": "planner"}, "source must be one of control-plane, lifecycle, job, agent, cli, got 'planner'"),
         ({"time_ns": "now"}, "time_ns must be UTC nanoseconds"),
         ({"time_ns": -1}, "time_ns must be UTC nanoseconds"),
         ({"time_ns": True}, "time_ns must be UTC nanoseconds"),
@@ -176,6 +176,7 @@ WRITERS = {
     "control-plane": ("holdfast/localcloud/hyperpod",),
     "lifecycle": ("lifecycle",),
     "job": ("containers/training", "examples"),
+    "agent": ("containers/health-agent",),
     "cli": ("holdfast/cli",),
 }
 

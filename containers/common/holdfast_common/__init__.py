@@ -11,10 +11,11 @@ from holdfast_common.log import EventLog, events_log_group
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
+    from holdfast_common import node_socket
     from holdfast_common.events import Event, ParsedEvents, parse_events
-    from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, fault_named
-    from holdfast_common.incidents import Incident
-    from holdfast_common.timelines import JobTimeline, Phase, Timeline, timeline
+    from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
+    from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
+    from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
 
 __all__ = [
     "FAULTS",
@@ -30,20 +31,26 @@ __all__ = [
     "ParsedEvents",
     "Phase",
     "Remedy",
+    "RemedyStep",
     "Severity",
+    "Sighting",
+    "State",
     "Timeline",
+    "When",
     "events_log_group",
     "fault_named",
+    "in_order",
     "kinds",
+    "node_socket",
     "parse_events",
     "timeline",
 ]
 
 _FROM = {
     **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
-    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "fault_named"), "faults"),
-    "Incident": "incidents",
-    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
+    **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
+    **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
+    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
 }
 
 

@@ -1,17 +1,23 @@
 """The fault taxonomy: which signal means which fault, how bad it is, and the least remedy that cures it.
 
-Knowledge as data. Every row names where it comes from; whoever detects or injects a fault uses its name from here.
+The rows are data (``faults.json``), each with its source. Whoever detects or injects a fault uses its name from there.
 """
 
+import json
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 
 class Severity(Enum):
     """How far the damage reaches."""
 
+    INFO = "info"
+    """Worth knowing; nothing is damaged."""
     PROCESS = "process"
     """One process; its node is sound."""
+    DEVICE = "device"
+    """One device of the node, and whoever uses it."""
     NODE = "node"
     """Everything on the node."""
 
@@ -21,8 +27,17 @@ class Remedy(Enum):
 
     NONE = "none"
     RESTART_PROCESS = "restart-process"
+    RESET_GPU = "reset-gpu"
     REBOOT = "reboot"
     REPLACE = "replace"
+
+
+class When(Enum):
+    """How long a remedy may wait."""
+
+    NOW = "now"
+    BOUNDARY = "boundary"
+    """At the next step or the end of the job: what runs is not hurt."""
 
 
 @dataclass(frozen=True)
@@ -33,39 +48,22 @@ class Fault:
     signal: str
     severity: Severity
     remedy: Remedy
+    when: When
     source: str
 
 
-FAULTS = (
-    Fault(
-        name="instance-lost",
-        signal="the instance's init process is gone",
-        severity=Severity.NODE,
-        remedy=Remedy.REPLACE,
-        source="SageMaker HyperPod developer guide, cluster resiliency: failed instances are replaced",
-    ),
-    Fault(
-        name="instance-unreachable",
-        signal="Slurm marks the node down after SlurmdTimeout while the instance still exists",
-        severity=Severity.NODE,
-        remedy=Remedy.REBOOT,
-        source="slurm.conf manual page, SlurmdTimeout",
-    ),
-    Fault(
-        name="lifecycle-failed",
-        signal="a lifecycle script ended with an exit code other than 0",
-        severity=Severity.NODE,
-        remedy=Remedy.REPLACE,
-        source="SageMaker HyperPod developer guide, lifecycle scripts: a failing script fails the instance",
-    ),
-    Fault(
-        name="rank-died",
-        signal="a training process ended by a signal or an exit code other than 0 while its node answers",
-        severity=Severity.PROCESS,
-        remedy=Remedy.RESTART_PROCESS,
-        source="srun manual page, --kill-on-bad-exit; Slurm does not requeue for it",
-    ),
-)
+def _read(row: "dict[str, str]") -> Fault:
+    return Fault(
+        name=row["name"],
+        signal=row["signal"],
+        severity=Severity(row["severity"]),
+        remedy=Remedy(row["remedy"]),
+        when=When(row.get("when", "now")),
+        source=row["source"],
+    )
+
+
+FAULTS = tuple(_read(row) for row in json.loads(Path(__file__).with_name("faults.json").read_text("utf-8"))["faults"])
 
 _BY_NAME = {fault.name: fault for fault in FAULTS}
 

@@ -62,19 +62,32 @@ LIFECYCLE_FINISHED = "lifecycle_finished"
 JOB_STARTED = "job_started"
 """
 job: the first step is about to run; `detail.world_size`, `detail.step`, `detail.nodes` (instance ids, separated by
-commas)
+commas). Under `holdfast-run` its launchers write this and what follows up to `job_finished`, whatever the script
 """
 JOB_PROGRESS = "job_progress"
-"""job: `detail.step` steps are done; `detail.loss`"""
+"""job: `detail.step` steps are done; `detail.loss`. Under `holdfast-run` every 2 s, and before each recovery"""
 CHECKPOINT_SAVED = "checkpoint_saved"
 """job: `detail.step` can be resumed from; `duration_s`"""
 JOB_RESUMED = "job_resumed"
 """
-job: the job runs again, from the checkpoint of `detail.step`; `evidence` when a newer one was damaged; otherwise as
-`job_started`
+job: the job runs again, from `detail.step`: that of a checkpoint, or of the processes that are left; `evidence` when a
+newer checkpoint was damaged; otherwise as `job_started`
 """
 JOB_FINISHED = "job_finished"
 """job: the last step is done; `detail.step`, `detail.loss`"""
+RECOVERY_DETECTED = "recovery_detected"
+"""
+job: what broke was noticed; `duration_s` since the last step. This and the four that follow are written by one launcher
+once the ranks are together again, each with the time at which its phase ended, and `detail.planned` where nothing broke
+"""
+RECOVERY_ABORTED = "recovery_aborted"
+"""job: no rank of the launcher that writes this is in a collective any more; `duration_s`"""
+RECOVERY_AGREED = "recovery_agreed"
+"""job: the view was committed; `duration_s`"""
+RECOVERY_COPIED = "recovery_copied"
+"""job: each rank has its state; absent where none had to be copied; `duration_s`"""
+RECOVERY_REBUILT = "recovery_rebuilt"
+"""job: all ranks are connected and compared; `duration_s`; `job_resumed` follows"""
 RANK_LOST = "rank_lost"
 """job: a process of training died; `evidence` how, `detail.rank`, `detail.step`"""
 LAUNCHER_LOST = "launcher_lost"
@@ -88,10 +101,44 @@ VIEW_COMMITTED = "view_committed"
 job: launchers agreed who has which rank; `detail.epoch`, `detail.step`, `detail.lost_steps`, `duration_s` since the
 fault
 """
+STACKS_DUMPED = "stacks_dumped"
+"""
+job: where a rank is was asked for; `evidence` the beginning of it, `detail.rank`, `detail.pid`, `detail.path` the rest
+on that node
+"""
 JOB_STOPPED = "job_stopped"
 """job: training cannot go on; `evidence` why"""
 
+AGENT_STARTED = "agent_started"
+"""agent: the health agent of a node runs; `detail.mode` observe or act, `detail.detectors`"""
+RECORDS_LOST = "records_lost"
+"""agent: the kernel overwrote records before they were read; `detail.lost`"""
+VERDICT = "verdict"
+"""
+agent: what is seen means a fault, and what it asks for; `fault`, `evidence`, `action` the remedy; `detail.incident`,
+`detail.code`, `detail.device`, `detail.severity`, `detail.when`; `detail.signal_ns` when its first sign was seen, where
+that is known
+"""
+VERDICT_WITHDRAWN = "verdict_withdrawn"
+"""agent: the fault is over, or was none; `evidence` why; `detail.incident`"""
+REMEDY_REQUESTED = "remedy_requested"
+"""
+agent: a remedy was asked for; `action` which, `detail.incident`, `detail.way` runtime, slurm, label or api,
+`detail.host`
+"""
+REMEDY_REFUSED = "remedy_refused"
+"""agent: a remedy is due and is not asked for; `evidence` why, such as the open breaker; `detail.incident`"""
+HANDED_OVER = "handed_over"
+"""
+agent: the ranks of a node went to the spare while the job goes on; `detail.rank`, `detail.step`, `duration_s`
+"""
+NODE_QUALIFIED = "node_qualified"
+"""lifecycle: the checks before a node joins have passed; `duration_s`, `detail.seconds`"""
+
 FAULT_INJECTED = "fault_injected"
-"""cli: a fault was caused on purpose; `node` and `fault`"""
+"""
+cli: a fault was caused on purpose; `node` and `fault`; of `holdfast inject` also `detail.planted` its name,
+`detail.what`, `detail.host`, `detail.device`, `detail.ends_ns`
+"""
 JOB_SUBMITTED = "job_submitted"
 """cli: a job was given to the scheduler"""

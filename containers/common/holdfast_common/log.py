@@ -67,9 +67,13 @@ class EventLog:
         action: str = "",
         duration_s: Optional[float] = None,
         detail: Optional[Detail] = None,
+        time_ns: Optional[int] = None,
     ) -> None:
         """
         Append one event; what is not given comes from the log itself.
+
+        Args:
+            time_ns: When it was, for what is told later. Default: now.
 
         Raises:
             EventError: a field does not hold what it may.
@@ -79,7 +83,7 @@ class EventLog:
         values = {
             **self._fields,
             **{name: value for name, value in given.items() if value is not None},
-            "time_ns": self._clock(),
+            "time_ns": self._clock() if time_ns is None else time_ns,
             "kind": kind,
             "fault": fault,
             "evidence": evidence,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
-SOURCES = ("control-plane", "lifecycle", "job", "cli")
+SOURCES = ("control-plane", "lifecycle", "job", "agent", "cli")
 
 Detail = Mapping[str, "str | int | float | bool"]
 

@@ -14,7 +14,9 @@ from typing import Optional
 
 from holdfast_common import kinds
 from holdfast_common.events import Event, detail_number
-from holdfast_common.incidents import Incident, incidents_of
+from holdfast_common.incident_jobs import with_jobs
+from holdfast_common.incident_story import stories
+from holdfast_common.incidents import Incident
 
 _SECOND = 1e9
 _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
@@ -75,17 +77,22 @@ class Timeline:
 
 def timeline(events: Iterable[Event]) -> Timeline:
     """Compute the timeline of one cluster's events."""
-    unique = {event.to_json(): event for event in events}
-    ordered = sorted(unique.values(), key=lambda event: (event.time_ns, _rank(event)))
+    ordered = in_order(events)
     by_job: dict[str, list[Event]] = {}
     for event in ordered:
         if event.source == "job" or event.kind == kinds.JOB_SUBMITTED:
             by_job.setdefault(event.job, []).append(event)
     jobs = [_job(name, own, ordered[-1].time_ns) for name, own in by_job.items()]
     return Timeline(
-        incidents=incidents_of(ordered),
+        incidents=with_jobs(stories(ordered), ordered),
         jobs=tuple(sorted((job for job in jobs if job is not None), key=lambda job: job.started_ns)),
     )
+
+
+def in_order(events: Iterable[Event]) -> "list[Event]":
+    """Each event once, by its time; of one instant always in the same order, however they came."""
+    unique = {event.to_json(): event for event in events}
+    return [unique[line] for line in sorted(unique, key=lambda line: (unique[line].time_ns, _rank(unique[line]), line))]
 
 
 def _rank(event: Event) -> int:

@@ -1,0 +1,294 @@
+"""
+From events to incidents: what begins one, what belongs to it, what is asked for, and how its node ends.
+
+``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an incident of their node that is open,
+or begin one. A verdict belongs by the id that the agent gave it, or else to what was injected or noticed before and has
+no verdict yet, the same fault first. Whatever may begin an incident leaves a name in it, made of that event alone: an
+id that a reader has seen is still a name when later events have put another one first.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional
+
+from holdfast_common import kinds
+from holdfast_common.events import Event, detail_number
+from holdfast_common.faults import Remedy
+from holdfast_common.incidents import PROCESS_FAULTS, Incident, RemedyStep, Sighting
+
+_NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
+_UNDER_WAY = {kinds.NODE_REPLACING: Remedy.REPLACE.value, kinds.NODE_REBOOTING: Remedy.REBOOT.value}
+_DONE = {kinds.NODE_REPLACED: Remedy.REPLACE.value, kinds.NODE_REBOOTED: Remedy.REBOOT.value}
+_NOTHING = Remedy.NONE.value
+_PENDING = ("requested", "under way")
+NAME_LENGTH = 10
+INJECTION_WRITTEN_WITHIN_NS = 5_000_000_000
+"""A notice may be written before the injection that it is of; what is open for longer is another fault."""
+CONTROL_PLANE = "control-plane"
+
+
+@dataclass
+class Draft:
+    """An incident while it is told; ``told`` is what is known of it by now."""
+
+    told: Incident
+    agent_id: str = ""
+    injected_as: str = ""
+    names: "list[str]" = field(default_factory=list)
+    remedies: "list[RemedyStep]" = field(default_factory=list)
+    evidence: "dict[str, Sighting]" = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return self.told.restored_ns is None and self.told.withdrawn_ns is None and self.told.removed_ns is None
+
+    @property
+    def is_of_process(self) -> bool:
+        return self.told.is_of_process
+
+    def change(self, **values: Any) -> None:
+        self.told = replace(self.told, **values)
+
+    def see(self, event: Event, text: str) -> None:
+        """Keep each line of evidence once, with the time it was first told."""
+        for line in text.splitlines():
+            if line.strip():
+                self.evidence.setdefault(line.strip(), Sighting(event.time_ns, event.source, line.strip()))
+
+    def settle(self, outcome: str, *, remedy: str = "", way: str = "") -> bool:
+        """Give the newest pending remedy of that kind its outcome; False where none is pending."""
+        for at in range(len(self.remedies) - 1, -1, -1):
+            step = self.remedies[at]
+            if step.outcome in _PENDING and remedy in ("", step.remedy) and way in ("", step.way):
+                self.remedies[at] = RemedyStep(step.time_ns, step.remedy, step.way, outcome)
+                return True
+        return False
+
+    def finished(self, hosts: "dict[str, str]") -> Incident:
+        names = tuple(dict.fromkeys([self.agent_id, *self.names] if self.agent_id else self.names))
+        self.change(
+            id=names[0],
+            names=names,
+            host=self.told.host or hosts.get(self.told.node, ""),
+            remedies=tuple(self.remedies),
+            evidence=tuple(self.evidence.values()),
+        )
+        return self.told
+
+
+def name_of(event: Event) -> str:
+    """An id made of what begins an incident and of nothing else, so that every reader makes the same."""
+    begun = "\0".join((event.node, event.kind, event.fault, str(event.time_ns)))
+    return hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:NAME_LENGTH]
+
+
+def stories(ordered: Iterable[Event]) -> "tuple[Incident, ...]":
+    """The incidents of events sorted by time, in the order of their beginning, without what they did to jobs."""
+    drafts: list[Draft] = []
+    hosts: dict[str, str] = {}
+    predecessors: dict[str, str] = {}
+    for event in ordered:
+        host = event.detail.get("host")
+        if event.node and isinstance(host, str) and host:
+            hosts.setdefault(event.node, host)
+        _tell(drafts, event, predecessors)
+    found = [draft.finished(hosts) for draft in drafts]
+    return tuple(sorted(found, key=lambda incident: (incident.start_ns, incident.id)))
+
+
+def _tell(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+    kind = event.kind
+    if kind == kinds.FAULT_INJECTED:
+        _inject(drafts, event)
+    elif kind in _NOTICES:
+        _notice(drafts, event)
+    elif kind == kinds.VERDICT:
+        _judge(drafts, event)
+    elif kind == kinds.VERDICT_WITHDRAWN:
+        _withdraw(drafts, event)
+    elif kind in (kinds.REMEDY_REQUESTED, kinds.REMEDY_REFUSED):
+        _ask(drafts, event)
+    elif kind == kinds.HANDED_OVER:
+        for draft in _meant(drafts, event):
+            draft.settle("done", way="runtime")
+    elif kind in _UNDER_WAY:
+        _begin_repair(drafts, event, predecessors)
+    elif kind in _DONE:
+        _restore(drafts, event, predecessors)
+    elif kind in (kinds.NODE_DELETED, kinds.CLUSTER_DELETED):
+        for draft in drafts:
+            if draft.is_open and (kind == kinds.CLUSTER_DELETED or draft.told.node == event.node):
+                draft.change(removed_ns=event.time_ns)
+
+
+def _open_on(drafts: "list[Draft]", node: str) -> "list[Draft]":
+    """What is open of the node itself: no fault of one process, and nothing that asks for nothing."""
+    return [
+        draft
+        for draft in drafts
+        if draft.told.node == node and draft.is_open and not draft.is_of_process and draft.told.remedy != _NOTHING
+    ]
+
+
+def _begin(drafts: "list[Draft]", event: Event, **values: Any) -> Draft:
+    draft = Draft(replace(Incident(id="", node=event.node, fault=event.fault), **values))
+    drafts.append(draft)
+    return draft
+
+
+def _inject(drafts: "list[Draft]", event: Event) -> None:
+    """A new incident, unless it was noticed before its injection was written down, or was injected twice."""
+    candidates = [] if event.fault in PROCESS_FAULTS else _open_on(drafts, event.node)
+    same = [draft for draft in candidates if _is_of_injection(draft, event)]
+    if same:
+        draft = same[0]
+        if draft.told.injected_ns is None:
+            draft.change(injected_ns=event.time_ns, fault=draft.told.fault if draft.agent_id else event.fault)
+    else:
+        draft = _begin(drafts, event, injected_ns=event.time_ns)
+    draft.injected_as = draft.injected_as or event.fault
+    draft.names.append(name_of(event))
+
+
+def _is_of_injection(draft: Draft, event: Event) -> bool:
+    if draft.told.injected_ns is not None:
+        return event.fault in (draft.injected_as, draft.told.fault)
+    return event.time_ns - (draft.told.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
+
+
+def _notice(drafts: "list[Draft]", event: Event) -> None:
+    """A node that is gone: all that is open of it is known to be, and the node is out of service."""
+    found = _open_on(drafts, event.node) or [_begin(drafts, event, noticed_ns=event.time_ns)]
+    for draft in found:
+        known = draft.told
+        draft.change(
+            noticed_ns=event.time_ns if known.noticed_ns is None else known.noticed_ns,
+            signalled_ns=event.time_ns if known.signalled_ns is None else known.signalled_ns,
+            out_ns=event.time_ns if known.out_ns is None else known.out_ns,
+            fault=known.fault or event.fault,
+        )
+        draft.see(event, event.evidence)
+    found[0].names.append(name_of(event))
+
+
+def _judge(drafts: "list[Draft]", event: Event) -> None:
+    """The last word on an incident counts; one that was over begins again."""
+    agent_id = _text(event, "incident")
+    known = [draft for draft in drafts if agent_id and draft.agent_id == agent_id and draft.told.node == event.node]
+    draft = known[-1] if known else _unjudged(drafts, event)
+    if draft is None:
+        draft = _begin(drafts, event, noticed_ns=event.time_ns)
+    draft.agent_id = draft.agent_id or agent_id
+    if not agent_id:
+        draft.names.append(name_of(event))
+    code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
+    told = draft.told
+    times = [time for time in (told.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
+    began_again = told.restored_ns is not None and not told.replacement
+    draft.change(
+        fault=event.fault or told.fault,
+        code=told.code if code is None else int(code),
+        device=_text(event, "device") or told.device,
+        severity=_text(event, "severity") or told.severity,
+        remedy=event.action or told.remedy,
+        when=_text(event, "when") or told.when,
+        noticed_ns=event.time_ns if told.noticed_ns is None else told.noticed_ns,
+        signalled_ns=min(times, default=None),
+        withdrawn_ns=None,
+        restored_ns=None if began_again else told.restored_ns,
+        out_ns=None if began_again else told.out_ns,
+    )
+    draft.see(event, event.evidence)
+
+
+def _unjudged(drafts: "list[Draft]", event: Event) -> Optional[Draft]:
+    """What was injected or noticed before, and no agent has judged yet; the same fault first, then the oldest."""
+    code = detail_number(event, "code")
+    alike = {event.fault, "" if code is None else f"xid-{int(code)}"} - {""}
+    waiting = [draft for draft in drafts if draft.told.node == event.node and draft.is_open and not draft.agent_id]
+    same = [draft for draft in waiting if draft.told.fault in alike or not event.fault]
+    return next(iter(same or [draft for draft in waiting if not draft.is_of_process]), None)
+
+
+def _meant(drafts: "list[Draft]", event: Event) -> "list[Draft]":
+    """The incident that an event of the agent names; where it names none, all of its node that are not over."""
+    agent_id, node = _text(event, "incident"), event.node
+    if agent_id:
+        return [draft for draft in drafts if draft.agent_id == agent_id and node in ("", draft.told.node)][-1:]
+    return [draft for draft in drafts if draft.told.node == node and draft.is_open]
+
+
+def _withdraw(drafts: "list[Draft]", event: Event) -> None:
+    for draft in _meant(drafts, event):
+        if draft.told.restored_ns is None:
+            draft.change(withdrawn_ns=event.time_ns)
+        draft.see(event, event.evidence)
+
+
+def _ask(drafts: "list[Draft]", event: Event) -> None:
+    refused = event.kind == kinds.REMEDY_REFUSED
+    for draft in _meant(drafts, event):
+        draft.change(host=draft.told.host or _text(event, "host"))
+        step = RemedyStep(
+            event.time_ns,
+            event.action or draft.told.remedy,
+            _text(event, "way"),
+            "refused" if refused else "requested",
+        )
+        last = draft.remedies[-1] if draft.remedies else None
+        if last is None or (last.remedy, last.way, last.outcome) != (step.remedy, step.way, step.outcome):
+            draft.remedies.append(step)  # a breaker that stays open says so more than once
+        draft.see(event, event.evidence)
+
+
+def _line_of(predecessors: "dict[str, str]", node: str) -> "frozenset[str]":
+    """An instance and those in whose place it was begun, one after the other, where its own beginning failed."""
+    line = [node]
+    while predecessors.get(line[-1], line[0]) not in line:
+        line.append(predecessors[line[-1]])
+    return frozenset(line)
+
+
+def _begin_repair(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+    remedy, meant = _UNDER_WAY[event.kind], _line_of(predecessors, event.node)
+    new = _text(event, "replacement")
+    if new and new not in meant:
+        predecessors[new] = event.node
+    for draft in drafts:
+        if draft.told.node not in meant or draft.is_of_process or not _may_be_repaired(draft):
+            continue
+        if draft.told.out_ns is None:
+            draft.change(out_ns=event.time_ns)
+        if not draft.settle("under way", remedy=remedy):
+            draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
+
+
+def _restore(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+    """The event is about the new instance, or about the old one and names the new."""
+    remedy = _DONE[event.kind]
+    old, new = event.node, ""
+    if event.kind == kinds.NODE_REPLACED:
+        replaces = _text(event, "replaces")
+        old, new = (replaces, event.node) if replaces else (event.node, _text(event, "replacement"))
+    meant = _line_of(predecessors, old)
+    for draft in drafts:
+        if draft.told.node not in meant or draft.is_of_process or not _may_be_repaired(draft):
+            continue
+        if not draft.settle("done", remedy=remedy):
+            draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "done"))
+        draft.change(restored_ns=event.time_ns, replacement=new)
+
+
+def _may_be_repaired(draft: Draft) -> bool:
+    """A repair that was asked for goes on when its verdict is withdrawn."""
+    return draft.is_open or (
+        draft.told.restored_ns is None
+        and draft.told.removed_ns is None
+        and any(step.outcome in _PENDING for step in draft.remedies)
+    )
+
+
+def _text(event: Event, name: str) -> str:
+    value = event.detail.get(name)
+    return value if isinstance(value, str) else ""

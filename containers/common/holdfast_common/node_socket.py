@@ -1,0 +1,221 @@
+"""
+What the launchers of jobs and the health agent of their node say to each other: JSON lines on one Unix socket.
+
+The agent listens, launchers connect. Up goes what each launcher runs (``LauncherReport``) and what became of a
+``Command`` (``Answer``); down go commands. A line is what its type says, within bounds, or it is refused: the other end
+may be any program of any user. Whom to believe is for the two ends, which ask the kernel who the other one is.
+"""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Optional, Union
+
+PATH = "/run/holdfast/agent.sock"
+PATH_VARIABLE = "HOLDFAST_AGENT_SOCKET"
+VERSION = 1
+LINE_BYTES = 1 << 16
+"""A longer line is none of this protocol."""
+RANKS = 256
+"""Of one node."""
+TEXT_LENGTH = 500
+NAME_LENGTH = 128
+
+COMMANDS = ("hand-over", "quarantine", "dump")
+"""
+hand-over: give the ranks of this node to the spare at the next common step, and end. quarantine: no process of this
+node gets a rank of this run any more; those that have one keep it. dump: write where each rank is, for people.
+"""
+OUTCOMES = ("begun", "done", "refused", "failed")
+"""refused: it cannot be, and nothing was changed. failed: it was begun, and the job goes on as it was."""
+
+
+class NodeSocketError(ValueError):
+    """A line is none that both ends agreed on."""
+
+
+@dataclass(frozen=True)
+class RankReport:
+    """
+    One process of a launcher.
+
+    Args:
+        rank: -1 for a spare.
+        pid: As the launcher knows it; in a container that is another number than outside.
+        step: Updates that it has finished.
+        phase: What it does, such as ``forward`` or ``vote``.
+        phase_s: For how long.
+        busy: Share of the step in which it did not wait for others, 0 to 1. None until somebody measures it.
+    """
+
+    rank: int
+    pid: int
+    step: int
+    phase: str
+    phase_s: float
+    busy: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class LauncherReport:
+    """
+    What one launcher runs, said when it connects, when something changes, and every second.
+
+    Args:
+        job: As in events: Slurm's job (or job array), or the name of a job of Kubernetes.
+        task: Slurm's number of this task of a job array, which is what it is requeued by; empty elsewhere.
+        run: As ``--rdzv-id``.
+        node: Number of this node in the run.
+        epoch: Generation of the view; 0 before the first.
+        step: The newest step that it knows of.
+        spares: Warm processes of other nodes that could take ranks of this one.
+        ranks: Its processes.
+    """
+
+    job: str
+    task: str
+    run: str
+    node: int
+    epoch: int
+    step: int
+    spares: int
+    ranks: "tuple[RankReport, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """
+    What the agent asks for.
+
+    Args:
+        id: Comes back with each answer.
+        command: Of ``COMMANDS``.
+        reason: For people.
+    """
+
+    id: str
+    command: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """
+    What became of a command.
+
+    Args:
+        id: Of the command.
+        command: As in the command.
+        outcome: Of ``OUTCOMES``.
+        reason: Why not; for a dump, where it is.
+        ranks: Those that were given away, or would be.
+        step: The step that training goes on from.
+        steps_lost: Committed steps that are done again; where it was refused, those that would be.
+        seconds: Since the command.
+    """
+
+    id: str
+    command: str
+    outcome: str
+    reason: str = ""
+    ranks: "tuple[int, ...]" = ()
+    step: int = 0
+    steps_lost: int = 0
+    seconds: float = 0.0
+
+
+NodeMessage = Union[LauncherReport, Command, Answer]
+
+_NAMES = {LauncherReport: "report", Command: "command", Answer: "answer"}
+_TYPES = {name: kind for kind, name in _NAMES.items()}
+_LONG = ("reason",)
+_CHOICES = {"command": COMMANDS, "outcome": OUTCOMES}
+_LEAST = {"rank": -1}
+
+
+def to_line(message: NodeMessage) -> bytes:
+    """One line, with its end. Texts that are too long are cut. Raises NodeSocketError for what may not be said."""
+    values = {"version": VERSION, "type": _NAMES[type(message)], **_plain(message)}
+    line = json.dumps(values, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    if len(line) > LINE_BYTES:
+        raise NodeSocketError(f"a line may have {LINE_BYTES} bytes, got {len(line)}")
+    from_line(line)
+    return line
+
+
+def from_line(line: bytes) -> NodeMessage:
+    """The message of a line. Raises NodeSocketError."""
+    if len(line) > LINE_BYTES:
+        raise NodeSocketError(f"a line may have {LINE_BYTES} bytes, got {len(line)}")
+    try:
+        values = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise NodeSocketError(f"not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise NodeSocketError("a line must be a JSON object")
+    version, name = values.pop("version", None), values.pop("type", None)
+    if type(version) is not int or version != VERSION:
+        raise NodeSocketError(f"version must be {VERSION}, got {version!r}")
+    if not isinstance(name, str) or name not in _TYPES:
+        raise NodeSocketError(f"type must be one of {', '.join(_TYPES)}")
+    message: NodeMessage = _object(_TYPES[name], values, name)
+    return message
+
+
+def _plain(message: Any) -> "dict[str, Any]":
+    values = {}
+    for item in fields(message):
+        value = getattr(message, item.name)
+        if isinstance(value, str):
+            value = value[: _longest(item.name)]
+        elif isinstance(value, tuple):
+            value = [each if isinstance(each, int) else _plain(each) for each in value]
+        values[item.name] = value
+    return values
+
+
+def _longest(name: str) -> int:
+    return TEXT_LENGTH if name in _LONG else NAME_LENGTH
+
+
+def _object(kind: Any, values: Any, path: str) -> Any:
+    names = [item.name for item in fields(kind)]
+    if not isinstance(values, dict) or values.keys() != set(names):
+        raise NodeSocketError(f"{path} must be an object with {', '.join(names)}")
+    return kind(**{name: _value(kind, name, values[name], f"{path}.{name}") for name in names})
+
+
+def _value(kind: Any, name: str, value: Any, path: str) -> Any:
+    if name == "ranks":
+        if type(value) is not list or len(value) > RANKS:
+            raise NodeSocketError(f"{path} must be a list of at most {RANKS}")
+        if kind is LauncherReport:
+            return tuple(_object(RankReport, each, path) for each in value)
+        return tuple(_whole(each, path, least=0) for each in value)
+    wanted = _KINDS[name]
+    if wanted is str:
+        if type(value) is not str or len(value) > _longest(name):
+            raise NodeSocketError(f"{path} must be a text of at most {_longest(name)} characters")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise NodeSocketError(f"{path} must be one of {', '.join(_CHOICES[name])}")
+        return value
+    if wanted is int:
+        return _whole(value, path, least=_LEAST.get(name, 0))
+    if value is None and name == "busy":
+        return None
+    if type(value) not in (int, float) or not math.isfinite(value) or value < 0 or (name == "busy" and value > 1):
+        raise NodeSocketError(f"{path} must be a number of {'0 to 1' if name == 'busy' else '0 or more'}")
+    return float(value)
+
+
+def _whole(value: Any, path: str, *, least: int) -> int:
+    if type(value) is not int or not least <= value < 1 << 53:
+        raise NodeSocketError(f"{path} must be a whole number from {least} on")
+    return value
+
+
+_KINDS: "dict[str, type]" = {
+    **dict.fromkeys(("job", "task", "run", "phase", "id", "command", "outcome", "reason"), str),
+    **dict.fromkeys(("rank", "pid", "node", "epoch", "step", "spares", "steps_lost"), int),
+    **dict.fromkeys(("phase_s", "busy", "seconds"), float),
+}

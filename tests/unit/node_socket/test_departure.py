@@ -1,0 +1,173 @@
+"""When a launcher gives its ranks away, and when it says that it cannot."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast_common import node_socket
+from holdfast_runtime.control import HandOver
+from holdfast_runtime.launcher.links import HandOverAt
+from holdfast_runtime.launcher.node import Departure
+from holdfast_runtime.membership import RankStatus, Slot, View
+
+COMMAND = node_socket.Command(id="1", command="hand-over", reason="Xid 79")
+VIEW = View(
+    epoch=4, nodes=(0, 0, 0), ranks=tuple(RankStatus(slot=Slot(node, 0), rank=node, port=1) for node in range(2))
+)
+
+
+class Links:
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def broadcast(self, message: object) -> None:
+        self.told.append(message)
+
+    def send(self, node: int, message: object) -> None:
+        self.told.append((node, message))
+
+
+class Told:
+    def __init__(self) -> None:
+        self.sent: list[object] = []
+        self.rank = 1
+
+    def send(self, message: object) -> None:
+        self.sent.append(message)
+
+
+class Story:
+    """A launcher of node 1, which has rank 1, beside another one with a rank and a spare."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.slot, self.links = Told(), Links()
+        self.answers: list[node_socket.Answer] = []
+        self.view, self.wanted, self.voters, self.filled = VIEW, "", 2, 0
+        self.slots = SimpleNamespace(
+            node=1, in_view=[self.slot], in_process=True, some_finished=False, leaving=False, quarantined=False,
+            known_step=30, checkpoint_step=20, warm=0,
+        )  # fmt: skip
+        self.ending = SimpleNamespace(begun=False, some_finished=False, depart=self._depart)
+        self.departed: tuple[int, str] | None = None
+        self.departure = Departure(
+            slots=self.slots,  # type: ignore[arg-type]
+            links=self.links,  # type: ignore[arg-type]
+            journal=SimpleNamespace(say=lambda _text: None),  # type: ignore[arg-type]
+            ending=self.ending,  # type: ignore[arg-type]
+            nodes=3,
+            view=lambda: self.view,
+            wanted=lambda: self.wanted,
+            voters=lambda: self.voters,
+            failed=self._failed,
+        )
+        self.departure.spares_of(2, changes.pop("spares", 1))
+        for name, value in changes.items():
+            setattr(self.slots if hasattr(self.slots, name) else self, name, value)
+
+    def ask(self) -> str:
+        self.departure.ask(COMMAND, self.answers.append)
+        return self.answers[-1].outcome
+
+    def _depart(self, code: int, reason: str) -> None:
+        self.departed = code, reason
+
+    def _failed(self) -> None:
+        self.filled += 1
+
+
+def test_it_tells_all_and_its_own_ranks_when_to_leave_and_gives_none_of_its_processes() -> None:
+    story = Story()
+
+    assert story.ask() == "begun"
+    assert HandOverAt(epoch=4, after_step=32, reason="Xid 79") in story.links.told
+    assert story.slot.sent == [HandOver(epoch=4, after_step=32)]
+    assert story.slots.leaving
+
+
+def test_it_ends_once_all_ranks_of_the_view_without_it_are_there_and_not_before() -> None:
+    story = Story()
+    story.ask()
+    story.view = View(epoch=5, nodes=(0, -1, 0), ranks=VIEW.ranks[:1] * 2, resume_step=32)
+
+    story.departure.installed(story.view)
+    assert story.departed is None
+    story.departure.settled(story.view, {})
+
+    assert story.departed is not None
+    assert story.departed[0] == 75
+    done = story.answers[-1]
+    assert (done.outcome, done.ranks, done.step, done.steps_lost) == ("done", (1,), 32, 0)
+
+
+def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
+    story = Story()
+    story.ask()
+
+    story.departure.installed(View(epoch=5, nodes=(0, 0, -1), ranks=VIEW.ranks, resume_step=31))
+
+    assert (story.answers[-1].outcome, story.slots.leaving, story.filled) == ("failed", False, 1)
+    assert story.ask() == "begun", "it may be asked again"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"spares": 0}, "0 warm processes of other nodes are there, and 1 are needed"),
+        ({"voters": 1}, "1 votes would be left, and 2 are needed"),
+        ({"in_process": False}, "does not use holdfast_runtime"),
+        ({"some_finished": True}, "the job ends"),
+        ({"view": View(epoch=1, nodes=(0, 0, 0))}, "not together yet"),
+    ],
+)
+def test_it_refuses_what_cannot_be_and_changes_nothing(changes: dict[str, Any], why: str) -> None:
+    story = Story(**changes)
+
+    assert story.ask() == "refused"
+    assert why in story.answers[-1].reason
+    assert (story.links.told, story.slot.sent, story.slots.leaving) == ([], [], False)
+
+
+@pytest.mark.parametrize(("nodes", "lost"), [((0, 1), 0), ((1, 1), 10)], ids=["others have it", "nobody else has it"])
+def test_a_refusal_says_what_would_be_lost(nodes: tuple[int, int], lost: int) -> None:
+    ranks = tuple(RankStatus(slot=Slot(node, 0), rank=rank, port=1) for rank, node in enumerate(nodes))
+    story = Story(spares=0, view=View(epoch=4, nodes=(0, 0, 0), ranks=ranks))
+
+    story.ask()
+
+    assert story.answers[-1].steps_lost == lost
+
+
+def test_in_a_recovery_it_waits_until_the_ranks_are_together_again() -> None:
+    story = Story(wanted="rank 0 is lost")
+
+    assert story.ask() == "begun"
+    assert story.slot.sent == []
+
+    story.wanted, story.view = "", View(epoch=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
+    story.departure.installed(story.view)
+    story.departure.settled(story.view, {})
+    assert story.slot.sent == [HandOver(epoch=5, after_step=32)]
+
+
+def test_who_asks_twice_hears_of_the_same_one() -> None:
+    story = Story()
+    story.ask()
+    again: list[node_socket.Answer] = []
+    ask: Callable[[], None] = lambda: story.departure.ask(  # noqa: E731
+        node_socket.Command(id="2", command="hand-over"), again.append
+    )
+
+    ask()
+
+    assert [(answer.id, answer.outcome) for answer in again] == [("2", "begun")]
+    assert len(story.slot.sent) == 1
+
+
+def test_an_announcement_of_another_generation_is_no_longer_of_use() -> None:
+    story = Story()
+
+    story.departure.announced(0, HandOverAt(epoch=3, after_step=9, reason=""))
+
+    assert story.slot.sent == []
