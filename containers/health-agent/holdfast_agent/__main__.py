@@ -1,0 +1,8 @@
+"""``holdfast-agent``: the commands are in their own room."""
+
+import sys
+
+from holdfast_agent.commands import main
+
+if __name__ == "__main__":
+    sys.exit(main())

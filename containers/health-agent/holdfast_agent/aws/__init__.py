@@ -1,0 +1,22 @@
+"""AWS's APIs with the standard library: signature version 4, the credentials of the instance, bounded calls."""
+
+from holdfast_agent.aws.credentials import Credentials, CredentialSource
+from holdfast_agent.aws.errors import AwsError
+from holdfast_agent.aws.http import exchange
+from holdfast_agent.aws.service import LOGS, SAGEMAKER, Api, Service
+from holdfast_agent.aws.settings import Settings
+from holdfast_agent.aws.signing import Request, signed_headers
+
+__all__ = [
+    "LOGS",
+    "SAGEMAKER",
+    "Api",
+    "AwsError",
+    "CredentialSource",
+    "Credentials",
+    "Request",
+    "Service",
+    "Settings",
+    "exchange",
+    "signed_headers",
+]

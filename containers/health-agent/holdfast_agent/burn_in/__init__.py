@@ -1,0 +1,7 @@
+"""Load for a node that has no work yet: what is broken shows before a job does, by wrong answers or by being slow."""
+
+from holdfast_agent.burn_in.burn_in import burn_in
+from holdfast_agent.burn_in.peers import medians, slower
+from holdfast_agent.burn_in.trial import Trial
+
+__all__ = ["Trial", "burn_in", "medians", "slower"]

@@ -1,0 +1,63 @@
+"""A disk gives back what was written to it."""
+
+import errno
+import hashlib
+import os
+import time
+from pathlib import Path
+
+from holdfast_agent.burn_in.trial import Trial
+
+CHUNK = 4 << 20
+MOST_SHARE = 0.05
+"""Of the free space."""
+MOST_BYTES_PER_S = 64 << 20
+
+
+def disk(*, seconds: float, folder: Path) -> Trial:
+    """Write, sync, drop what the kernel keeps of it, read and compare; the file has no name and leaves nothing."""
+    try:
+        room = os.statvfs(folder)
+        size = min(int(room.f_bavail * room.f_frsize * MOST_SHARE), int(seconds * MOST_BYTES_PER_S))
+        if size < CHUNK:
+            return Trial("disk", skipped=f"{folder} has no room for a trial")
+        descriptor = os.open(folder, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        if problem.errno in (errno.EROFS, errno.EIO):
+            return Trial("disk", problems=(f"{folder}: {problem.strerror}",))
+        return Trial("disk", skipped=f"{folder}: {problem.strerror}")
+    try:
+        return _tried(descriptor, count=size // CHUNK, seconds=seconds)
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC:
+            return Trial("disk", skipped=f"{folder} filled up meanwhile")
+        return Trial("disk", problems=(f"{folder}: {problem.strerror}",))
+    finally:
+        os.close(descriptor)
+
+
+def _tried(descriptor: int, *, count: int, seconds: float) -> Trial:
+    began_s = time.monotonic()
+    written = 0
+    for number in range(count):
+        os.write(descriptor, _content(number))
+        written += 1
+        if time.monotonic() - began_s > seconds / 2:
+            break
+    os.fsync(descriptor)
+    wrote_s = time.monotonic() - began_s
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    began_s = time.monotonic()
+    wrong = sum(os.pread(descriptor, CHUNK, number * CHUNK) != _content(number) for number in range(written))
+    read_s = time.monotonic() - began_s
+    size_mib = written * CHUNK / (1 << 20)
+    figures = {
+        "disk_write_mib_s": round(size_mib / max(wrote_s, 1e-6), 1),
+        "disk_read_mib_s": round(size_mib / max(read_s, 1e-6), 1),
+    }
+    problems = (f"{wrong} of {written} blocks of the disk are not what was written",) if wrong else ()
+    return Trial("disk", problems, figures)
+
+
+def _content(number: int) -> bytes:
+    return hashlib.sha256(f"disk {number}".encode()).digest() * (CHUNK // 32)

@@ -1,0 +1,152 @@
+"""Another program, started with a deadline; what it leaves on standard output is kept up to a limit."""
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Optional
+
+from holdfast_agent.children.waiting import Patience
+
+MOST_OUTPUT = 1 << 16
+
+
+@dataclass(frozen=True)
+class Ended:
+    """
+    Args:
+        code: Exit code; negative for the signal that ended it; None when it could not be started.
+        output: Standard output, at most 64 KiB.
+        problem: Why there is no proper end: not started, or past its deadline.
+    """
+
+    code: Optional[int]
+    output: str
+    problem: str = ""
+
+
+class Program:
+    """One run at a time. A run past its deadline is killed with its whole session, and not waited for."""
+
+    def __init__(self, *, deadline_s: float) -> None:
+        self.deadline_s = deadline_s
+        self._patience = Patience()
+        self._pid = 0
+        self._pipe = -1
+        self._output = b""
+        self._late = False
+        self._told = False
+
+    @property
+    def running(self) -> bool:
+        """Started and not ended; also when it cannot be ended."""
+        return self._pid != 0
+
+    @property
+    def stuck(self) -> bool:
+        """Past its deadline, killed, and still there."""
+        return self.running and self._told
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 while there is none."""
+        return self._pid
+
+    def descriptors(self) -> "tuple[int, ...]":
+        """Readable when it says something, or ends."""
+        return (self._pipe,) if self._pipe >= 0 else ()
+
+    def start(self, command: Sequence[str], boot_s: float, environment: Mapping[str, str]) -> Optional[Ended]:
+        """Start it, unless it runs; an end at once where it cannot be started."""
+        if self.running:
+            return None
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.set_blocking(writing, True)
+            self._pid = os.posix_spawn(
+                command[0],
+                list(command),
+                dict(environment),
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, null, 0),
+                    (os.POSIX_SPAWN_DUP2, writing, 1),
+                    (os.POSIX_SPAWN_DUP2, null, 2),
+                ],
+                setsid=True,
+                setsigdef=[signal.SIGPIPE],
+            )
+        except OSError as problem:
+            os.close(reading)
+            return Ended(code=None, output="", problem=f"cannot be started: {problem.strerror}")
+        finally:
+            os.close(writing)
+            os.close(null)
+        self._pipe, self._output, self._late, self._told = reading, b"", False, False
+        self._patience.begin(boot_s)
+        return None
+
+    def poll(self, boot_s: float) -> Optional[Ended]:
+        """Its end, once: also when the deadline has passed and it does not end."""
+        if not self.running:
+            return None
+        self._read()
+        code = self._reaped()
+        if code is not None:
+            told, late = self._told, self._late
+            self._finish()
+            if told:
+                return None
+            return self._late_end() if late else Ended(code=code, output=self._output.decode("utf-8", "replace"))
+        if self._patience.turn(boot_s) > self.deadline_s and not self._late:
+            self._late = True
+            self._kill()
+        if self._late and not self._told and self._patience.waited_s > self.deadline_s + 1.0:
+            self._told = True  # SIGKILL did not end it within a second
+            return self._late_end()
+        return None
+
+    def close(self) -> None:
+        """Kill it and let go."""
+        if self.running:
+            self._kill()
+            self._reaped()
+            self._finish()
+
+    def _late_end(self) -> Ended:
+        text = self._output.decode("utf-8", "replace")
+        return Ended(code=None, output=text, problem=f"did not end within {self.deadline_s:g} s")
+
+    def _kill(self) -> None:
+        with suppress(OSError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    def _read(self) -> None:
+        while self._pipe >= 0:
+            try:
+                data = os.read(self._pipe, MOST_OUTPUT)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                os.close(self._pipe)
+                self._pipe = -1
+            self._output = (self._output + data)[:MOST_OUTPUT]
+
+    def _reaped(self) -> Optional[int]:
+        try:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+        except ChildProcessError:
+            return -signal.SIGKILL
+        if pid == 0:
+            return None
+        self._read()
+        return os.waitstatus_to_exitcode(status)
+
+    def _finish(self) -> None:
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        self._pid = 0

@@ -1,0 +1,42 @@
+"""How long somebody has been waited for, and whether a process is still the one it was."""
+
+import os
+from typing import Optional
+
+LONGEST_STEP_S = 1.0
+"""What one turn of the loop adds at most: a stopped agent, or a machine that slept, has not waited."""
+
+
+class Patience:
+    """Time spent waiting, counted in turns of whoever waits."""
+
+    def __init__(self) -> None:
+        self.waited_s = 0.0
+        self._last: Optional[float] = None
+
+    def begin(self, boot_s: float) -> None:
+        """From now on."""
+        self.waited_s, self._last = 0.0, boot_s
+
+    def turn(self, boot_s: float) -> float:
+        """One more look at the clock; the seconds waited so far."""
+        if self._last is not None:
+            self.waited_s += min(max(boot_s - self._last, 0.0), LONGEST_STEP_S)
+        self._last = boot_s
+        return self.waited_s
+
+
+def started_at(pid: int) -> Optional[int]:
+    """When a process began, in clock ticks since boot, which tells it from a later one of its number; None: gone."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fields = os.read(descriptor, 1024).rpartition(b")")[2].split()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    # State Z has ended: whoever should reap it may be stopped.
+    return int(fields[19]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None

@@ -1,0 +1,86 @@
+"""``holdfast-agent check``: look at this node once, with ``--deep`` under load."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Optional
+
+from holdfast_agent.burn_in import Trial, burn_in, medians, slower
+from holdfast_agent.commands.configured import configured, declare_configuration
+from holdfast_agent.configuration import Configuration
+from holdfast_agent.service import Examined, examined
+
+_SEVERE = ("device", "node")
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    declare_configuration(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--deep", action="store_true", help="also under load: before a node joins, or while it idles")
+    parser.add_argument("--seconds", type=float, metavar="N", help="of load; default: burn_in.seconds")
+    parser.add_argument("--peers", metavar="DIR", help="folder of reports of nodes of the same type, to compare with")
+    parser.add_argument("--disk", metavar="DIR", default="/var/tmp", help="where the disk is tried; default: /var/tmp")  # noqa: S108
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0: healthy; 1: something was found; 2: it cannot say, or a mistake."""
+    configuration = configured(arguments)
+    if configuration is None:
+        return 2
+    mistake = _mistake(arguments)
+    if mistake:
+        print(f"error: {mistake}", file=sys.stderr)
+        return 2
+    looked = examined(configuration)
+    trials = _trials(arguments, configuration) if arguments.deep else []
+    report = _report(looked, trials, Path(arguments.peers) if arguments.peers else None)
+    print(json.dumps(report) if arguments.json else _text(report))
+    return 1 if report["problems"] else 0 if report["looked"] else 2
+
+
+def _mistake(arguments: argparse.Namespace) -> str:
+    if not arguments.deep and (arguments.seconds is not None or arguments.peers):
+        return "--seconds and --peers are of --deep; add it"
+    if arguments.seconds is not None and not 0.1 <= arguments.seconds <= 86_400:
+        return f"--seconds must be from 0.1 to 86400, got {arguments.seconds:g}"
+    return ""
+
+
+def _trials(arguments: argparse.Namespace, configuration: Configuration) -> "list[Trial]":
+    trials = burn_in(
+        seconds=configuration.burn_in_seconds if arguments.seconds is None else arguments.seconds,
+        folder=Path(arguments.disk),
+        nvml_library=configuration.nvml_library,
+        gpus_expected=configuration.gpus_expected,
+        fabric_root=configuration.fabric_root,
+    )
+    return list(trials)
+
+
+def _report(looked: Examined, trials: "list[Trial]", peers: Optional[Path]) -> "dict[str, Any]":
+    figures = {name: value for trial in trials for name, value in trial.figures.items()}
+    problems = [f"{one['fault']} {one['device']}: {' '.join(one['evidence'][-1:])}".strip() for one in looked.incidents]
+    problems += [f"{trial.name}: {problem}" for trial in trials for problem in trial.problems]
+    if peers is not None:
+        problems += slower(figures, medians(peers))
+    return {
+        "healthy": not problems and bool(looked.supported),
+        "problems": problems,
+        "figures": figures,
+        "looked": list(looked.supported),
+        "not_supported": dict(looked.unsupported),
+        "skipped": {trial.name: trial.skipped for trial in trials if trial.skipped},
+        "incidents": looked.incidents,
+    }
+
+
+def _text(report: "dict[str, Any]") -> str:
+    lines = [f"problem: {problem}" for problem in report["problems"]]
+    lines += [f"{name}: {value:g}" for name, value in sorted(report["figures"].items())]
+    lines += [f"{name}: not supported: {why}" for name, why in report["not_supported"].items()]
+    lines += [f"{name}: not tried: {why}" for name, why in report["skipped"].items()]
+    found = f"{len(report['problems'])} problems" if report["problems"] else "nothing found"
+    lines.append(f"{found}; looked at {', '.join(report['looked']) or 'nothing'}")
+    return "\n".join(lines)

@@ -1,0 +1,161 @@
+"""One look at the cluster: Slurm, the service and CloudWatch Logs, each with its own deadline."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Optional, Protocol
+
+from holdfast_agent.aws import AwsError
+from holdfast_agent.controller.observation import HmaRecord, Instance, Observation
+from holdfast_agent.slurm import Program, SlurmError, SlurmNode, parse_nodes
+from holdfast_common import events_log_group
+
+RESOURCE_CONFIG = Path("/opt/ml/config/resource_config.json")
+OWN_STREAM = "control-plane"
+"""Where a rehearsal's control plane writes what it does to nodes; on AWS there is no such stream."""
+_STREAMS = "SagemakerHealthMonitoringAgent/"
+_PATTERN = '"HealthMonitoringAgentDetectionEvent"'
+OVERLAP_MS = 120_000
+"""Lines of many streams do not arrive in order."""
+ASKED_AGAIN_S = 300.0
+_MOST_PAGES = 20
+
+
+class Caller(Protocol):
+    """What is needed of ``holdfast_agent.aws.Api``."""
+
+    def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
+
+    def now_s(self) -> float: ...
+
+
+class Looker:
+    """
+    Looks; to be used by one thread.
+
+    Args:
+        cluster: Its name.
+        sagemaker: The service.
+        logs: CloudWatch Logs.
+        program: Runs Slurm's commands; a hung one has no second beside it.
+        resource_config: HyperPod's file, which has the cluster's id.
+        with_slurm: Whether there is a Slurm to ask. Default: True
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: str,
+        sagemaker: Caller,
+        logs: Caller,
+        program: Program,
+        resource_config: Path = RESOURCE_CONFIG,
+        with_slurm: bool = True,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster, self._sagemaker, self._logs = cluster, sagemaker, logs
+        self._program, self._resource_config, self._with_slurm = program, resource_config, with_slurm
+        self._monotonic = monotonic
+        self._group = ""
+        self._from_ms = 0
+        self._is_told: Optional[bool] = None
+        self._told_asked_s = float("-inf")
+
+    def look(self, *, boot_s: float) -> Observation:
+        """Everything that answered, and why the rest did not."""
+        problems: list[str] = []
+        return Observation(
+            boot_s=boot_s,
+            is_told=self._tried(self._told, problems),
+            instances=self._tried(self._instances, problems),
+            nodes=self._tried(self._nodes, problems) if self._with_slurm else None,
+            records=self._tried(self._records, problems),
+            problems=tuple(problems),
+        )
+
+    @staticmethod
+    def _tried(work: Callable[[], Any], problems: "list[str]") -> Any:
+        try:
+            return work()
+        except (AwsError, SlurmError, OSError, ValueError, KeyError, TypeError) as error:
+            problems.append(f"{type(error).__name__}: {error}"[:300])
+            return None
+
+    def _told(self) -> bool:
+        """Whether a control plane writes the events of nodes: asked for now and then, since it may begin later."""
+        if self._is_told or self._monotonic() - self._told_asked_s < ASKED_AGAIN_S:
+            return bool(self._is_told)
+        try:
+            stream = {"logGroupName": events_log_group(self._cluster), "logStreamName": OWN_STREAM}
+            found = bool(self._logs.call("GetLogEvents", **stream, limit=1, startFromHead=True).get("events"))
+        except AwsError as error:
+            if error.code != "ResourceNotFoundException":
+                raise
+            found = False
+        self._is_told, self._told_asked_s = found, self._monotonic()
+        return found
+
+    def _instances(self) -> "tuple[Instance, ...]":
+        found: list[Instance] = []
+        token = ""
+        for _ in range(_MOST_PAGES):
+            more = {"NextToken": token} if token else {}
+            answer = self._sagemaker.call("ListClusterNodes", ClusterName=self._cluster, MaxResults=100, **more)
+            for one in answer.get("ClusterNodeSummaries") or []:
+                status = one.get("InstanceStatus") or {}
+                found.append(
+                    Instance(
+                        instance_id=str(one["InstanceId"]),
+                        group=str(one["InstanceGroupName"]),
+                        status=str(status.get("Status", "")),
+                        host=str(one.get("PrivateDnsHostname") or "").partition(".")[0],
+                        message=str(status.get("Message") or "")[:300],
+                    )
+                )
+            token = str(answer.get("NextToken") or "")
+            if not token:
+                return tuple(found)
+        raise ValueError(f"more than {100 * _MOST_PAGES} instances")
+
+    def _nodes(self) -> "tuple[SlurmNode, ...]":
+        return parse_nodes(self._program.run(["scontrol", "--oneliner", "show", "node"]))
+
+    def _records(self) -> "tuple[HmaRecord, ...]":
+        """From the first look on; what was said before is history."""
+        self._from_ms = self._from_ms or int(self._logs.now_s() * 1000)
+        found: list[HmaRecord] = []
+        token, latest = "", self._from_ms
+        for _ in range(_MOST_PAGES):
+            more = {"nextToken": token} if token else {}
+            try:
+                answer = self._logs.call(
+                    "FilterLogEvents",
+                    logGroupName=self._log_group(),
+                    logStreamNamePrefix=_STREAMS,
+                    filterPattern=_PATTERN,
+                    startTime=max(0, self._from_ms - OVERLAP_MS),
+                    **more,
+                )
+            except AwsError as error:
+                if error.code == "ResourceNotFoundException":
+                    return ()
+                raise
+            for event in answer.get("events") or []:
+                stream = str(event.get("logStreamName", ""))
+                latest = max(latest, int(event.get("timestamp", 0)))
+                if stream.startswith(_STREAMS):
+                    instance = stream.rpartition("/")[2]
+                    text, event_id = str(event.get("message", "")), str(event.get("eventId", ""))
+                    found.append(HmaRecord(instance_id=instance, event_id=event_id, text=text))
+            token = str(answer.get("nextToken") or "")
+            if not token:
+                break
+        self._from_ms = latest
+        return tuple(found)
+
+    def _log_group(self) -> str:
+        if not self._group:
+            arn = json.loads(self._resource_config.read_bytes())["ClusterConfig"]["ClusterArn"]
+            self._group = f"/aws/sagemaker/Clusters/{self._cluster}/{str(arn).rpartition('/')[2]}"
+        return self._group

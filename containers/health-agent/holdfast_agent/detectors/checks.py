@@ -1,0 +1,183 @@
+"""
+The administrator's own checks: every executable of a folder, run now and then.
+
+Its exit code says 0, sound, 1, something was found, or 2, it cannot say. On standard output it may leave one JSON
+object with ``message``, ``device``, ``severity`` and ``remedy``. A file ``NAME.json`` beside it may say how often
+(``interval_s``) and how long (``deadline_s``). A check that is wrong is refused with its reason; the others run.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+from holdfast_agent.children import Ended, Program
+from holdfast_agent.detectors.detector import Detector, Facts, Instant, Seen, Support
+from holdfast_agent.signals import Signal, conditions
+from holdfast_common import Remedy, Severity
+
+FOLDER_EVERY_S = 30.0
+_SETTINGS = {"interval_s": 60.0, "deadline_s": 10.0}
+_LEAST = {"interval_s": 1.0, "deadline_s": 0.1}
+_WORDS = {"severity": {item.value for item in Severity}, "remedy": {item.value for item in Remedy}}
+
+
+class _Check:
+    """One executable."""
+
+    def __init__(self, path: Path, settings: "Mapping[str, float]") -> None:
+        self.path = path
+        self.settings = settings
+        self.program = Program(deadline_s=settings["deadline_s"])
+        self.due_s = float("-inf")
+        self.problem = ""
+        self.found: tuple[Signal, ...] = ()
+
+
+class Checks(Detector):
+    """
+    Args:
+        directory: The folder; empty for none.
+    """
+
+    name = "checks"
+    interval_s = 1.0
+
+    def __init__(self, *, directory: str) -> None:
+        super().__init__()
+        self._directory = directory
+        self._checks: dict[str, _Check] = {}
+        self.refused: dict[str, str] = {}
+        """Check -> why it is not run."""
+        self._folder_s = float("-inf")
+
+    def descriptors(self) -> "tuple[int, ...]":
+        return tuple(one for check in self._checks.values() for one in check.program.descriptors())
+
+    def wanted_in_s(self, at: Instant) -> float:
+        wanted_s = FOLDER_EVERY_S
+        for check in self._checks.values():
+            wanted_s = min(wanted_s, 1.0 if check.program.running else check.due_s - at.boot_s)
+        return max(wanted_s, 0.0)
+
+    def look(self, at: Instant) -> "tuple[Seen, ...]":
+        if not self._directory:
+            return self.unsupported("checks.directory names no folder")
+        if at.boot_s >= self._folder_s + FOLDER_EVERY_S:
+            self._folder_s = at.boot_s
+            self._read_folder()
+        if self.support is not Support.YES:
+            return ()
+        for check in self._checks.values():
+            ended = check.program.poll(at.boot_s)
+            if ended is None and not check.program.running and at.boot_s >= check.due_s:
+                check.due_s = at.boot_s + check.settings["interval_s"]
+                environment = {**os.environ, "HOLDFAST_CHECK": check.path.name}
+                ended = check.program.start((str(check.path),), at.boot_s, environment)
+            if ended is not None:
+                self._judge(at, check, ended)
+        self.hung = sum(check.program.stuck for check in self._checks.values())
+        problems = {name: check.problem for name, check in self._checks.items() if check.problem}
+        self.reason = "; ".join(f"{name}: {why}" for name, why in sorted({**self.refused, **problems}.items()))
+        return self.holding(at, tuple(one for check in self._checks.values() for one in check.found))
+
+    def asking(self) -> bool:
+        return any(check.program.running for check in self._checks.values())
+
+    def processes(self) -> "tuple[int, ...]":
+        return tuple(check.program.pid for check in self._checks.values())
+
+    def close(self) -> None:
+        for check in self._checks.values():
+            check.program.close()
+
+    def _read_folder(self) -> None:
+        try:
+            paths = sorted(Path(self._directory).iterdir())
+        except OSError as problem:
+            self.unsupported(f"{self._directory}: {problem.strerror}")
+            return
+        self.support, self.refused = Support.YES, {}
+        wanted = {}
+        for path in paths:
+            if path.suffix == ".json" or path.name.startswith("."):
+                continue
+            try:
+                wanted[path.name] = (path, _settings_of(path))
+            except ValueError as problem:
+                self.refused[path.name] = str(problem)
+        for name in [name for name in self._checks if name not in wanted]:
+            if not self._checks[name].program.stuck:
+                self._checks.pop(name).program.close()
+        for name, (path, settings) in wanted.items():
+            if name not in self._checks:
+                self._checks[name] = _Check(path, settings)
+            self._checks[name].settings = settings
+            self._checks[name].program.deadline_s = settings["deadline_s"]
+
+    def _judge(self, at: Instant, check: _Check, ended: Ended) -> None:
+        """Only exit code 1 is a finding; what cannot say leaves what was found before as it is."""
+        check.problem = ended.problem
+        if ended.code == 0:
+            check.found = ()
+        elif ended.code == 1:
+            try:
+                told = _told(ended.output)
+            except ValueError as problem:
+                check.problem, told = f"its output is ignored: {problem}", {}
+            name = check.path.name
+            text = f"check {name}: {told.get('message') or ended.output.strip()[:300] or 'found something'}"
+            facts: Facts = {"check": name, **{key: told[key] for key in _WORDS if key in told}}
+            found = self.signal(at, conditions.CHECK_FAILED, text, device=str(told.get("device") or name), facts=facts)
+            check.found = (found,)
+        elif ended.code == 2:
+            check.problem = "cannot say"
+        elif not ended.problem:
+            check.problem = f"ended with exit code {ended.code}, which is none of 0, 1 and 2"
+
+
+def _settings_of(path: Path) -> "dict[str, float]":
+    """How it is to be run; raises ValueError with the reason why it is not."""
+    found = path.stat() if path.exists() else None
+    if found is None or not stat.S_ISREG(found.st_mode):
+        raise ValueError("is no file")
+    if not os.access(path, os.X_OK):
+        raise ValueError("cannot be executed; chmod +x, or remove it")
+    if found.st_mode & stat.S_IWOTH or found.st_uid not in (0, os.geteuid()):
+        raise ValueError("others than root can write it; chmod o-w and chown root")
+    settings = dict(_SETTINGS)
+    beside = path.with_name(f"{path.name}.json")
+    if beside.exists():
+        given = _object(beside.read_text("utf-8", "replace"), beside.name)
+        for key, value in given.items():
+            number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            if key not in settings or number is None or not _LEAST[key] <= number <= 86_400:
+                raise ValueError(f"{beside.name}: {key} is {value!r}; allowed are {' and '.join(_SETTINGS)} in seconds")
+            settings[key] = float(number)
+    return settings
+
+
+def _told(output: str) -> "dict[str, Any]":
+    """The JSON of a check's output, or nothing; raises ValueError for one that says what is not allowed."""
+    if not output.lstrip().startswith("{"):
+        return {}
+    told = _object(output, "output")
+    for key, allowed in _WORDS.items():
+        if key in told and told[key] not in allowed:
+            raise ValueError(f"{key} is {told[key]!r}; allowed are {', '.join(sorted(allowed))}")
+    return told
+
+
+def _object(text: str, what: str) -> "dict[str, Any]":
+    problem: Optional[str] = None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = f"{what} is not JSON: {error}"
+    if problem is None and not isinstance(value, dict):
+        problem = f"{what} is no JSON object"
+    if problem is not None:
+        raise ValueError(problem)
+    return dict(value)

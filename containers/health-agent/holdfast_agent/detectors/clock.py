@@ -1,0 +1,84 @@
+"""The wall clock: kept by somebody, and going the same way as the time since boot."""
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from holdfast_agent.detectors.detector import Detector, Instant, Seen
+from holdfast_agent.signals import conditions
+
+UNSYNCHRONISED = 0x40
+JUMP_S = 1.0
+"""Between two looks; a clock that is slewed goes at most 500 ppm apart."""
+
+
+class _Timex(ctypes.Structure):
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("frequency", ctypes.c_long),
+        ("most_error_us", ctypes.c_long),
+        ("error_us", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_ubyte * 256),
+    )
+
+
+def kernel_clock() -> "tuple[int, float]":
+    """Status bits of the kernel's clock and its greatest error in seconds (adjtimex, which reads without a right)."""
+    state = _Timex()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.adjtimex(ctypes.byref(state)) < 0:
+        raise OSError(ctypes.get_errno(), "adjtimex")
+    return state.status, state.most_error_us / 1e6
+
+
+class Clock(Detector):
+    """Nobody keeping the clock is a finding only where somebody did: many a container host has no time service."""
+
+    name = "clock"
+    interval_s = 30.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept = False
+        self._offset_ns: Optional[int] = None
+
+    def look(self, at: Instant) -> "tuple[Seen, ...]":
+        told = self._jumped(at)
+        try:
+            status, error_s = kernel_clock()
+        except (OSError, AttributeError) as problem:
+            self.unsupported(f"the kernel does not tell: {problem}")
+            return told
+        self.numbers = {
+            ("node_timex_sync_status", ()): 0.0 if status & UNSYNCHRONISED else 1.0,
+            ("node_timex_maxerror_seconds", ()): error_s,
+        }
+        if not status & UNSYNCHRONISED:
+            self._kept = True
+        if not self._kept:
+            self.unsupported("no time service keeps this clock")
+            return told
+        self.supported()
+        if not status & UNSYNCHRONISED:
+            return told + self.holding(at, ())
+        text = f"nobody keeps the clock any more; it may be wrong by {error_s:.3g} s"
+        found = self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s})
+        return told + self.holding(at, (found,))
+
+    def remember(self) -> "dict[str, Any]":
+        return {**super().remember(), "kept": self._kept}
+
+    def restore(self, memory: "Mapping[str, Any]") -> None:
+        super().restore(memory)
+        self._kept = bool(memory.get("kept"))
+
+    def _jumped(self, at: Instant) -> "tuple[Seen, ...]":
+        offset_ns, before = at.time_ns - int(at.boot_s * 1e9), self._offset_ns
+        self._offset_ns = offset_ns
+        if before is None or abs(offset_ns - before) < JUMP_S * 1e9:
+            return ()
+        by_s = round((offset_ns - before) / 1e9, 3)
+        text = f"the wall clock jumped by {by_s:g} s"
+        return (self.signal(at, conditions.CLOCK_WRONG, text, facts={"by_s": by_s}),)

@@ -1,0 +1,281 @@
+"""
+Whether a file system takes a file: opened, written, synced and unlinked by a child per mount point.
+
+Nothing less proves it. ``statfs`` and ``stat`` answer on a mount whose opens hang, and the kernel shows an ext4 that
+shut itself down as ``rw``.
+"""
+
+import errno
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from holdfast_agent.children import Child, Phase
+from holdfast_agent.detectors.detector import Detector, Facts, Instant, Seen
+from holdfast_agent.signals import Signal
+
+TABLE_EVERY_S = 10.0
+SLOW_PHASES = ("write", "sync")
+SLOW_DEADLINE_S = 30.0
+"""Writing and syncing wait for others' data under load; opening does not."""
+_NO_FAULT = (errno.ENOSPC, errno.EDQUOT)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM)
+_PAGE = b"holdfast" * 512
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A row of /proc/self/mountinfo."""
+
+    point: str
+    device: str
+    kind: str
+    options: "tuple[str, ...]"
+
+
+def mounts(text: str) -> "dict[str, Mount]":
+    """The mounts that can be seen, by mount point: a later one hides those below it."""
+    found = {}
+    for line in text.splitlines():
+        fields, _, rest = line.partition(" - ")
+        before, after = fields.split(" "), rest.split(" ")
+        if len(before) < 6 or len(after) < 3:
+            continue
+        point = before[4].encode("latin-1", "replace").decode("unicode_escape") if "\\" in before[4] else before[4]
+        options = (*before[5].split(","), *after[2].split(","))
+        found[point] = Mount(point=point, device=before[2], kind=after[0], options=options)
+    return found
+
+
+def kind_at(point: str, table: "Mapping[str, Mount]") -> str:
+    """Kind of the file system that a folder is on."""
+    above = [one for one in table if one == point or one == "/" or point.startswith(f"{one}/")]
+    return table[max(above, key=len)].kind if above else ""
+
+
+def probe(question: Any, phase: Phase) -> "dict[str, Any]":
+    """Runs in the child: the errno that a phase ended with, or None, and the room that is left."""
+    path = f"{question['folder']}/.holdfast-probe-{question['node']}"
+    at = "open"
+
+    def enter(name: str) -> None:
+        nonlocal at
+        at = name
+        phase(name)
+
+    answer: dict[str, Any] = {"errno": None}
+    try:
+        enter("open")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            enter("write")
+            os.write(descriptor, _PAGE)
+            enter("sync")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+            enter("unlink")
+            Path(path).unlink()
+    except OSError as problem:
+        answer = {"errno": problem.errno, "phase": at}
+        if problem.errno in _NOT_ALLOWED:
+            answer = _listed(question["folder"], phase)
+    enter("space")
+    try:
+        room = os.statvfs(question["folder"])
+        answer["free_bytes"], answer["bytes"] = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
+    except OSError:
+        pass
+    return answer
+
+
+def _listed(folder: str, phase: Phase) -> "dict[str, Any]":
+    """Where nobody lets us write, reading has to do."""
+    phase("list")
+    try:
+        with os.scandir(folder) as entries:
+            next(entries, None)
+    except OSError as problem:
+        return {"errno": problem.errno, "phase": "list"}
+    return {"errno": None, "read": True}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the same answer means on this kind of file system."""
+
+    stalled: str
+    read_only: str
+    failed: str
+    full: str = ""
+
+
+@dataclass
+class _Watched:
+    """One place and its child."""
+
+    folder: str
+    child: Child
+    kind: str = ""
+    emergency: bool = False
+    due_s: float = float("-inf")
+    writable: bool = False
+    errors: int = 0
+    stuck: "tuple[Signal, ...]" = ()
+    found: "tuple[Signal, ...]" = ()
+    adopt: "list[int]" = field(default_factory=list)
+
+
+class Probing(Detector):
+    """
+    Args:
+        node: Part of the name of the file that is written, so that no two nodes write the same.
+        mountinfo: Path of the kernel's table. Default: that of this process
+    """
+
+    interval_s = 3.0
+    deadline_s: Optional[float] = 6.0
+    means: Conditions
+
+    def __init__(self, *, node: str, mountinfo: str = "/proc/self/mountinfo") -> None:
+        super().__init__()
+        self._node = node or "node"
+        self._mountinfo = mountinfo
+        self._watched: dict[str, _Watched] = {}
+        self._table_s = float("-inf")
+        self._memory: Mapping[str, Any] = {}
+
+    def places(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
+        """Mount points to watch, each with the folder in which to write."""
+        raise NotImplementedError
+
+    def must_be_writable(self, point: str) -> bool:
+        """Whether a person has said so; otherwise only what was writable before can have become read-only."""
+        del point
+        return False
+
+    def descriptors(self) -> "tuple[int, ...]":
+        return tuple(one for watched in self._watched.values() for one in watched.child.descriptors())
+
+    def wanted_in_s(self, at: Instant) -> float:
+        wanted_s = TABLE_EVERY_S
+        for watched in self._watched.values():
+            wanted_s = min(wanted_s, self._left_s(watched) if watched.child.waiting else watched.due_s - at.boot_s)
+        return max(wanted_s, 0.0)
+
+    def look(self, at: Instant) -> "tuple[Seen, ...]":
+        if at.boot_s - self._table_s >= TABLE_EVERY_S:
+            self._table_s = at.boot_s
+            self._read_table(at)
+        if not self._watched:
+            return (*self.holding(at, ()), *self.unsupported("no such file system is mounted"))
+        self.supported()
+        found: list[Signal] = []
+        for point, watched in self._watched.items():
+            self._turn(at, point, watched)
+            found += [*watched.stuck, *watched.found]
+        self.hung = sum(1 for watched in self._watched.values() if watched.stuck and watched.child.waiting)
+        return self.holding(at, tuple(found))
+
+    def remember(self) -> "dict[str, Any]":
+        return {
+            **super().remember(),
+            "writable": [point for point, watched in self._watched.items() if watched.writable],
+            "stuck": {point: kept for point, one in self._watched.items() if (kept := one.child.remember())},
+        }
+
+    def restore(self, memory: "Mapping[str, Any]") -> None:
+        super().restore(memory)
+        self._memory = memory
+
+    def asking(self) -> bool:
+        return any(watched.child.waiting for watched in self._watched.values())
+
+    def processes(self) -> "tuple[int, ...]":
+        return tuple(watched.child.pid for watched in self._watched.values())
+
+    def close(self) -> None:
+        for watched in self._watched.values():
+            watched.child.close()
+
+    def _read_table(self, at: Instant) -> None:
+        try:
+            table = mounts(Path(self._mountinfo).read_text("utf-8", "replace"))
+        except OSError as problem:
+            self.reason = f"{self._mountinfo}: {problem.strerror}"
+            return
+        wanted = self.places(table)
+        for point, folder in wanted.items():
+            if point not in self._watched:
+                self._watched[point] = self._begin(at, point, folder)
+            self._watched[point].kind = kind_at(point, table)
+            self._watched[point].emergency = point in table and "emergency_ro" in table[point].options
+        for point in [point for point in self._watched if point not in wanted]:
+            if not self._watched[point].child.waiting:
+                self._watched.pop(point).child.close()
+                self._forget_numbers(point)
+
+    def _begin(self, at: Instant, point: str, folder: str) -> _Watched:
+        assert self.deadline_s is not None
+        watched = _Watched(folder=folder, child=Child(serve=probe, kill_after_s=120.0))
+        watched.writable = point in self._memory.get("writable", ())
+        watched.child.adopt(list(self._memory.get("stuck", {}).get(point, [])), at.boot_s)
+        return watched
+
+    def _forget_numbers(self, point: str) -> None:
+        self.numbers = {key: value for key, value in self.numbers.items() if ("mountpoint", point) not in key[1]}
+
+    def _left_s(self, watched: _Watched) -> float:
+        """Until its deadline; time is counted in steps of a second."""
+        return min(max(self._deadline_s(watched) - watched.child.waited_s, 0.0) + 0.01, 1.0)
+
+    def _deadline_s(self, watched: _Watched) -> float:
+        assert self.deadline_s is not None
+        return SLOW_DEADLINE_S if watched.child.phase in SLOW_PHASES else self.deadline_s
+
+    def _turn(self, at: Instant, point: str, watched: _Watched) -> None:
+        answer = watched.child.poll(at.boot_s)
+        if answer is not None and not answer.error:
+            watched.stuck = ()
+            watched.found = self._judge(at, point, watched, answer.value)
+        if watched.child.waiting:
+            if watched.child.waited_s > self._deadline_s(watched):
+                watched.stuck = (self._stalled(at, point, watched),)
+        elif at.boot_s >= watched.due_s:
+            watched.due_s = at.boot_s + self.interval_s
+            watched.child.ask({"folder": watched.folder, "node": self._node}, at.boot_s)
+
+    def _stalled(self, at: Instant, point: str, watched: _Watched) -> Signal:
+        phase, waited_s = watched.child.phase or "open", round(watched.child.waited_s, 1)
+        text = f"{point} does not answer: {phase} has waited {waited_s:g} s in process {watched.child.pid}"
+        facts: Facts = {"phase": phase, "waited_s": waited_s}
+        return self.signal(at, self.means.stalled, text, device=point, facts=facts)
+
+    def _judge(self, at: Instant, point: str, watched: _Watched, told: "Mapping[str, Any]") -> "tuple[Signal, ...]":
+        number = told["errno"]
+        if any(key in told for key in ("free_bytes", "bytes")):
+            self._forget_numbers(point)  # another kind may be mounted there now
+        labels = (("fstype", watched.kind), ("mountpoint", point))
+        for key, name in (("free_bytes", "node_filesystem_avail_bytes"), ("bytes", "node_filesystem_size_bytes")):
+            if key in told:
+                self.numbers[name, labels] = float(told[key])
+        if number is None:
+            watched.writable = watched.writable or "read" not in told
+            watched.errors = 0
+            return ()
+        name = errno.errorcode.get(number, str(number))
+        text = f"{point}: {told.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
+        if number == errno.EROFS:
+            expected = watched.writable or watched.emergency or self.must_be_writable(point)
+            return (self.signal(at, self.means.read_only, text, device=point),) if expected else ()
+        if number in _NO_FAULT:
+            if not self.means.full or number != errno.ENOSPC:
+                return ()
+            facts: Facts = {"free_bytes": int(told.get("free_bytes", 0))}
+            return (self.signal(at, self.means.full, text, device=point, facts=facts),)
+        watched.errors += 1
+        if watched.errors < 2:
+            return watched.found
+        return (self.signal(at, self.means.failed, text, device=point, facts={"error": name}),)

@@ -1,0 +1,157 @@
+"""Who is at the other end of a Unix socket, and which processes are its own, by the kernel alone."""
+
+import re
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+PROC = Path("/proc")
+MOST_DESCENDANTS = 4096
+_CREDENTIALS = struct.Struct("3i")
+_SLURM_JOB = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
+_JOB_NAMES = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
+"""As ``holdfast_common.EventLog`` has them."""
+
+
+class LieError(ValueError):
+    """Somebody says of itself, or of a process, what the kernel says is not so."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """
+    The process that connected.
+
+    Args:
+        pid: As this node has it.
+        uid: Its user.
+        started: When it began, in ticks since boot: another process of the same pid began at another time.
+        proc: Where processes are to be seen. Default: /proc.
+    """
+
+    pid: int
+    uid: int
+    started: int
+    proc: Path = PROC
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is still that process."""
+        stat = _stat(self.proc, self.pid)
+        return stat is not None and stat[1] == self.started
+
+    def check_names(self, *, job: str, task: str) -> None:
+        """
+        Compare what a launcher calls its job with what the kernel and Slurm's environment say of it.
+
+        Raises:
+            LieError: it is another job.
+        """
+        found = _SLURM_JOB.findall(_text(self.proc / str(self.pid) / "cgroup"))
+        environment = _environment(self.proc / str(self.pid) / "environ")
+        known = found[-1] if found else environment.get("SLURM_JOB_ID", "")
+        if known and task != known:
+            raise LieError(f"process {self.pid} belongs to Slurm job {known}, and says that it is of {task or 'none'}")
+        named = next((environment[name] for name in _JOB_NAMES if environment.get(name)), "")
+        if named and job != named:
+            raise LieError(f"process {self.pid} was started for job {named}, and says that it is of {job or 'none'}")
+
+    def own(self, pids: "tuple[int, ...]") -> "dict[int, int]":
+        """
+        The processes that this one names, by the pid that it knows them by: what this node calls each.
+
+        One that has just ended is left out.
+
+        Raises:
+            LieError: one of them is another's.
+        """
+        if not self._in_a_container():
+            return {pid: pid for pid in pids if self._check(pid)}
+        inside = {_innermost(self.proc, pid): pid for pid in self._descendants()}
+        return {pid: inside[pid] for pid in pids if pid in inside and self._check(inside[pid])}
+
+    def _check(self, pid: int) -> bool:
+        """Whether a process is there. Raises LieError where it is and belongs to another."""
+        stat = _stat(self.proc, pid)
+        if stat is None:
+            return False
+        uid = _uid(self.proc, pid)
+        if uid is not None and uid != self.uid:
+            raise LieError(f"user {self.uid} speaks of process {pid}, which is of user {uid}")
+        above = pid
+        for _ in range(64):
+            if above == self.pid:
+                return True
+            parent = _stat(self.proc, above)
+            if parent is None or parent[0] <= 1:
+                break
+            above = parent[0]
+        if _stat(self.proc, pid) is None:  # its forefathers went with it
+            return False
+        raise LieError(f"process {self.pid} speaks of process {pid}, which it has not started")
+
+    def _in_a_container(self) -> bool:
+        return len(_namespaces(self.proc, self.pid)) > 1
+
+    def _descendants(self) -> "list[int]":
+        found = [self.pid]
+        for pid in found:
+            with suppress(OSError):
+                for task in (self.proc / str(pid) / "task").iterdir():
+                    found += map(int, (task / "children").read_text().split())
+            if len(found) > MOST_DESCENDANTS:
+                break
+        return found[1:]
+
+
+def peer_of(connection: socket.socket, *, proc: Path = PROC) -> Peer:
+    """
+    Who connected, as the kernel noted it then. Raises LieError for one that is not to be seen from here.
+    """
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(raw)
+    stat = _stat(proc, pid) if pid > 0 else None
+    if stat is None:
+        raise LieError("the process at the other end is not to be seen from here, or is gone")
+    return Peer(pid=pid, uid=uid, started=stat[1], proc=proc)
+
+
+def _stat(proc: Path, pid: int) -> "Optional[tuple[int, int]]":
+    """Parent and start of a process; None for one that is gone, or has ended and waits for its parent."""
+    text = _text(proc / str(pid) / "stat")
+    values = text[text.rfind(")") + 2 :].split()
+    if len(values) < 20 or values[0] in "ZX":
+        return None
+    return int(values[1]), int(values[19])
+
+
+def _uid(proc: Path, pid: int) -> Optional[int]:
+    found = re.search(r"^Uid:\s+(\d+)", _text(proc / str(pid) / "status"), re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def _namespaces(proc: Path, pid: int) -> "list[int]":
+    """Its pids, from the outermost namespace that is to be seen from here to its own."""
+    found = re.search(r"^NSpid:\s+(.*)$", _text(proc / str(pid) / "status"), re.MULTILINE)
+    return [int(each) for each in found.group(1).split()] if found else [pid]
+
+
+def _innermost(proc: Path, pid: int) -> int:
+    return (_namespaces(proc, pid) or [pid])[-1]
+
+
+def _environment(path: Path) -> "dict[str, str]":
+    pairs = (item.partition("=") for item in _text(path).split("\0"))
+    return {name: value for name, _, value in pairs}
+
+
+def _text(path: Path) -> str:
+    """What the kernel says; empty where it says nothing to this user, or the process is gone."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 20).decode("utf-8", "replace")
+    except OSError:
+        return ""

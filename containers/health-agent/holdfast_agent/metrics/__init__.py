@@ -1,0 +1,24 @@
+"""
+The agent's numbers for Prometheus: as text for whoever scrapes, or sent by remote write.
+
+Names are those of DCGM's exporter and of the node exporter where they mean the same, so that dashboards made for these
+work. What is measured is measured by the detectors; here it is written down, served and sent.
+"""
+
+from holdfast_agent.metrics.machine import machine_numbers
+from holdfast_agent.metrics.names import NAMES
+from holdfast_agent.metrics.remote_write import compressed, write_request
+from holdfast_agent.metrics.sender import Sender
+from holdfast_agent.metrics.server import MetricsServer, read_token
+from holdfast_agent.metrics.text import exposition
+
+__all__ = [
+    "NAMES",
+    "MetricsServer",
+    "Sender",
+    "compressed",
+    "exposition",
+    "machine_numbers",
+    "read_token",
+    "write_request",
+]

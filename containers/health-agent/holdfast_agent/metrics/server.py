@@ -1,0 +1,112 @@
+"""
+Where Prometheus scrapes the agent: one path, for whoever has the token.
+
+A thread that answers one caller after the other, each within two seconds; a scraper asks once in half a minute.
+"""
+
+import hmac
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from holdfast_agent.metrics.text import CONTENT_TYPE, exposition
+from holdfast_agent.signals import Numbers
+
+PATH = "/metrics"
+ANSWERED_WITHIN_S = 2.0
+_LONGEST_REQUEST = 8192
+
+
+def read_token(path: Path) -> str:
+    """The token at ``path``, which only its owner can read; a new one where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as made:
+            made.write(secrets.token_urlsafe(32) + "\n")
+    return path.read_text("ascii").strip()
+
+
+class MetricsServer:
+    """
+    Args:
+        address: Where to listen.
+        port: 0 for a free one.
+        token: What ``Authorization: Bearer`` has to say.
+        numbers: What there is to tell; called in the server's thread.
+    """
+
+    def __init__(self, *, address: str, port: int, token: str, numbers: "Callable[[], Numbers]") -> None:
+        if not token:
+            raise ValueError("metrics.token_path: got an empty token; allowed: a file with a text of its own")
+        self._token, self._numbers = token, numbers
+        self._listening = socket.create_server((address, port))
+        self.port: int = self._listening.getsockname()[1]
+        self._stopping = threading.Event()
+        self._served = self._refused = 0
+        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        with suppress(OSError):  # wakes the thread, which waits for a caller
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+
+    def numbers(self) -> "Mapping[str, float]":
+        """Of itself."""
+        return {"scrapes_total": float(self._served), "scrapes_refused_total": float(self._refused)}
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                asking, _ = self._listening.accept()
+            except OSError:
+                if self._stopping.wait(0.2):
+                    return
+                continue
+            with asking, suppress(OSError):
+                asking.settimeout(ANSWERED_WITHIN_S)
+                asking.sendall(self._answer(_request(asking)))
+
+    def _answer(self, request: bytes) -> bytes:
+        first, _, rest = request.partition(b"\r\n")
+        method, _, target = first.decode("latin-1").partition(" ")
+        path = target.partition(" ")[0].partition("?")[0]
+        given = b""
+        for line in rest.split(b"\r\n"):
+            name, _, value = line.partition(b":")
+            if name.strip().lower() == b"authorization":
+                given = value.strip()
+        if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
+            self._refused += 1
+            return _response("401 Unauthorized", b"", "WWW-Authenticate: Bearer\r\n")
+        if method not in ("GET", "HEAD") or path != PATH:
+            return _response("404 Not Found", b"")
+        self._served += 1
+        body = exposition(self._numbers()).encode()
+        return _response("200 OK", b"" if method == "HEAD" else body, f"Content-Type: {CONTENT_TYPE}\r\n")
+
+
+def _request(asking: socket.socket) -> bytes:
+    """Line and headers, as far as they came in time."""
+    found = b""
+    while b"\r\n\r\n" not in found and len(found) < _LONGEST_REQUEST:
+        part = asking.recv(_LONGEST_REQUEST)
+        if not part:
+            break
+        found += part
+    return found.partition(b"\r\n\r\n")[0]
+
+
+def _response(status: str, body: bytes, headers: str = "") -> bytes:
+    head = f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode("latin-1") + body

@@ -1,0 +1,69 @@
+"""
+What follows from a verdict: ranks are handed over, and the node is asked for, beside HyperPod's own agent.
+
+Decisions are pure (``Plan``, the breaker); what is done to the node is done by a small process of its own, which can do
+a few things to this node and nothing else.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast_agent.remedies.breaker import Mark, Ruling, Stage, confirmed, most, ruling
+from holdfast_agent.remedies.hands_line import HandsLine
+from holdfast_agent.remedies.need import Need, need_of
+from holdfast_agent.remedies.plan import Decision, Phase, Plan, Situation
+from holdfast_agent.remedies.remediator import Remediator
+from holdfast_agent.remedies.settings import RemedySettings
+from holdfast_agent.remedies.words import Answer, Job, Request, View, WordsError, parse_request
+
+if TYPE_CHECKING:
+    from holdfast_agent.remedies.api_way import ApiAsker
+    from holdfast_agent.remedies.hands import Hands
+    from holdfast_agent.remedies.kubernetes_api import KubernetesApi
+    from holdfast_agent.remedies.kubernetes_ways import KubernetesBook, LabelAsker
+
+__all__ = [
+    "Answer",
+    "ApiAsker",
+    "Decision",
+    "Hands",
+    "HandsLine",
+    "Job",
+    "KubernetesApi",
+    "KubernetesBook",
+    "LabelAsker",
+    "Mark",
+    "Need",
+    "Phase",
+    "Plan",
+    "Remediator",
+    "RemedySettings",
+    "Request",
+    "Ruling",
+    "Situation",
+    "Stage",
+    "View",
+    "WordsError",
+    "confirmed",
+    "most",
+    "need_of",
+    "parse_request",
+    "ruling",
+]
+
+
+_OF_THE_HANDS = {
+    "ApiAsker": "api_way",
+    "Hands": "hands",
+    "KubernetesApi": "kubernetes_api",
+    "KubernetesBook": "kubernetes_ways",
+    "LabelAsker": "kubernetes_ways",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The hands are loaded by their own process: the agent does without clients of AWS and Kubernetes."""
+    if name not in _OF_THE_HANDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_OF_THE_HANDS[name]}"), name)

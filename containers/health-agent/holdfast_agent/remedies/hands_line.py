@@ -1,0 +1,128 @@
+"""The agent's end of the line to its hands: never waits, and starts them again when they end or hang."""
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional
+
+from holdfast_agent.remedies.words import MOST_BYTES, Answer, Request, WordsError, parse_answer, request_line
+
+ANSWER_S = 45.0
+"""Three commands of Slurm's, each with 10 s, and a reset."""
+IDLE_S = 120.0
+
+
+class HandsLine:
+    """
+    Starts the hands when there is something to do.
+
+    Args:
+        argv: The program. Default: this Python's ``holdfast_agent.remedies`` with ``config`` and ``overrides``
+        config: The agent's file.
+        overrides: KEY=VALUE pairs of the agent's command line.
+        answer_s: After which no answer is expected any more. Default: 45 s
+    """
+
+    def __init__(
+        self,
+        *,
+        config: Path = Path("/etc/holdfast/agent.json"),
+        overrides: Sequence[str] = (),
+        argv: Sequence[str] = (),
+        answer_s: float = ANSWER_S,
+    ) -> None:
+        pairs = [part for pair in overrides for part in ("--set", pair)]
+        own = [sys.executable, "-m", "holdfast_agent.remedies", "--config", str(config), *pairs]
+        self._argv, self._answer_s = list(argv) or own, answer_s
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._line: Optional[socket.socket] = None
+        self._open: Optional[Request] = None
+        self._asked_s = self._used_s = 0.0
+
+    def send(self, request: Request, *, boot_s: float) -> None:
+        """One request at a time; its answer comes with a later ``receive``, whatever happens."""
+        self._open, self._asked_s, self._used_s = request, boot_s, boot_s
+        if not self._is_started():
+            return
+        assert self._line is not None
+        with contextlib.suppress(OSError):
+            self._line.send(request_line(request))
+
+    def receive(self, *, boot_s: float) -> "tuple[Answer, ...]":
+        """The answer, when there is one; hands that do not answer are ended, and that is the answer."""
+        if self._open is None:
+            if self._process is not None and boot_s - self._used_s > IDLE_S:
+                self.close()
+            return ()
+        answer = self._received()
+        if answer is None and boot_s - self._asked_s <= self._answer_s and self._lives():
+            return ()
+        if answer is None:
+            hung = self._lives()
+            why = (
+                f"the hands did not answer within {self._answer_s:g} s" if hung else "the hands ended, or cannot start"
+            )
+            answer = Answer(number=self._open.number, deed=self._open.deed, outcome="failed", why=why)
+            self.close()
+        self._open = None
+        return (answer,)
+
+    def close(self) -> None:
+        """End them; what hangs in the kernel is left to it."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.2)
+
+    def _lives(self) -> bool:
+        return self._line is not None and self._process is not None and self._process.poll() is None
+
+    def _is_started(self) -> bool:
+        if self._lives():
+            return True
+        if self._process is not None and self._process.poll() is None:
+            return False  # killed, and not gone yet: never a second beside it
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            ours.setblocking(False)  # noqa: FBT003  the library's own signature
+            try:
+                self._process = subprocess.Popen(
+                    self._argv, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, start_new_session=True
+                )
+            except OSError:
+                ours.close()
+                return False
+        self._line = ours
+        return True
+
+    def _received(self) -> Optional[Answer]:
+        if self._line is None or self._open is None:
+            return None
+        while True:
+            try:
+                data = self._line.recv(MOST_BYTES)
+            except BlockingIOError:
+                return None
+            except OSError:
+                data = b""
+            if not data:
+                self.close()
+                return None
+            with contextlib.suppress(WordsError):
+                answer = parse_answer(data)
+                if answer.number in (self._open.number, -1):
+                    return Answer(
+                        number=self._open.number,
+                        deed=self._open.deed,
+                        outcome=answer.outcome,
+                        why=answer.why,
+                        view=answer.view,
+                    )

@@ -1,0 +1,180 @@
+"""
+This node in Kubernetes: its mark in an annotation, HyperPod's request in its label.
+
+Source: SageMaker developer guide, "Resilience-related Kubernetes labels by SageMaker HyperPod". What was asked for is
+an Event, too, which the API server keeps for an hour: a replaced node takes its annotations with it.
+"""
+
+import calendar
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast_agent.remedies.breaker import Mark, Stage
+from holdfast_agent.remedies.kubernetes_api import METADATA_ONLY, KubernetesApi, KubernetesError
+from holdfast_agent.remedies.settings import RemedySettings
+from holdfast_agent.remedies.slurm_ways import RefusedError
+from holdfast_agent.remedies.words import Job, View
+
+HEALTH = "sagemaker.amazonaws.com/node-health-status"
+VALUES = {"reboot": "UnschedulablePendingReboot", "replace": "UnschedulablePendingReplacement"}
+FREE = ("", "Schedulable")
+MARK = "health.holdfast/remedy"
+CONDITION = "HoldfastHealth"
+EVENT = "HoldfastRemedyRequested"
+_HYPERPOD = "sagemaker.amazonaws.com/compute-type=hyperpod"
+_DAEMONS = ("DaemonSet", "Node")
+
+
+class KubernetesBook:
+    """
+    Marks in annotations of nodes.
+
+    Args:
+        settings: Whose ``host`` is the name of this Node.
+    """
+
+    def __init__(self, *, settings: RemedySettings, api: KubernetesApi) -> None:
+        self._name, self._api, self._is_controller = settings.host, api, settings.is_controller
+
+    def look(self) -> View:
+        """Raises KubernetesError."""
+        nodes = self._nodes()
+        events = self._api.get("/api/v1/events", fieldSelector=f"reason={EVENT},involvedObject.kind=Node").get(
+            "items", []
+        )
+        own = next((node for node in nodes if node["metadata"]["name"] == self._name), None)
+        if own is None:
+            raise RefusedError(f"Kubernetes has no node {self._name} of HyperPod")
+        labels = own["metadata"].get("labels") or {}
+        health = str(labels.get(HEALTH, ""))
+        asks = next((what for what, value in VALUES.items() if health == value), "")
+        marks = [mark for node in nodes for mark in _marks_of(node)]
+        ours = any(mark.node == self._name and mark.stage is Stage.ASKED for mark in marks)
+        known = {mark.node for mark in marks if mark.stage is Stage.ASKED}
+        return View(
+            me=self._name,
+            nodes=len(nodes),
+            marks=(*marks, *(mark for mark in _events(events) if mark.node not in known)),
+            now_s=self._api.now_s,
+            jobs=tuple(self._jobs()),
+            foreign="" if health in FREE or (ours and asks) else f"the node has the label {HEALTH}={health}, not ours",
+            asks=asks,
+            is_asked=bool(ours and asks),
+            is_controller=self._is_controller,
+        )
+
+    def write(self, stage: Stage, remedy: str, fault: str = "") -> None:
+        """Mark this node; with a fault, also say it in a condition, for those who look at nodes."""
+        now_s = self._api.now_s or time.time()
+        self._annotate(f"{stage.value}:{remedy}:{int(now_s)}")
+        if fault:
+            self._say(status="False", reason=fault, message=f"{remedy} is due", now_s=now_s)
+
+    def asked(self, remedy: str) -> None:
+        """Tell it where it outlives the node."""
+        self._record(remedy, now_s=self._api.now_s or time.time())
+
+    def clear(self) -> None:
+        """Take the mark away: nothing was asked for."""
+        self._annotate(None)
+        self._say(status="True", reason="Healthy", message="no remedy is due", now_s=self._api.now_s or time.time())
+
+    def _nodes(self) -> "list[dict[str, Any]]":
+        found = self._api.get("/api/v1/nodes", accept=METADATA_ONLY, labelSelector=_HYPERPOD).get("items") or []
+        return found or list(self._api.get("/api/v1/nodes", accept=METADATA_ONLY).get("items") or [])
+
+    def _jobs(self) -> Iterator[Job]:
+        """Pods that are not on every node and have not ended."""
+        selector = f"spec.nodeName={self._name},status.phase=Running"
+        pods = self._api.get("/api/v1/pods", accept=METADATA_ONLY, fieldSelector=selector).get("items") or []
+        for pod in pods:
+            data = pod["metadata"]
+            owners = data.get("ownerReferences") or []
+            if not any(owner.get("kind") in _DAEMONS for owner in owners):
+                name = f"{data.get('namespace', '')}/{data['name']}"
+                yield Job(name=name, task="", number="", user=str(data.get("namespace", "")))
+
+    def _annotate(self, value: Any) -> None:
+        self._api.patch(f"/api/v1/nodes/{self._name}", {"metadata": {"annotations": {MARK: value}}})
+
+    def _record(self, remedy: str, *, now_s: float) -> None:
+        stamp = _stamp(now_s)
+        event = {
+            "metadata": {"generateName": f"{self._name}.remedy."},
+            "involvedObject": {"kind": "Node", "name": self._name, "uid": self._name},
+            "reason": EVENT,
+            "message": f"{remedy} is asked for by holdfast-agent",
+            "type": "Warning",
+            "source": {"component": "holdfast-agent", "host": self._name},
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+        self._api.post("/api/v1/namespaces/default/events", event)
+
+    def _say(self, *, status: str, reason: str, message: str, now_s: float) -> None:
+        stamp = _stamp(now_s)
+        camel = "".join(part.title() for part in reason.split("-"))
+        condition = {
+            "type": CONDITION,
+            "status": status,
+            "reason": camel,
+            "message": message,
+            "lastHeartbeatTime": stamp,
+            "lastTransitionTime": stamp,
+        }
+        body = {"status": {"conditions": [condition]}}
+        self._api.patch(f"/api/v1/nodes/{self._name}/status", body, kind="strategic-merge-patch")
+
+
+class LabelAsker:
+    """Asks HyperPod by its own label, and only where nobody else has used it."""
+
+    def __init__(self, *, settings: RemedySettings, api: KubernetesApi) -> None:
+        self._name, self._api = settings.host, api
+
+    def ask(self, remedy: str) -> None:
+        """Raises KubernetesError and RefusedError."""
+        node = self._api.get(f"/api/v1/nodes/{self._name}")
+        data: Mapping[str, Any] = node["metadata"]
+        health = str((data.get("labels") or {}).get(HEALTH, ""))
+        ours = any(mark.stage is Stage.ASKED for mark in _marks_of(node))
+        if health == VALUES[remedy] and ours:
+            return
+        if health not in FREE and not (ours and health in VALUES.values()):
+            why = f"the node has the label {HEALTH}={health}, which is not ours"
+            raise RefusedError(why, in_use=health in VALUES.values())
+        # With the version that was read: whoever labels it meanwhile comes first.
+        change = {"metadata": {"resourceVersion": data["resourceVersion"], "labels": {HEALTH: VALUES[remedy]}}}
+        self._api.patch(f"/api/v1/nodes/{self._name}", change)
+
+    def force(self, remedy: str) -> None:
+        self.ask(remedy)
+
+
+def _marks_of(node: Mapping[str, Any]) -> "tuple[Mark, ...]":
+    value = str((node["metadata"].get("annotations") or {}).get(MARK, ""))
+    stage, _, rest = value.partition(":")
+    remedy, _, since = rest.partition(":")
+    try:
+        return (Mark(node=node["metadata"]["name"], stage=Stage(stage), remedy=remedy, since_s=float(since or 0)),)
+    except ValueError:
+        return ()
+
+
+def _events(items: "list[dict[str, Any]]") -> Iterator[Mark]:
+    for item in items:
+        stamp = item.get("lastTimestamp") or item["metadata"].get("creationTimestamp") or ""
+        try:
+            since_s = float(calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")))
+        except ValueError:
+            continue
+        yield Mark(node=str(item["involvedObject"].get("name", "")), stage=Stage.ASKED, since_s=since_s)
+
+
+def _stamp(now_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_s))
+
+
+__all__ = ["KubernetesBook", "KubernetesError", "LabelAsker"]

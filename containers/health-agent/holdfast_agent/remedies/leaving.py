@@ -1,0 +1,103 @@
+"""Ranks that leave the node before it is taken: who was asked, who has gone, who cannot, and what that costs. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast_agent.launchers import JobReport, handed_over
+from holdfast_agent.signals import Happening
+from holdfast_common import kinds, node_socket
+
+
+@dataclass
+class Leaving:
+    """
+    The hand-overs of one remedy.
+
+    Args:
+        asked: Commands without a last answer: id -> job.
+        tasks: Tasks of Slurm whose ranks are gone, and that are to be requeued.
+        kept: Jobs whose ranks stay, and why: name -> reason.
+        done: Ids that have ended.
+        requeued: Tasks that were.
+        is_told: Whether it was told that the node is asked for.
+    """
+
+    asked: "dict[str, str]" = field(default_factory=dict)
+    tasks: "list[str]" = field(default_factory=list)
+    kept: "dict[str, str]" = field(default_factory=dict)
+    done: "list[str]" = field(default_factory=list)
+    requeued: "list[str]" = field(default_factory=list)
+    is_told: bool = False
+
+    def begin(
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str, host: str
+    ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
+        """Ask every job that can to leave, once; what to say to whom, and what there is to tell."""
+        orders: list[tuple[JobReport, node_socket.Command]] = []
+        told: list[Happening] = []
+        for job in jobs:
+            name = _id(incident, job)
+            if not any(rank.rank >= 0 for rank in job.ranks) or name in self.done:
+                continue
+            if name in self.asked:
+                continue
+            if not job.can_hand_over:
+                self.kept[job.job] = "no spare has room for its ranks"
+                continue
+            self.kept.pop(job.job, None)
+            self.asked[name] = job.job
+            orders.append((job, node_socket.Command(id=name, command="hand-over", reason=reason[:400])))
+            detail = {"incident": incident, "way": "runtime", "host": host}
+            told.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
+        return orders, told
+
+    def again(
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str
+    ) -> "list[tuple[JobReport, node_socket.Command]]":
+        """The same commands to launchers that have connected again: an agent that was killed cannot know more."""
+        return [
+            (job, node_socket.Command(id=_id(incident, job), command="hand-over", reason=reason[:400]))
+            for job in jobs
+            if _id(incident, job) in self.asked
+        ]
+
+    def hear(self, answers: Iterable["tuple[JobReport, node_socket.Answer]"]) -> "list[Happening]":
+        """Take what launchers answered."""
+        told = []
+        for job, answer in answers:
+            if answer.command != "hand-over" or answer.id not in self.asked or answer.outcome == "begun":
+                continue
+            del self.asked[answer.id]
+            self.done.append(answer.id)
+            if answer.outcome == "done":
+                told.append(handed_over(job, answer))
+                self.requeue(job.task)
+            else:
+                lost = f"; {answer.steps_lost} steps would be lost" if answer.steps_lost else ""
+                self.kept[job.job] = f"{answer.reason or answer.outcome}{lost}"
+        return told
+
+    def requeue(self, task: str) -> None:
+        """Let the scheduler start a task again, elsewhere, once."""
+        if task and task not in self.tasks and task not in self.requeued:
+            self.tasks.append(task)
+
+    def is_over(self, jobs: Sequence[JobReport]) -> bool:
+        """Nobody who was asked is still to answer; one whose launcher has gone will not."""
+        there = {job.job for job in jobs}
+        return not any(job in there for job in self.asked.values())
+
+    def lost(self, jobs: Sequence[JobReport]) -> "dict[str, str]":
+        """Jobs that still have ranks here, and why these did not leave."""
+        here = [job for job in jobs if any(rank.rank >= 0 for rank in job.ranks)]
+        stay = [job for job in here if job.job in self.kept or not any(name.endswith(_tail(job)) for name in self.done)]
+        return {job.job: self.kept.get(job.job, "they did not leave in time") for job in stay}
+
+
+def _tail(job: JobReport) -> str:
+    return f" {job.job} {job.pid}"
+
+
+def _id(incident: str, job: JobReport) -> str:
+    """The same after a restart of the agent, as far as the launcher is the same."""
+    return f"{incident[:64]}{_tail(job)[:60]}"

@@ -1,0 +1,130 @@
+"""
+From verdicts to remedies: what the service calls at every verdict and once a second, and which never waits.
+
+Whoever judges is not asked again here; what to do is ``plan``'s, and the hands are another process.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Protocol
+
+from holdfast_agent.launchers import JobReport
+from holdfast_agent.remedies.hands_line import HandsLine
+from holdfast_agent.remedies.need import Need, need_of, strongest
+from holdfast_agent.remedies.plan import Plan, Situation
+from holdfast_agent.remedies.settings import RemedySettings
+from holdfast_agent.remedies.words import Answer, Request
+from holdfast_agent.signals import Happening
+from holdfast_agent.verdicts import Verdict
+from holdfast_common import node_socket
+
+MOST_NEEDS = 256
+
+
+class Line(Protocol):
+    """What is needed of ``HandsLine``."""
+
+    def send(self, request: Request, *, boot_s: float) -> None: ...
+
+    def receive(self, *, boot_s: float) -> "tuple[Answer, ...]": ...
+
+    def close(self) -> None: ...
+
+
+class Remediator:
+    """
+    The remedies of one node.
+
+    Args:
+        settings: Of this node.
+        tell: Gives a launcher a command, such as ``LauncherSocket.tell``; False where it is gone.
+        boot_s: Seconds since boot.
+        config: The agent's file, which the hands read, too.
+        overrides: KEY=VALUE pairs of its command line.
+        hands: Default: the program beside this, started when there is something to do
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: RemedySettings,
+        tell: Callable[[JobReport, node_socket.Command], bool],
+        boot_s: float,
+        config: Path = Path("/etc/holdfast/agent.json"),
+        overrides: Sequence[str] = (),
+        hands: Optional[Line] = None,
+    ) -> None:
+        self._tell = tell
+        self._hands: Line = hands or HandsLine(config=config, overrides=overrides)
+        self._plan = Plan(settings=settings, started_s=boot_s)
+        self._needs: dict[str, Need] = {}
+
+    @property
+    def phase(self) -> str:
+        """How far the remedy of this node has come, for people."""
+        return self._plan.phase.value
+
+    @property
+    def problem(self) -> str:
+        """What keeps it from going on; empty where nothing does."""
+        return self._plan.problem
+
+    def consider(
+        self,
+        verdicts: Sequence[Verdict],
+        *,
+        jobs: "Sequence[JobReport]",
+        boot_s: float,
+        answers: "Sequence[tuple[JobReport, node_socket.Answer]]" = (),
+    ) -> "tuple[Happening, ...]":
+        """
+        Take what is new, and do what is next.
+
+        Args:
+            verdicts: Since the last call; the last one on an incident counts.
+            jobs: What each launcher said last.
+            boot_s: Now.
+            answers: Of launchers, since the last call.
+        """
+        for verdict in verdicts:
+            need = need_of(verdict)
+            self._needs.pop(verdict.incident, None)
+            if need is not None:
+                self._needs[verdict.incident] = need
+        while len(self._needs) > MOST_NEEDS:
+            del self._needs[next(iter(self._needs))]
+        decision = self._plan.step(
+            Situation(
+                boot_s=boot_s,
+                need=strongest(self._needs.values()),
+                jobs=tuple(jobs),
+                hands=self._hands.receive(boot_s=boot_s),
+                launchers=tuple(answers),
+            )
+        )
+        if decision.is_cured:
+            self._needs.clear()
+        for job, command in decision.orders:
+            self._tell(job, command)
+        if decision.request is not None:
+            self._hands.send(decision.request, boot_s=boot_s)
+        return tuple(decision.told)
+
+    def snapshot(self) -> "dict[str, Any]":
+        """What has to outlive the agent, for JSON."""
+        needs = {name: need.to_json() for name, need in self._needs.items()}
+        return {"needs": needs, "plan": self._plan.snapshot()}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> bool:
+        """Go on where an agent of the same boot and instance ended; False where the snapshot is none, and not taken."""
+        try:
+            needs = {str(name): Need.from_json(need) for name, need in snapshot["needs"].items()}
+            self._plan.restore(snapshot["plan"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return False
+        self._needs = needs
+        return True
+
+    def close(self) -> None:
+        """End the hands; what was asked for stays asked for."""
+        self._hands.close()

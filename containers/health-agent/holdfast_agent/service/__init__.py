@@ -1,0 +1,22 @@
+"""The agent as a whole: detectors, engine, hands and log in one loop that never waits for any of them."""
+
+from holdfast_agent.service.composition import detectors_of, serve
+from holdfast_agent.service.examining import Examined, examined
+from holdfast_agent.service.outbox import Outbox
+from holdfast_agent.service.recording import Recording
+from holdfast_agent.service.service import Service, clocks
+from holdfast_agent.service.state import LockedError, StateFile, boot_identity
+
+__all__ = [
+    "Examined",
+    "LockedError",
+    "Outbox",
+    "Recording",
+    "Service",
+    "StateFile",
+    "boot_identity",
+    "clocks",
+    "detectors_of",
+    "examined",
+    "serve",
+]

@@ -1,0 +1,215 @@
+"""What a configuration makes of the rooms: which detectors look, whom the hands ask, what runs beside the loop."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from holdfast_agent.configuration import Configuration
+from holdfast_agent.detectors import (
+    Checks,
+    Clock,
+    Detector,
+    Disks,
+    Fabric,
+    Hma,
+    KernelLog,
+    Links,
+    Mounts,
+    Nvml,
+    Slurmd,
+    StuckProcesses,
+)
+from holdfast_agent.launchers import LauncherSocket
+from holdfast_agent.remedies import HandsLine, Remediator, RemedySettings
+from holdfast_agent.service.measuring import measuring
+from holdfast_agent.service.outbox import Outbox
+from holdfast_agent.service.recording import Recording
+from holdfast_agent.service.seams import Companion, Hands, NoHands
+from holdfast_agent.service.service import Service, clocks
+from holdfast_agent.service.state import StateFile, boot_identity
+from holdfast_agent.status import StatusSocket
+from holdfast_agent.verdicts import Engine, Policy, SnapshotError
+
+if TYPE_CHECKING:
+    from holdfast_agent.controller import ControllerWatch
+
+_PROGRAM = (
+    "import json, sys; sys.path[:0] = json.loads(sys.argv.pop(1)); "
+    "from holdfast_agent.remedies.__main__ import main; sys.exit(main())"
+)
+_ITSELF = [sys.executable, "-IS", "-c", _PROGRAM, json.dumps([entry for entry in sys.path if entry])]
+"""Installed, the agent runs isolated, and says itself where its packages are; so do its hands."""
+
+
+def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
+    """The kernel log first: what it says explains what others see."""
+    node = configuration.node_instance_id or configuration.node_host
+    nvml = (
+        Nvml(library=configuration.nvml_library, expected=configuration.gpus_expected)
+        if configuration.nvml_library
+        else None
+    )
+    found: list[Detector] = [
+        KernelLog(configuration.kernel_log_path, gpus=dict if nvml is None else nvml.gpus),
+        Mounts(paths=configuration.listed(configuration.mounts_paths), node=node),
+        Disks(paths=configuration.listed(configuration.disks_paths), node=node),
+        Fabric(root=configuration.fabric_root),
+        Links(),
+        Clock(),
+        Slurmd(),
+        Hma(path=configuration.hma_path),
+        Checks(directory=configuration.checks_directory),
+    ]
+    if nvml is not None:
+        found.insert(1, nvml)
+    found.append(StuckProcesses(own=lambda: frozenset(pid for one in found for pid in one.processes())))
+    return tuple(found)
+
+
+def serve(configuration: Configuration, *, file: str, assignments: Sequence[str] = ()) -> None:
+    """
+    Run until SIGTERM.
+
+    Args:
+        file: Of the configuration, which the hands read, too.
+        assignments: KEY=VALUE pairs of the command line.
+
+    Raises:
+        LockedError: another agent runs on this node.
+        OSError: a folder or a socket cannot be made.
+    """
+    boot = boot_identity()
+    node = configuration.node_instance_id or configuration.node_host
+    state = StateFile(path=Path(configuration.state_path), node=node, boot=boot)
+    state.lock()
+    outbox = Outbox(
+        path=Path(configuration.events_path) if configuration.events_path else None,
+        cluster=configuration.cluster_name,
+        node=configuration.node_instance_id,
+    )
+    detectors = detectors_of(configuration)
+    watch = _watch(configuration)
+    launchers = LauncherSocket(path=Path(configuration.socket_path)) if configuration.socket_path else None
+    hands = _hands(configuration, launchers, Path(file), assignments)
+    engine = _restored(state, outbox, detectors, watch, hands, node=node, boot=boot)
+    service = Service(
+        detectors=detectors,
+        engine=engine,
+        outbox=outbox,
+        state=state,
+        hands=hands,
+        launchers=launchers,
+        watch=watch,
+        companions=_companions(configuration),
+        recording=Recording(Path(configuration.recording_path)) if configuration.recording_path else None,
+        described={
+            "cluster": configuration.cluster_name,
+            "node": configuration.node_instance_id,
+            "host": configuration.node_host,
+            "mode": configuration.remedies_mode,
+            "boot": boot,
+        },
+    )
+    service.add_companions(measuring(configuration, lambda: service.measured))
+    status = StatusSocket(path=Path(configuration.status_path), answer=service.status)
+    try:
+        service.run(doors=((status, status.serve),))
+    finally:
+        status.close()
+
+
+def _restored(
+    state: StateFile,
+    outbox: Outbox,
+    detectors: "tuple[Detector, ...]",
+    watch: "Optional[ControllerWatch]",
+    hands: Hands,
+    *,
+    node: str,
+    boot: str,
+) -> Engine:
+    """What an earlier agent knew; a word on standard error about what cannot be used."""
+    policy = Policy.standard()
+    known, same_boot, word = state.load()
+    if word:
+        print(word, file=sys.stderr, flush=True)
+    if known is None:
+        return Engine(policy=policy, boot_id=boot, node=node)
+    outbox.restore(_object(known.get("outbox")))
+    if same_boot:
+        for detector in detectors:
+            _restore(detector, _object(_object(known.get("detectors")).get(detector.name)))
+        if watch is not None and known.get("watch"):
+            watch.restore(_object(known["watch"]))
+        if known.get("hands") and not hands.restore(_object(known["hands"])):
+            print(f"{state.path}: what was under way is not known; remedies begin anew", file=sys.stderr, flush=True)
+    try:
+        return Engine.restored(policy=policy, snapshot=_object(known.get("engine")), boot_id=boot)
+    except SnapshotError as problem:
+        print(f"{state.path}: {problem}; incidents begin anew", file=sys.stderr, flush=True)
+        return Engine(policy=policy, boot_id=boot, node=node)
+
+
+def _restore(detector: Detector, memory: "dict[str, Any]") -> None:
+    try:
+        detector.restore(memory)
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        print(f"detector {detector.name} begins anew: {problem!r}", file=sys.stderr, flush=True)
+
+
+def _hands(
+    configuration: Configuration, launchers: Optional[LauncherSocket], file: Path, assignments: Sequence[str]
+) -> Hands:
+    """In observe mode, too: what would be asked for is told."""
+    if launchers is None:
+        return NoHands()
+    return Remediator(
+        settings=RemedySettings.of(configuration),
+        tell=launchers.tell,
+        boot_s=clocks().boot_s,
+        config=file,
+        overrides=assignments,
+        hands=HandsLine(argv=[*_ITSELF, "--config", str(file), *(f"--set={pair}" for pair in assignments)]),
+    )
+
+
+def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
+    if not configuration.controller_enabled:
+        return None
+    from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
+    from holdfast_agent.controller import ControllerWatch, Looker
+    from holdfast_agent.slurm import Program
+
+    settings = Settings.read()
+    looker = Looker(
+        cluster=configuration.cluster_name,
+        sagemaker=Api(service=SAGEMAKER, settings=settings),
+        logs=Api(service=LOGS, settings=settings),
+        program=Program(),
+        with_slurm=configuration.cluster_orchestrator != "eks",
+    )
+    return ControllerWatch(looker=looker)
+
+
+def _companions(configuration: Configuration) -> "tuple[Companion, ...]":
+    """Loaded only where it is wanted: what speaks TLS costs ten megabytes."""
+    if not configuration.shipping_enabled or not configuration.events_path:
+        return ()
+    from holdfast_agent.aws import LOGS, Api, Settings
+    from holdfast_agent.shipping import EventShipper, LogStream
+    from holdfast_common import events_log_group
+
+    name = configuration.node_instance_id or configuration.node_host
+    stream = LogStream(
+        api=Api(service=LOGS, settings=Settings.read()),
+        group=events_log_group(configuration.cluster_name),
+        stream=name,
+    )
+    events, folder = Path(configuration.events_path), Path(configuration.state_path).parent
+    return (EventShipper(path=events, stream=stream, state=folder / "shipped.json", stream_name=name),)
+
+
+def _object(value: Any) -> "dict[str, Any]":
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,50 @@
+"""What becomes of the numbers: served to a scraper, sent to Prometheus, or neither."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast_agent.configuration import Configuration
+from holdfast_agent.service.seams import Companion
+from holdfast_agent.signals import Numbers
+
+
+def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Companion, ...]":
+    """
+    The threads that a configuration asks for, loaded only then.
+
+    Raises:
+        OSError: the port is taken, or the token cannot be made.
+    """
+    if not configuration.metrics_port and not configuration.metrics_remote_write_url:
+        return ()
+    from holdfast_agent.metrics import MetricsServer, Sender, machine_numbers, read_token
+
+    def all_numbers() -> Numbers:
+        return {**machine_numbers(), **numbers()}
+
+    found: list[Companion] = []
+    if configuration.metrics_port:
+        found.append(
+            MetricsServer(
+                address=configuration.metrics_address,
+                port=configuration.metrics_port,
+                token=read_token(Path(configuration.metrics_token_path)),
+                numbers=all_numbers,
+            )
+        )
+    if configuration.metrics_remote_write_url:
+        labels = (
+            ("job", "holdfast-agent"),
+            ("cluster", configuration.cluster_name),
+            ("instance", configuration.node_host),
+            ("instance_id", configuration.node_instance_id),
+        )
+        found.append(
+            Sender(
+                url=configuration.metrics_remote_write_url,
+                labels=labels,
+                numbers=all_numbers,
+                interval_s=configuration.metrics_interval_s,
+            )
+        )
+    return tuple(found)

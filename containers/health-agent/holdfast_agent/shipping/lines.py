@@ -1,0 +1,133 @@
+"""
+Whole lines of a file that others append to, from a place in it on, in bounded memory.
+
+A line counts when it has its end and is not blank; one that is too long is cut and counts once. A file that was
+renamed is read to its end before the new one is begun; one that became shorter is begun again.
+"""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Optional
+
+MOST_LINE_BYTES = 200_000
+"""What lies beyond in a line is not shipped."""
+_CHUNK_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, and where the next one begins."""
+
+    text: str
+    inode: int
+    end: int
+
+
+class Lines:
+    """
+    Reads on, each time from where it stopped.
+
+    Args:
+        path: The file; it may not be there yet.
+        inode: Of the file that ``offset`` is a place in. Default: 0, whatever is there
+        offset: Where to begin. Default: 0
+    """
+
+    def __init__(self, *, path: Path, inode: int = 0, offset: int = 0) -> None:
+        self._path, self._inode, self._offset = path, inode, offset
+        self._file: Optional[BinaryIO] = None
+        self._held = b""
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def read(self) -> "list[Line]":
+        """Lines that were not read before; at most about 256 KiB of them. Empty: there are none now."""
+        file = self._opened()
+        if file is None:
+            return []
+        try:
+            size = os.fstat(file.fileno()).st_size
+            if size < self._offset:
+                self._rewind()
+            while data := file.read(_CHUNK_BYTES):
+                if found := self._split(data):
+                    return found  # and none is the end of it only where no data is: a line may be longer than this
+        except OSError:
+            self.close()
+            return []
+        if not self._is_replaced():
+            return []
+        rest = self._last()
+        self.close()
+        self._inode = self._offset = 0
+        return rest or self.read()
+
+    @property
+    def behind_bytes(self) -> int:
+        """What the file has beyond what was read."""
+        try:
+            return max(0, self._path.stat().st_size - self._offset) if self._file is not None else 0
+        except OSError:
+            return 0
+
+    def _opened(self) -> Optional[BinaryIO]:
+        if self._file is None:
+            path = self._path if self._inode == 0 else self._with_inode()
+            try:
+                self._file = path.open("rb", buffering=0)
+                inode = os.fstat(self._file.fileno()).st_ino
+                if inode != self._inode:
+                    self._offset = 0 if self._inode else self._offset
+                    self._inode = inode
+                self._file.seek(self._offset)
+            except OSError:
+                self.close()
+                return None
+            self._held = b""
+        return self._file
+
+    def _with_inode(self) -> Path:
+        """The file under its name, or under the one it was renamed to."""
+        renamed = self._path.with_name(f"{self._path.name}.1")
+        with contextlib.suppress(OSError):
+            if renamed.stat().st_ino == self._inode:
+                return renamed
+        return self._path
+
+    def _is_replaced(self) -> bool:
+        try:
+            return self._path.stat().st_ino != self._inode
+        except OSError:
+            return False
+
+    def _last(self) -> "list[Line]":
+        """Nobody appends to a file that was renamed away: its last line needs no end."""
+        text, self._held = self._held.decode("utf-8", "replace"), b""
+        return [Line(text=text, inode=self._inode, end=self._offset)] if text.strip() else []
+
+    def _rewind(self) -> None:
+        assert self._file is not None
+        self._file.seek(0)
+        self._offset, self._held = 0, b""
+
+    def _split(self, data: bytes) -> "list[Line]":
+        found = []
+        *whole, rest = data.split(b"\n")
+        for part in whole:
+            self._hold(part)
+            self._offset += len(part) + 1
+            text = self._held.decode("utf-8", "replace")
+            self._held = b""
+            if text.strip():
+                found.append(Line(text=text, inode=self._inode, end=self._offset))
+        self._hold(rest)
+        self._offset += len(rest)
+        return found
+
+    def _hold(self, part: bytes) -> None:
+        self._held = (self._held + part)[:MOST_LINE_BYTES]

@@ -1,0 +1,118 @@
+"""
+The way of one file's lines into one stream, a request at a time.
+
+Which lines the stream has is their number: it has the first so many lines of the file, one event each. The position
+that is kept beside only spares a look, and bridges the seconds in which the service does not yet show what it took.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast_agent.aws import AwsError
+from holdfast_agent.shipping.batches import next_batch
+from holdfast_agent.shipping.lines import Line, Lines
+from holdfast_agent.shipping.state import Position, PositionFile
+from holdfast_agent.shipping.stream import LogStream
+
+
+class Passage:
+    """
+    Not to be used by two threads.
+
+    Args:
+        path: The file of events.
+        stream: Where to.
+        state: Where the position is kept.
+        shown_after_s: How long the service may take to show what it took.
+        wait: Waits so many seconds; True: stop waiting.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        stream: LogStream,
+        state: PositionFile,
+        shown_after_s: float,
+        wait: Callable[[float], bool],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path, self._stream, self._state = path, stream, state
+        self._shown_after_s, self._wait, self._monotonic = shown_after_s, wait, monotonic
+        self._position = state.read()
+        self._lines = Lines(path=path, inode=self._position.inode, offset=self._position.offset)
+        self._waiting: list[Line] = []
+        self._is_sure = False
+
+    @property
+    def shipped(self) -> int:
+        """Lines that are in the stream."""
+        return self._position.lines
+
+    @property
+    def behind_bytes(self) -> int:
+        return self._lines.behind_bytes
+
+    def close(self) -> None:
+        self._lines.close()
+
+    def ship(self) -> bool:
+        """One request; whether there may be more. Raises AwsError, and goes on rightly when it is called again."""
+        if not self._is_sure and not self._catch_up():
+            return False
+        self._read()
+        if not self._waiting:
+            return False
+        batch = next_batch(self._waiting, now_ms=self._stream.now_ms())
+        self._position = replace(self._position, intended=self._position.lines + len(batch.entries))
+        self._keep()
+        try:
+            self._stream.put(batch)
+        except AwsError as error:
+            self._is_sure = 400 <= error.status < 500
+            raise
+        self._waiting = self._waiting[len(batch.entries) :]
+        self._passed([entry.line for entry in batch.entries])
+        self._keep()
+        return True
+
+    def _read(self) -> None:
+        if not self._waiting:
+            self._waiting = self._lines.read()
+
+    def _passed(self, lines: "list[Line]") -> None:
+        count = self._position.lines + len(lines)
+        self._position = Position(inode=lines[-1].inode, offset=lines[-1].end, lines=count, intended=count)
+
+    def _keep(self) -> None:
+        """A full disk keeps nothing from being shipped: the stream's count stands in for the file."""
+        with contextlib.suppress(OSError):
+            self._state.write(self._position)
+
+    def _catch_up(self) -> bool:
+        """Go past what the stream has, when nobody knows whether the last request was taken."""
+        has = self._stream.count()
+        until = self._monotonic() + self._shown_after_s
+        while has < self._position.intended and self._monotonic() < until:
+            if self._wait(min(1.0, self._shown_after_s)):
+                return False
+            has = self._stream.count()
+        # Fewer than were taken for certain: the oldest have expired with the group's retention.
+        self._skip(max(has, self._position.lines) - self._position.lines)
+        self._position = replace(self._position, intended=self._position.lines)
+        self._is_sure = True
+        return True
+
+    def _skip(self, count: int) -> None:
+        """Go past lines that the stream has already."""
+        while count > 0:
+            self._read()
+            if not self._waiting:
+                return
+            passed = self._waiting[:count]
+            self._waiting = self._waiting[len(passed) :]
+            count -= len(passed)
+            self._passed(passed)

@@ -1,0 +1,163 @@
+"""The thread that ships, and goes on when it could not."""
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Optional
+
+from holdfast_agent.aws import AwsError
+from holdfast_agent.shipping.passage import Passage
+from holdfast_agent.shipping.state import PositionFile
+from holdfast_agent.shipping.stream import LogStream
+
+LOOK_S = 0.5
+SHOWN_AFTER_S = 10.0
+"""How long CloudWatch Logs may take to show what it took; assumed, AWS promises nothing."""
+LONGEST_REST_S = 15.0
+TURNS = Path("/run/holdfast/shipping.lock")
+"""On a node of a rehearsal whoever runs the node ships, too, while no agent does: what a dead one left."""
+
+
+class EventShipper:
+    """
+    Ships one file into one stream; ``start`` it, ``stop`` puts what is left.
+
+    Args:
+        path: The file of events.
+        stream: Where to.
+        state: The file that keeps the position. Two shippers with one state: the second waits.
+        look_s: Between two looks at the file. Default: 0.5 s
+        shown_after_s: Default: 10 s
+        longest_rest_s: Between two attempts while the service is away. Default: 15 s
+        turns: A file that is locked by whoever ships, where there is one. Default: /run/holdfast/shipping.lock
+    """
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        stream: LogStream,
+        state: Path,
+        stream_name: str,
+        look_s: float = LOOK_S,
+        shown_after_s: float = SHOWN_AFTER_S,
+        longest_rest_s: float = LONGEST_REST_S,
+        turns: Path = TURNS,
+    ) -> None:
+        self._lock_path, self._turns = state.with_name(f"{state.name}.lock"), turns
+        self._look_s, self._longest_rest_s = look_s, longest_rest_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="shipping", daemon=True)
+        self._begin = partial(
+            Passage,
+            path=path,
+            stream=stream,
+            state=PositionFile(path=state, stream=stream_name),
+            shown_after_s=shown_after_s,
+            wait=self._stopping.wait,
+        )
+        self._passage: Optional[Passage] = None
+        self._failures = 0
+        self.problem = ""
+        """What keeps lines from being shipped now; empty where nothing does."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, *, timeout_s: float = 5.0) -> None:
+        """Put what is there, at most for ``timeout_s``; the rest is shipped by whoever starts next."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def numbers(self) -> Mapping[str, float]:
+        """For metrics: read by any thread."""
+        passage = self._passage
+        return {
+            "events_shipped_total": float(passage.shipped if passage is not None else 0),
+            "events_waiting_bytes": float(passage.behind_bytes if passage is not None else 0),
+            "shipping_failures_total": float(self._failures),
+        }
+
+    # --- the thread
+
+    def _run(self) -> None:
+        with contextlib.ExitStack() as stack:
+            if not self._locked(stack) or not self._has_turn(stack):
+                return
+            passage = self._passage = self._begin()
+            stack.callback(passage.close)
+            while not self._stopping.is_set():
+                if not self._until_done(passage.ship):
+                    self._stopping.wait(self._look_s)
+            self._tried(passage.ship)
+
+    def _locked(self, stack: contextlib.ExitStack) -> bool:
+        """Whether this is the only one that ships; waits until it is, or ``stop`` was called."""
+        while not self._stopping.is_set():
+            try:
+                self._lock_path.parent.mkdir(parents=True, exist_ok=True)
+                file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                self.problem = f"{self._lock_path}: {error}"
+            else:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    os.close(file)
+                    self.problem = f"another agent ships: it holds {self._lock_path}"
+                else:
+                    stack.callback(os.close, file)
+                    self.problem = ""
+                    return True
+            self._stopping.wait(2.0)
+        return False
+
+    def _has_turn(self, stack: contextlib.ExitStack) -> bool:
+        """Wait until nobody ships from outside of the node; where nobody can, it is the agent's turn."""
+        try:
+            file = os.open(self._turns, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return True
+        stack.callback(os.close, file)
+        while not _taken(file):
+            self.problem = f"events are shipped from outside of the node: somebody holds {self._turns}"
+            if self._stopping.wait(0.05):
+                return False
+        with contextlib.suppress(OSError):
+            os.utime(file)  # who looks only now and then sees that somebody was here
+        self.problem = ""
+        return True
+
+    def _until_done(self, work: Callable[[], bool]) -> bool:
+        """The answer of ``work``, which is done again until it fails no more, or ``stop`` was called."""
+        rest_s = 1.0
+        while True:
+            done = self._tried(work)
+            if done is not None:
+                return done
+            if self._stopping.wait(rest_s):
+                return False
+            rest_s = min(rest_s * 2, self._longest_rest_s)
+
+    def _tried(self, work: Callable[[], bool]) -> Optional[bool]:
+        """None where it failed."""
+        try:
+            answer = work()
+        except (AwsError, OSError) as error:
+            self.problem, self._failures = str(error), self._failures + 1
+            return None
+        self.problem = ""
+        return answer
+
+
+def _taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,8 @@
+"""The words between eyes, judgement and hands: what a detector saw, and what there is to tell."""
+
+from holdfast_agent.signals import conditions
+from holdfast_agent.signals.happening import Happening
+from holdfast_agent.signals.numbers import Numbers
+from holdfast_agent.signals.signal import Signal
+
+__all__ = ["Happening", "Numbers", "Signal", "conditions"]

@@ -1,0 +1,22 @@
+"""Who asks."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+ANSWERS_WITHIN_S = 2.0
+
+
+def ask_status(path: Path, *, timeout_s: float = ANSWERS_WITHIN_S) -> "dict[str, Any]":
+    """The answer of the running agent; raises OSError without one, ValueError for what is no answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(timeout_s)
+        asking.connect(str(path))
+        parts = []
+        while part := asking.recv(1 << 16):
+            parts.append(part)
+    answer = json.loads(b"".join(parts))
+    if not isinstance(answer, dict):
+        raise ValueError("the agent's answer is no object")  # noqa: TRY004
+    return answer

@@ -1,0 +1,59 @@
+"""What a node has been through, which outlives incidents, restarts of the agent, and reboots."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_MOST = 200
+_SAME_CRASH_S = 60.0
+"""Lines of one job that crashes come within seconds; one that starts anew takes longer."""
+
+
+@dataclass
+class History:
+    """Reboots that should have cured something, and jobs that a device's errors ended. Times are the engine's own."""
+
+    cures: "list[tuple[str, str, str, float]]" = field(default_factory=list)
+    """Fault, device, which part of it (such as a row of memory), and time of the reboot."""
+    crashes: "dict[str, list[tuple[int, float]]]" = field(default_factory=dict)
+    """Condition and device -> process id (0: not known) and time of the latest line, one per job."""
+
+    def cured(self, fault: str, device: str, at_s: float, *, part: str = "") -> None:
+        """A reboot, asked for because of this fault, was done."""
+        self.cures = [*self.cures, (fault, device, part, at_s)][-_MOST:]
+
+    def was_cured(self, fault: str, device: str, *, since_s: float, part: str = "") -> bool:
+        """Whether the same fault of the same device, and of the same part as far as that is known, led to a reboot."""
+        parts = [one[2] for one in self.cures if one[:2] == (fault, device) and one[3] >= since_s]
+        return any(not part or one in ("", part) for one in parts)
+
+    def crashed(self, key: str, *, pid: int, at_s: float, since_s: float) -> int:
+        """How many jobs ended by this since then, with the one of now."""
+        jobs = [job for job in self.crashes.get(key, []) if job[1] >= since_s]
+        known = next((place for place, job in enumerate(jobs) if pid and job[0] == pid), None)
+        if known is None and jobs and at_s - jobs[-1][1] < _SAME_CRASH_S:
+            known = len(jobs) - 1
+        if known is None:
+            jobs.append((pid, at_s))
+        else:
+            jobs[known] = (jobs[known][0] or pid, max(at_s, jobs[known][1]))
+        self.crashes[key] = jobs[-_MOST:]
+        while len(self.crashes) > _MOST:
+            del self.crashes[next(iter(self.crashes))]
+        return len(jobs)
+
+    def snapshot(self) -> "dict[str, Any]":
+        return {
+            "cures": [list(one) for one in self.cures],
+            "crashes": {key: [list(job) for job in jobs] for key, jobs in self.crashes.items()},
+        }
+
+    @staticmethod
+    def restored(values: Mapping[str, Any]) -> "History":
+        """From a snapshot; raises KeyError, TypeError or ValueError for what is none."""
+        return History(
+            cures=[(str(fault), str(device), str(part), float(at_s)) for fault, device, part, at_s in values["cures"]],
+            crashes={
+                str(key): [(int(pid), float(at_s)) for pid, at_s in jobs] for key, jobs in values["crashes"].items()
+            },
+        )

