@@ -609,7 +609,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     member = Program().run._member
     assert member is not None
-    outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False)
+    outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False, leaves=0)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
         member.judge(outcome)
     member.diverged(caught.value)

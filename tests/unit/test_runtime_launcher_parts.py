@@ -87,6 +87,8 @@ def generations(local: LocalSlots, **parts: Any) -> Generations:
         "judgement": Told(),
         "processes": Told(),
         "begins": lambda _view: None,
+        "began": lambda _view: None,
+        "record": Told(),
     }
     return Generations(options(), slots=local, **{**values, **parts})
 

@@ -1,5 +1,7 @@
 """The rank's end of the control socket."""
 
+import contextlib
+import faulthandler
 import os
 import socket
 import threading
@@ -14,7 +16,9 @@ from holdfast_runtime.control.messages import (
     FROM_RANK,
     TO_RANK,
     Changed,
+    Dump,
     FromRank,
+    HandOver,
     Hello,
     Keys,
     Leave,
@@ -39,7 +43,8 @@ class ControlClient:
     Sends messages and receives those of the launcher; any thread may use it.
 
     A thread reads the socket all the time, because ``leave`` has to reach a rank that is blocked in a collective:
-    ``on_leave`` is called there, at once. Entries of the store go to ``keys``; views and stops wait for ``receive``.
+    ``on_leave`` is called there, at once, as is ``on_hand_over``. Entries of the store go to ``keys``; views and stops
+    wait for ``receive``.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class ControlClient:
         *,
         world_size: int = 1,
         on_leave: Callable[[Leave], None] | None = None,
+        on_hand_over: Callable[[HandOver], None] = lambda _message: None,
         deadlines: Deadlines | None = None,
     ) -> None:
         """
@@ -56,6 +62,7 @@ class ControlClient:
         Args:
             world_size: The job's, so that its messages find memory that is warm. Default: 1.
             on_leave: Must not raise. Default: leaves wait for ``receive`` too.
+            on_hand_over: Must not raise. Default: nothing is done.
             deadlines: Of the launcher. Default: the defaults.
         """
         deadlines = deadlines or Deadlines()
@@ -70,6 +77,7 @@ class ControlClient:
         )
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(self._launcher.every_s))
         self._on_leave = on_leave
+        self._on_hand_over = on_hand_over
         self._sending = threading.Lock()
         self._arrived = threading.Condition()
         self._inbox: deque[ToRank] = deque()
@@ -84,7 +92,10 @@ class ControlClient:
 
     @staticmethod
     def from_environment(
-        environment: Mapping[str, str] = os.environ, *, on_leave: Callable[[Leave], None] | None = None
+        environment: Mapping[str, str] = os.environ,
+        *,
+        on_leave: Callable[[Leave], None] | None = None,
+        on_hand_over: Callable[[HandOver], None] = lambda _message: None,
     ) -> "ControlClient | None":
         """The client of this process, or None where there is no launcher."""
         number = environment.get(VARIABLE)
@@ -95,6 +106,7 @@ class ControlClient:
             socket.socket(fileno=int(number)),
             world_size=world_size,
             on_leave=on_leave,
+            on_hand_over=on_hand_over,
             deadlines=Deadlines.from_environment(environment),
         )
 
@@ -164,6 +176,12 @@ class ControlClient:
         if isinstance(message, Changed):
             self.keys.changed(message)
             return
+        if isinstance(message, Dump):
+            _dump(message.path)
+            return
+        if isinstance(message, HandOver):
+            self._on_hand_over(message)
+            return
         if isinstance(message, Leave) and self._on_leave is not None:
             self.keys.end(message.epoch - 1)
             self._on_leave(message)
@@ -171,3 +189,11 @@ class ControlClient:
         with self._arrived:
             self._inbox.append(message)
             self._arrived.notify_all()
+
+
+def _dump(path: str) -> None:
+    """Where all threads are, also one that has waited in a collective for long; not one that never lets Python run."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            faulthandler.dump_traceback(file, all_threads=True)

@@ -42,6 +42,8 @@ class Ready:
     """Whether each rank's state is its own. Default: all ranks have the same."""
     reason: str = ""
     """Why it left; empty at its start."""
+    planned: bool = False
+    """Whether it left between two steps, as it was asked to by ``HandOver``."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Progress:
 
     step: int
     phase: Phase
+    loss: float | None = None
+    """Mean over all ranks of the step that was just finished; None at any other moment, and where it is no number."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,19 @@ class Leave:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """
+    Leave between two steps, all ranks between the same two.
+
+    Each rank says in its votes that it knows this. The first step that makes ``after_step`` or more finished ones, and
+    in which all said so, is the last of this generation.
+    """
+
+    epoch: int
+    after_step: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Where the state of the rank comes from."""
 
@@ -112,7 +129,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class View:
-    """The place of this process in the next generation; rank -1 stays a spare and keeps waiting."""
+    """
+    The place of this process in the next generation.
+
+    Rank -1: another process has its rank now; it gives its state to those that ask, until it is stopped.
+    """
 
     epoch: int
     rank: int
@@ -122,9 +143,9 @@ class View:
     """Updates that count: training goes on with the one that follows."""
     plan: Plan
     hosts: tuple[str, ...] = ()
-    """Of each rank's process, by rank."""
+    """Of each rank's process, by rank; then of those that leave."""
     ports: tuple[int, ...] = ()
-    """Where each rank's process sends and receives state, by rank."""
+    """Where each of them sends and receives state."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +212,16 @@ class Changed:
 
 
 FromRank = Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
-ToRank = Leave | View | Stop | Keys | Changed
+
+
+@dataclass(frozen=True)
+class Dump:
+    """Write to this file where all threads are, for people."""
+
+    path: str
+
+
+ToRank = Leave | HandOver | View | Stop | Keys | Changed | Dump
 
 FROM_RANK: Codec[FromRank] = Codec(
     hello=Hello,
@@ -203,4 +233,6 @@ FROM_RANK: Codec[FromRank] = Codec(
     put=Put,
     change=Change,
 )
-TO_RANK: Codec[ToRank] = Codec(leave=Leave, view=View, stop=Stop, keys=Keys, changed=Changed)
+TO_RANK: Codec[ToRank] = Codec(
+    leave=Leave, hand_over=HandOver, view=View, stop=Stop, keys=Keys, changed=Changed, dump=Dump
+)

@@ -22,7 +22,7 @@ class Fault:
     kind: Kind
     phase: str
     """data, forward, bucket:N, vote (all gradients are reduced), update, commit, ready, view, connect, confirm,
-    copy-out (at the donor), copy-in (at the receiver)."""
+    copy-out (at the donor), copy-in (at the receiver), give (at a process that leaves, when its rank is another's)."""
     rank: int | None = None
     """Default: any rank."""
     step: int | None = None

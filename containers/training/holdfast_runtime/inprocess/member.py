@@ -6,6 +6,7 @@ Take the state from where the view says. Connect. Confirm with all others that s
 """
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -22,6 +23,7 @@ from holdfast_runtime.control import (
     Deadlines,
     Fault,
     Finished,
+    HandOver,
     LauncherLostError,
     Leave,
     Phase,
@@ -85,6 +87,10 @@ class Member:
         self.lost_steps = 0
         self.left_cleanly = True
         """Whether nothing of an earlier group is at work any more."""
+        self.at_boundary = False
+        """Whether all ranks leave before the next step; each of them knows it from the votes of the last one."""
+        self._hand_over = HandOver(epoch=0, after_step=0)
+        self._gives = False
         self._state = state
         self._tier = tier
         self._group = Group(backend=backend)
@@ -93,7 +99,9 @@ class Member:
         self._left.set()
         self._token = environment.get("HOLDFAST_TOKEN", "")
         self._server = Server(token=self._token, faults=self.faults, deadline_s=self.deadlines.transfer)
-        control = ControlClient.from_environment(environment, on_leave=self._leave_asked)
+        control = ControlClient.from_environment(
+            environment, on_leave=self._leave_asked, on_hand_over=self._hand_over_asked
+        )
         if control is None:
             raise LookupError("there is no launcher")
         self._control = control
@@ -134,33 +142,55 @@ class Member:
             while not has_ended(work):
                 self.check()
 
-    def progress(self, phase: Phase) -> None:
+    def progress(self, phase: Phase, *, loss: float | None = None) -> None:
         """Tell the launcher that this process is alive."""
-        self._control.send(Progress(step=self.committed_step, phase=phase))
+        known = loss if loss is not None and math.isfinite(loss) else None
+        self._control.send(Progress(step=self.committed_step, phase=phase, loss=known))
 
-    def join(self, reason: str = "") -> bool:
+    def leaves_after(self, step: int) -> bool:
+        """Whether this process was told that the ranks leave between two steps, and would do so after this one."""
+        asked = self._hand_over
+        return asked.epoch == self.generation and step >= asked.after_step
+
+    def hand_over(self) -> bool:
+        """
+        Leave between two steps and join the next generation, as ``join`` does.
+
+        All ranks have finished the same step: none is left in the middle of one by a neighbour that is quicker.
+        """
+        if self.world_size > 1:
+            # One that is lost just now, or the end of this generation: what all have finished is finished.
+            with contextlib.suppress(BrokenError), _with_peers("not all ranks have finished the step"):
+                self.progress("vote")
+                self.wait(dist.all_reduce(torch.ones(1, device=self._device), async_op=True))
+        return self.join(f"the ranks leave after step {self.committed_step}", planned=True)
+
+    def join(self, reason: str = "", *, planned: bool = False) -> bool:
         """
         Until this process has a rank, the state of the step to go on from, and all its peers.
 
         Args:
             reason: What broke the generation before. Default: nothing did, this is the first.
+            planned: Whether nothing broke, and all ranks leave by themselves. Default: something did.
 
         Returns:
             False when all others have finished, so that there is nothing to join.
 
         Raises:
-            StoppedError: the launcher has ended the job.
+            StoppedError: the launcher has ended the job, or this process, whose rank is another's now.
             DivergenceError: this state is not that of the others.
         """
+        self.at_boundary = False
         while True:
             self.left_cleanly = self._group.close() and self.left_cleanly
             self._left.set()
-            if reason and reason != self._told and not self.must_leave:
+            if reason and reason != self._told and not self.must_leave and not planned:
                 self._control.send(Fault(reason=reason.splitlines()[0][:300]))
             self.faults.point("ready")
-            view = self._wait_for_view(reason)
+            view = self._wait_for_view(reason, planned=planned)
+            planned = False
             if isinstance(view, Stop):
-                if view.exit_code == 0:
+                if view.exit_code == 0 and not self._gives:
                     return False
                 raise StoppedError(view.reason, view.exit_code)
             try:
@@ -212,7 +242,7 @@ class Member:
         """The job must end."""
         self._control.send(Fault(reason=str(error), fatal=True))
 
-    def _wait_for_view(self, reason: str) -> View | Stop:
+    def _wait_for_view(self, reason: str, *, planned: bool) -> View | Stop:
         self._control.send(
             Ready(
                 committed_step=self.committed_step,
@@ -220,12 +250,28 @@ class Member:
                 port=self._server.port,
                 checkpoint_step=self._tier.newest_step() if self._tier is not None else -1,
                 reason=reason[:300],
+                planned=planned,
             )
         )
         self.faults.point("waiting")
         # A spare waits as long as the job needs none; when its launcher ends, so does it.
         deadline_s = self.deadlines.view + self.deadlines.leave if self.generation else float("inf")
-        return self._control.receive_view(deadline_s=deadline_s, after=self.generation)
+        while True:
+            view = self._control.receive_view(deadline_s=deadline_s, after=self.generation)
+            if isinstance(view, Stop) or view.rank >= 0:
+                self._server.withdraw(REPLICA)
+                return view
+            self._give(view)
+            deadline_s = float("inf")
+
+    def _give(self, view: View) -> None:
+        """Another process has the rank of this one: let it have the state, until the launcher ends this process."""
+        self.generation, self._gives = view.epoch, True
+        self.faults.step = view.resume_step
+        self.faults.point("give")
+        if self.validity == "valid" and self.committed_step == view.resume_step:
+            self._state.put_back()
+            self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self._state.flat))
 
     def _enter(self, view: View) -> None:
         """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
@@ -237,6 +283,7 @@ class Member:
         self.faults.point("view")
         self.check()
         self._take_state(view)
+        self.progress("recover")
         self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self._state.flat))
         try:
             self.faults.point("connect")
@@ -331,6 +378,10 @@ class Member:
             raise DivergenceError(f"ranks are at different steps; rank {self.rank} is at {self.committed_step}")
         if not outcome.same_digest:
             raise DivergenceError(f"the parameters of the ranks are different at step {self.committed_step}")
+
+    def _hand_over_asked(self, message: HandOver) -> None:
+        """In the thread of the control socket; what follows is in the votes."""
+        self._hand_over = message
 
     def _leave_asked(self, leave: Leave) -> None:
         """In the thread of the control socket: free the main thread from wherever it waits for a peer."""

@@ -42,6 +42,8 @@ class Updates:
         self._committed = committed
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
         """Until the first step has compared them with the model's."""
+        self._loss: float | None = None
+        """Of all ranks, in the step that runs."""
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
         self._reducer = Reducer(
@@ -67,6 +69,9 @@ class Updates:
         member = self._member
         if member is not None:
             member.faults.step = self.finished
+            if member.at_boundary:
+                member.hand_over()
+                return False
             try:
                 member.check()
                 member.faults.point("data")
@@ -97,11 +102,16 @@ class Updates:
     def reduce(self, loss: float) -> float:
         """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
         member = self._member
-        if member is None or member.world_size == 1:
+        if member is None:
+            return loss
+        leaves = member.leaves_after(member.committed_step + 1)
+        if member.world_size == 1:
+            member.at_boundary = leaves
+            self._loss = loss
             return loss
         compares = member.committed_step % self._digest_every == 0
         digest = self._state.digest() if compares else 0
-        vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss)
+        vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss, leaves=leaves)
         member.progress("vote")
         changed = self._state.changed_buffers()
         buffers = _packed(changed) if changed else None
@@ -111,6 +121,8 @@ class Updates:
         self._point("vote")
         if buffers is not None:
             _unpack(buffers, changed)
+        member.at_boundary = outcome.leaves == member.world_size
+        self._loss = outcome.mean_loss
         return outcome.mean_loss
 
     def apply(self) -> None:
@@ -128,7 +140,7 @@ class Updates:
             self._state.committed()
             member.committed_step += 1
             member.validity = "valid"
-            member.progress("other")
+            member.progress("other", loss=self._loss)
             member.faults.point("commit")
         self._committed()
 

@@ -2,8 +2,9 @@
 Which process gets which rank, at which step training goes on, and where state that is missing comes from.
 
 Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to a
-spare, of the same node if there is one. Nothing is lost in silence: a plan that would go back further than the job
-allows is refused, with what it would take.
+spare, of the same node if there is one. A launcher that leaves gets none, and no vote, but only where the others have
+processes and votes enough without it; what its processes know and have counts like that of others. Nothing is lost in
+silence: a plan that would go back further than the job allows is refused, with what it would take.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,12 +39,15 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         committed: the view before.
         statuses: what each launcher in reach says of its processes; others are lost.
     """
-    places = _places(committed, statuses, policy)
+    staying = _staying(committed, statuses, policy)
+    places = _places(committed, staying, policy)
     if isinstance(places, str):
         return places
     ranks, spares = places
+    stay = {status.node for status in staying}
+    leavers = [item for item in _processes(s for s in statuses if s.node not in stay) if item.rank >= 0]
     checkpoint = min((status.checkpoint_step for status in statuses), default=-1)
-    source = _Source(ranks=ranks, everyone=_processes(statuses), policy=policy)
+    source = _Source(ranks=ranks, leavers=leavers, everyone=_processes(statuses), policy=policy)
     known = max((status.known_step for status in statuses), default=0)
     started = known > 0 or any(item.state != "none" or item.snapshots for item in source.everyone)
     fresh = committed.epoch == 0 or not (started or committed.resume_step)
@@ -68,7 +72,7 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
             f"and {policy.lost_steps_allowed} are allowed"
         )
     nodes = [-1] * len(committed.nodes)
-    for status in statuses:
+    for status in staying:
         nodes[status.node] = status.incarnation
     return View(
         epoch=committed.epoch + 1,
@@ -79,7 +83,21 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         sources=origins,
         donors=donors,
         lost_steps=newest - step,
+        leavers=tuple(leavers),
     )
+
+
+def _staying(committed: View, statuses: Sequence[Status], policy: Policy) -> list[Status]:
+    """All but those that leave, one after the other, as long as the others have processes and votes enough."""
+    size = len(committed.nodes)
+    witness = size % 2 == 0 and committed.witness >= 0
+    staying = list(statuses)
+    for status in statuses:
+        others = [other for other in staying if other is not status]
+        enough = len(_processes(others)) >= policy.world_size and len(others) + witness >= size // 2 + 1
+        if status.leaving and enough:
+            staying = others
+    return staying
 
 
 def _processes(statuses: Iterable[Status]) -> list[RankStatus]:
@@ -108,6 +126,7 @@ class _Source:
     """Who has which state."""
 
     ranks: Sequence[RankStatus]
+    leavers: Sequence[RankStatus]
     everyone: Sequence[RankStatus]
     policy: Policy
 
@@ -117,7 +136,7 @@ class _Source:
         candidates |= {step for item in self.everyone for _, step in item.snapshots}
         ranks = range(len(self.ranks))
         whole = [
-            step for step in candidates if all(self._has(rank, step) or self._givers(rank, step) for rank in ranks)
+            step for step in candidates if all(self._holds(rank, step) or self._givers(rank, step) for rank in ranks)
         ]
         return max(whole, default=-1)
 
@@ -126,7 +145,7 @@ class _Source:
         origins: list[Source] = []
         donors: list[tuple[int, ...]] = []
         for rank in range(len(self.ranks)):
-            if self._has(rank, step):
+            if self._holds(rank, step):
                 origins.append("memory")
                 donors.append(())
             else:
@@ -134,17 +153,27 @@ class _Source:
                 donors.append(self._givers(rank, step))
         return tuple(origins), tuple(donors)
 
-    def _has(self, rank: int, step: int) -> bool:
+    def _holds(self, rank: int, step: int) -> bool:
         """Whether the process that has the rank has the state too, in use or as a snapshot of its own."""
-        item = self.ranks[rank]
+        return self._has(self.ranks[rank], rank, step)
+
+    def _has(self, item: RankStatus, rank: int, step: int) -> bool:
+        """Whether a process has the state of a rank, as the one that has or had that rank."""
         mine = item.rank in (rank, -1) if self.policy.sharded else True
         in_use = mine and item.rank >= 0 and item.state == "valid" and item.committed_step == step
         return in_use or (rank, step) in item.snapshots
 
     def _givers(self, rank: int, step: int) -> tuple[int, ...]:
-        """Ranks whose processes can give the state, those with the fewest receivers of their own node first."""
+        """
+        Ranks whose processes can give the state, those with the fewest receivers of their own node first.
+
+        Those that leave come last: their node may be why they do.
+        """
+        size = len(self.ranks)
+        left = [size + n for n, item in enumerate(self.leavers) if self._has(item, rank, step)]
         if self.policy.sharded:
-            return tuple(r for r, item in enumerate(self.ranks) if r != rank and (rank, step) in item.snapshots)
+            buddies = [r for r, item in enumerate(self.ranks) if r != rank and (rank, step) in item.snapshots]
+            return (*buddies, *left)
         home = self.ranks[rank].slot.node
-        givers = [r for r in range(len(self.ranks)) if r != rank and self._has(r, step)]
-        return tuple(sorted(givers, key=lambda r: (self.ranks[r].slot.node != home, (r - rank) % len(self.ranks))))
+        givers = [r for r in range(size) if r != rank and self._has(self.ranks[r], r, step)]
+        return (*sorted(givers, key=lambda r: (self.ranks[r].slot.node != home, (r - rank) % size)), *left)

@@ -62,6 +62,8 @@ class Status:
     """The newest complete checkpoint in storage; -1 without one."""
     known_step: int = 0
     """The newest step that it has ever heard of, also from processes that are gone: nothing is forgotten in silence."""
+    leaving: bool = False
+    """Whether it gives its ranks away: its processes get none, where others can take them, and give their state."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,12 @@ class View:
     sources: tuple[Source, ...] = ()
     """By rank."""
     donors: tuple[tuple[int, ...], ...] = ()
-    """By rank: who can give its state, the best first; empty for one that has it."""
+    """By rank: who can give its state, the best first; empty for one that has it. Those of ``leavers`` follow the
+    ranks: the first of them is called what the number of ranks is."""
     lost_steps: int = 0
     """Updates that had been committed and are done again; more than 0 only where the job allows it."""
     witness: int = -1
     """Identity of the witness that votes on the next view; -1 without one."""
+    leavers: tuple[RankStatus, ...] = ()
+    """Processes of launchers that leave: they have no rank and no vote any more, and give their state while it is
+    copied."""

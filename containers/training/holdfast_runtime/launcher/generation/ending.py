@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Deadlines, Stop
@@ -25,6 +26,8 @@ class Ending:
         self.begun = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
+        self.on_finished: Callable[[], None] = lambda: None
+        """Called when all ranks of all nodes have finished, before the end begins."""
 
     @property
     def some_finished(self) -> bool:
@@ -61,6 +64,13 @@ class Ending:
         self._finished.add(node)
         self.finish_if_all_have(view)
 
+    def depart(self, code: int, reason: str) -> None:
+        """This node has no part in the job any more, which goes on: nobody is told to stop but the processes here."""
+        if self.begun:
+            return
+        self._journal.say(reason)
+        self._stop(code, reason, processes_code=0)
+
     def give_up(self, reason: str) -> None:
         """The job cannot go on."""
         self.end(1, reason)
@@ -80,15 +90,20 @@ class Ending:
         """Stop the processes; ``exit_code`` follows."""
         if self.begun:
             return
-        self.begun = True
         if code:
             self._journal.say(f"the job ends: {reason}")
             self._journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)
             if tell:
                 self._links.broadcast(Done(exit_code=code, reason=reason))
+        else:
+            self.on_finished()
+        self._stop(code, reason, processes_code=code)
+
+    def _stop(self, code: int, reason: str, *, processes_code: int) -> None:
+        self.begun = True
         self._code = code
         for slot in self._slots:
-            slot.send(Stop(reason=reason, exit_code=code))
+            slot.send(Stop(reason=reason, exit_code=processes_code))
             if not self._slots.in_process and slot.process is not None:
                 slot.process.kill(signal.SIGTERM)
         self._loop.call_later(self._deadlines.stop, self._kill_all)

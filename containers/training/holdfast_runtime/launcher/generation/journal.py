@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast_common import EventLog, kinds
@@ -32,10 +33,31 @@ class Journal:
         print(line, file=sys.stderr, flush=True)
 
     def event(self, kind: str, *, evidence: str = "", duration_s: float | None = None, **detail: "str | int") -> None:
-        """An event of the cluster. A full disk must not end the training that it would tell about."""
+        """An event of the cluster, now."""
+        self.event_at(None, kind, evidence=evidence, duration_s=duration_s, detail=detail)
+
+    def event_at(
+        self,
+        time_ns: int | None,
+        kind: str,
+        *,
+        evidence: str = "",
+        duration_s: float | None = None,
+        detail: Mapping[str, "str | int | float"],
+    ) -> None:
+        """
+        An event of the cluster. A full disk must not end the training that it would tell about.
+
+        Args:
+            time_ns: When it was; None for now.
+        """
         try:
             self.events.write(
-                kind=kind, evidence=evidence, duration_s=duration_s, detail={"launcher": self.node, **detail}
+                kind=kind,
+                evidence=evidence,
+                duration_s=duration_s,
+                detail={"launcher": self.node, **detail},
+                time_ns=time_ns,
             )
         except OSError as error:
             self.say(f"event {kind} was not kept: {error}")

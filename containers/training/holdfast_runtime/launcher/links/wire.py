@@ -76,6 +76,35 @@ class Trouble:
 
     epoch: int
     reason: str
+    planned: bool = False
+    """Whether nothing broke: the ranks have left between two steps, as was announced."""
+
+
+@dataclass(frozen=True)
+class HandOverAt:
+    """This node gives its ranks away: all ranks are to leave after a common step, the first that makes so many."""
+
+    epoch: int
+    after_step: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Spares:
+    """So many warm processes of this node have no rank and may get one."""
+
+    ready: int
+
+
+@dataclass(frozen=True)
+class Settled:
+    """All ranks of this node are in the generation, with their state and connected: the next step can run."""
+
+    epoch: int
+    instance: str
+    """Instance id of the node; empty outside of a cluster."""
+    copy_s: float
+    """From the view to the end of the last copy of state here; 0 where there was none."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +145,28 @@ class Done:
     reason: str
 
 
-LinkMessage = Beat | Trouble | RaisedAt | Warm | Keys | ChangeAt | ChangedAt | Done | membership.Message
+LinkMessage = (
+    Beat
+    | Trouble
+    | HandOverAt
+    | Spares
+    | Settled
+    | RaisedAt
+    | Warm
+    | Keys
+    | ChangeAt
+    | ChangedAt
+    | Done
+    | membership.Message
+)
 
 HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
 LINK: Codec[LinkMessage] = Codec(
     beat=Beat,
     trouble=Trouble,
+    hand_over=HandOverAt,
+    spares=Spares,
+    settled=Settled,
     raised=RaisedAt,
     warm=Warm,
     keys=Keys,

@@ -67,7 +67,7 @@ class Carrier:
         Tell the local ranks their places.
 
         Args:
-            mine: Whether the view gives ranks to this launcher.
+            mine: Whether the view gives ranks to this launcher, or takes some from it that give their state.
         """
         for place, told in rank_views(view, node=self._slots.node) if mine else ():
             self._give(told, place)
@@ -92,6 +92,10 @@ class Carrier:
     def _give(self, view: control.View, place: Slot) -> None:
         """Tell a rank its place; one that died meanwhile is the reason for the next view."""
         rank, slot = view.rank, self._slots[place.index]
+        if rank < 0:
+            if self._slots.place_of(slot, launcher=self._links.identity) == place:
+                slot.send(view)
+            return
         if not slot.alive or self._slots.place_of(slot, launcher=self._links.identity) != place:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self._slots.node} died while it was chosen")
             self._places.fill(slot)

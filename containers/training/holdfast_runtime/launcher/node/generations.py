@@ -7,6 +7,7 @@ from typing import Protocol
 
 from holdfast_runtime.launcher.generation import Agreement, Effects, Ending, Journal, Witnessing
 from holdfast_runtime.launcher.links import Links, Trouble
+from holdfast_runtime.launcher.node.record import SILENT_AFTER_S, Record
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
@@ -35,6 +36,7 @@ class Generations:
 
     Args:
         begins: Called with each view before anything else is done with it.
+        began: Called with each view when the local processes have been told of it.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class Generations:
         judgement: Judgement,
         processes: Processes,
         begins: Callable[[View], None],
+        began: Callable[[View], None],
+        record: Record,
     ) -> None:
         self._options = options
         self._slots = slots
@@ -59,12 +63,16 @@ class Generations:
         self._judgement = judgement
         self._processes = processes
         self._begins = begins
+        self._record = record
+        self._began = began
         self._loop = asyncio.get_running_loop()
         self._agreement: Agreement | None = None
         self._prepared = False
         self._troubled_s = 0.0
         self._why = ""
         """Why the newest generation was wanted."""
+        self._planned = False
+        """Whether it follows nothing that broke."""
         self.first = True
         """No view of live processes was committed yet."""
 
@@ -136,28 +144,30 @@ class Generations:
 
     def interrupt(self, reason: str) -> bool:
         """Ask for a view that nothing else calls for, where processes live through it."""
-        if self._slots.in_process and not self.first:
+        if self._slots.in_process and not self.first and not self._slots.leaving:
             self.trouble(reason)
         return self._slots.in_process
 
-    def trouble(self, reason: str) -> None:
-        """Another view is wanted, and everybody should know at once."""
+    def trouble(self, reason: str, *, planned: bool = False) -> None:
+        """Another view is wanted, and everybody should know at once; ``planned`` where nothing broke."""
         if self._ending.begun or self.wanted or (self._slots.in_process and self._slots.some_finished):
             return
-        self.note_trouble()
-        self._links.broadcast(Trouble(epoch=self.view.epoch, reason=reason))
+        self.note_trouble(planned=planned)
+        self._links.broadcast(Trouble(epoch=self.view.epoch, reason=reason, planned=planned))
         self.agreement.trouble(reason)
 
-    def note_trouble(self) -> None:
+    def note_trouble(self, *, planned: bool = False) -> None:
         """From now on the time to the next view counts."""
         if not self.wanted:
-            self._troubled_s = time.monotonic()
+            self._troubled_s, self._planned = time.monotonic(), planned
+            self._record.troubled(planned=planned)
 
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
         met = self._prepared or self.view.epoch
         if met and self.wanted and not self._ending.begun and self._slots.all_left(first=self.first):
             host = self._options.peers.host
+            self._record.left()
             self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))
 
     def install(self, view: View) -> None:
@@ -169,17 +179,23 @@ class Generations:
         before = [slot.rank for slot in self._slots]
         for slot in self._slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
+            place = self._slots.place_of(slot, launcher=self._links.identity)
+            slot.given = next((item.rank for item in view.leavers if item.slot == place), -1)
         self._tell(view, before)
         self._witness.installed()
-        if not self.belongs_to(view):
+        if not self.belongs_to(view) and not self._slots.leaving:
             self._loop.call_later(VOTE_AFTER_S, self._ask_for_a_vote)
+        self._record.installed(view)
         if not self._slots.in_process:
+            self._loop.call_later(SILENT_AFTER_S, self._record.silent)
             self._processes.restart(view)
+            self._began(view)
             return
         if any(item.port for item in view.ranks):
             self.first = self.agreement.patient = False
             self._judgement.installed(view, reason=self._why)
-        self._processes.give(view, mine=bool(mine))
+        self._processes.give(view, mine=bool(mine) or any(slot.given >= 0 for slot in self._slots))
+        self._began(view)
 
     def _tell(self, view: View, before: list[int]) -> None:
         """Log what the view changes."""
@@ -188,7 +204,7 @@ class Generations:
             view,
             seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
             taken=[] if self.first else taken,
-            recovered=view.epoch > 1 and not self.first,
+            recovered=view.epoch > 1 and not self.first and not self._planned,
         )
 
     def _ask_for_a_vote(self) -> None:

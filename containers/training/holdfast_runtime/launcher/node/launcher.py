@@ -8,17 +8,24 @@ running while others are replaced under it.
 """
 
 import asyncio
+import os
 import signal
+from collections.abc import Mapping
 
 from holdfast_common import EventLog
 from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
-from holdfast_runtime.launcher.links import Handlers, Identity, Links
+from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
+from holdfast_runtime.launcher.node.agent_link import AgentLink
 from holdfast_runtime.launcher.node.carrier import Carrier
+from holdfast_runtime.launcher.node.departure import Departure
+from holdfast_runtime.launcher.node.for_agent import ForAgent
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.peers import Peers
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Ranks
+from holdfast_runtime.launcher.node.record import Record
+from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots, Processes, Program
 from holdfast_runtime.launcher.settings import Options
@@ -43,6 +50,12 @@ class Launcher:
         self.tasks = Tasks(ending=self.ending, journal=self.journal)
         self.witness = self._make_witness()
         self._keys = KeyPost(slots=self.slots, links=self.links)
+        instance = os.environ.get("HOLDFAST_INSTANCE_ID", "")
+        self.record = Record(slots=self.slots, journal=self.journal, instance=instance)
+        self.ending.on_finished = self.record.finished
+        self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
+        self.departure = self._make_departure()
+        self.agent_link = self._make_agent_link()
         self._processes = self._make_processes()
         self._watch = Watch(
             slots=self.slots,
@@ -82,6 +95,9 @@ class Launcher:
             links=self.links,
             journal=self.journal,
             ending=self.ending,
+            record=self.record,
+            settling=self._settling,
+            departure=self.departure,
             max_restarts=options.max_restarts,
         )
         self.peers = Peers(
@@ -92,6 +108,8 @@ class Launcher:
             witness=self.witness,
             keys=self._keys,
             judgement=self._judgement,
+            settling=self._settling,
+            departure=self.departure,
             journal=self.journal,
             ending=self.ending,
             warm=self.ranks.warm,
@@ -126,8 +144,10 @@ class Launcher:
             self.witness.start()
             self.tasks.spawn(self._begin())
             self.tasks.spawn(self._watch.run())
+            self.tasks.spawn(self.agent_link.run())
             return await self.ending.exit_code
         finally:
+            await self.agent_link.close()
             self.tasks.cancel()
             self.generations.close()
             await self.witness.close()
@@ -209,8 +229,45 @@ class Launcher:
             judgement=self._judgement,
             processes=carrier,
             begins=self._generation_begins,
+            began=self._generation_began,
+            record=self.record,
         )
+
+    def _make_departure(self) -> Departure:
+        return Departure(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            nodes=self.options.nodes,
+            view=lambda: self.view,
+            wanted=lambda: self.wanted,
+            voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
+            failed=lambda: self.places.fill_spares(),
+        )
+
+    def _make_agent_link(self) -> AgentLink:
+        options = self.options
+        told = ForAgent(
+            slots=self.slots,
+            journal=self.journal,
+            departure=self.departure,
+            run=options.run_id,
+            folder=options.log_dir,
+            view=lambda: self.view,
+        )
+        return AgentLink(path=options.agent_socket, report=told.report, command=told.command, journal=self.journal)
+
+    def _settled(self, view: View, said: Mapping[int, Settled]) -> None:
+        self.record.settled(view, said)
+        self.agent_link.changed()
+        self.departure.settled(view, said)
 
     def _generation_begins(self, view: View) -> None:
         self._keys.begin(view)
         self._watch.installed(view)
+
+    def _generation_began(self, view: View) -> None:
+        self.departure.installed(view)
+        self._settling.installed(view)
+        self.agent_link.changed()

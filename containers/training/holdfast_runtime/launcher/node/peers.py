@@ -12,14 +12,19 @@ from holdfast_runtime.launcher.links import (
     ChangeAt,
     ChangedAt,
     Done,
+    HandOverAt,
     Hello,
     LinkMessage,
     Links,
     RaisedAt,
+    Settled,
+    Spares,
     Trouble,
     Warm,
 )
+from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
+from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
@@ -48,6 +53,8 @@ class Peers:
         witness: Witnessing,
         keys: KeyPost,
         judgement: Judgement,
+        settling: Settling,
+        departure: Departure,
         journal: Journal,
         ending: Ending,
         warm: Callable[[], None],
@@ -59,6 +66,8 @@ class Peers:
         self._witness = witness
         self._keys = keys
         self._judgement = judgement
+        self._settling = settling
+        self._departure = departure
         self._journal = journal
         self._ending = ending
         self._warm = warm
@@ -99,6 +108,7 @@ class Peers:
         self._witness.link.claim_changed()
         if self._slots.in_process:
             self._links.send(peer.node, Warm())
+        self._departure.up(peer.node)
         self._generations.agreement.found(peer.node, peer.identity)
 
     def down(self, node: int, why: str) -> None:
@@ -106,7 +116,9 @@ class Peers:
         if self._ending.has_finished(node) or self._ending.begun:
             return
         view = self._generations.view
-        self._journal.say(f"node {node} is lost: {why}")
+        self._departure.down(node)
+        left = view.epoch > 0 and view.nodes[node] < 0
+        self._journal.say(f"node {node} {'has left' if left else 'is lost'}: {why}")
         if view.nodes[node] >= 0 and view.epoch > 0:
             self._journal.died("node")
             self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
@@ -117,8 +129,14 @@ class Peers:
         """A launcher has said something."""
         if isinstance(message, Trouble):
             if message.epoch == self._generations.view.epoch and not self._ending.begun:
-                self._generations.note_trouble()
+                self._generations.note_trouble(planned=message.planned)
                 self._generations.agreement.trouble(message.reason)
+        elif isinstance(message, HandOverAt):
+            self._departure.announced(node, message)
+        elif isinstance(message, Spares):
+            self._departure.spares_of(node, message.ready)
+        elif isinstance(message, Settled):
+            self._settling.heard(node, message)
         elif isinstance(message, RaisedAt):
             self._judgement.heard(message.error)
         elif isinstance(message, Warm):

@@ -57,7 +57,7 @@ class Places:
 
     def fill(self, slot: LocalSlot) -> None:
         """Start a process where there is none."""
-        if not (slot.alive or slot.starting or self._ending.begun or slot.finished):
+        if not (slot.alive or slot.starting or self._ending.begun or slot.finished or self._slots.leaving):
             slot.starting = True
             self._tasks.spawn(self._start(slot))
 

@@ -10,8 +10,11 @@ from holdfast_runtime.control import Change, Fault, FromRank, Hello, Progress, P
 from holdfast_runtime.launcher.generation import Ending, Journal
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Links, Warm
+from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.places import REFILL_AFTER_S, Places
+from holdfast_runtime.launcher.node.record import Record
+from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
 from holdfast_runtime.launcher.watch import Judgement, Watch
 
@@ -52,6 +55,9 @@ class Ranks:
         links: Links,
         journal: Journal,
         ending: Ending,
+        record: Record,
+        settling: Settling,
+        departure: Departure,
         max_restarts: int,
     ) -> None:
         self._slots = slots
@@ -63,6 +69,9 @@ class Ranks:
         self._links = links
         self._journal = journal
         self._ending = ending
+        self._record = record
+        self._settling = settling
+        self._departure = departure
         self._deaths = Deaths(max_restarts)
 
     def says(self, slot: LocalSlot, message: FromRank) -> None:
@@ -72,6 +81,8 @@ class Ranks:
         elif isinstance(message, Progress):
             self._slots.learn(message.step)
             self._watch.moved(message.step)
+            self._record.moved(step=message.step, loss=message.loss, of_first=slot.rank == self._record.rank)
+            self._settling.moved(slot.index, message.phase)
         elif isinstance(message, Raised):
             self._judgement.raised(slot, message)
         elif isinstance(message, Hello):
@@ -106,6 +117,7 @@ class Ranks:
         if rank >= 0 and slot.epoch > 0 and not finished:
             self._judgement.died(code, epoch=self._generations.view.epoch, step=step)
         slot.vacate()
+        self._departure.warm_changed()
         if self._ending.begun:
             self._ending.end_if_empty()
         elif finished and code == 0:
@@ -130,7 +142,11 @@ class Ranks:
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
         self._slots.learn(ready.committed_step)
+        self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
         new, generations = slot.epoch == 0, self._generations
+        self._departure.warm_changed()
+        if ready.planned and not generations.wanted and slot.rank >= 0:
+            generations.trouble(ready.reason, planned=True)
         if generations.wanted:
             generations.left()
             if new and not generations.first:

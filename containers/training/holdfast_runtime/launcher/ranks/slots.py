@@ -51,6 +51,8 @@ class LocalSlot:
     """Whether all that the process has said is read."""
     deaths: int = 0
     """Deaths in this place before any view was reached, one after the other."""
+    given: int = -1
+    """The rank that it had, and whose state it gives to the process that has it now; -1 for any other process."""
     held: bool = False
     """Whether it is still to be decided if the process stays: no view counts on it."""
 
@@ -69,7 +71,7 @@ class LocalSlot:
             self.writer.close()
         self.deaths = self.deaths + 1 if self.epoch == 0 else 0
         self.process, self.writer, self.ready, self.progress = None, None, None, None
-        self.speaks, self.epoch, self.held = False, 0, False
+        self.speaks, self.epoch, self.held, self.given = False, 0, False, -1
         self.incarnation += 1
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
@@ -106,6 +108,12 @@ class LocalSlots:
         self.world_size = world_size or ranks
         self._slots = [LocalSlot(index) for index in range(ranks + spares)]
         self.known_step = 0
+        self.checkpoint_step = -1
+        """The newest that a local process has told of."""
+        self.leaving = False
+        """Whether this node gives its ranks away."""
+        self.quarantined = False
+        """Whether no process of this node gets a rank any more that has none."""
         self.in_process = False
         """Whether processes of this job stay alive through faults of others."""
 
@@ -160,13 +168,27 @@ class LocalSlots:
         left = [slot for slot in self.in_view if slot.alive and slot.epoch > 0]
         return len(self.in_view) == self.world_size and not any(map(said, left))
 
+    @property
+    def warm(self) -> int:
+        """Processes that have no rank and may get one."""
+        if self.leaving or self.quarantined:
+            return 0
+        return sum(slot.alive and slot.ready is not None and slot.rank < 0 for slot in self._slots)
+
     def unresponsive(self) -> list[LocalSlot]:
         """Processes that have been in a view and have not left it."""
         return [slot for slot in self._slots if slot.alive and slot.epoch > 0 and slot.ready is None]
 
     def status(self, *, incarnation: int, host: str) -> Status:
         """What the next view may count on."""
-        ready = [slot for slot in self._slots if slot.alive and slot.ready is not None and not slot.finished]
+        ready = [
+            slot
+            for slot in self._slots
+            if slot.alive
+            and slot.ready is not None
+            and not slot.finished
+            and not (self.quarantined and max(slot.rank, slot.given) < 0)
+        ]
         # Scripts that say nothing are started in a place once it has a rank.
         places = ready if self.in_process else self._slots[: self.ranks]
         return Status(
@@ -175,6 +197,7 @@ class LocalSlots:
             ranks=tuple(self._rank_status(slot, host=host, launcher=incarnation) for slot in places),
             checkpoint_step=max((slot.ready.checkpoint_step for slot in ready if slot.ready), default=-1),
             known_step=self.known_step,
+            leaving=self.leaving,
         )
 
     def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:
@@ -187,7 +210,7 @@ class LocalSlots:
             return RankStatus(slot=place, rank=slot.rank, host=host)
         return RankStatus(
             slot=place,
-            rank=slot.rank if slot.epoch > 0 else -1,
+            rank=max(slot.rank, slot.given) if slot.epoch > 0 else -1,
             committed_step=ready.committed_step,
             state=ready.state,
             digest=ready.digest or "",

@@ -8,7 +8,7 @@ from holdfast_runtime.membership import Slot, View
 
 
 def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
-    """For each rank of a node, the process that has it and what it is told."""
+    """For each rank of a node, and each process of it that leaves, which process it is and what it is told."""
     receivers: dict[int, list[int]] = {}
     for receiver, donors in enumerate(view.donors):
         if donors:
@@ -20,8 +20,8 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
         world_size=len(view.ranks),
         resume_step=view.resume_step,
         plan=control.Plan(source="fresh", lost_steps=view.lost_steps),
-        hosts=tuple(item.host for item in view.ranks),
-        ports=tuple(item.port for item in view.ranks),
+        hosts=tuple(item.host for item in (*view.ranks, *view.leavers)),
+        ports=tuple(item.port for item in (*view.ranks, *view.leavers)),
     )
     for rank, item in enumerate(view.ranks):
         if item.slot.node == node:
@@ -32,3 +32,7 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
                 receivers=tuple(receivers.get(rank, ())),
             )
             yield item.slot, replace(common, rank=rank, local_rank=item.slot.index, plan=plan)
+    for number, item in enumerate(view.leavers, start=len(view.ranks)):
+        if item.slot.node == node:
+            plan = replace(common.plan, source="memory", receivers=tuple(receivers.get(number, ())))
+            yield item.slot, replace(common, local_rank=item.slot.index, plan=plan)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
+from holdfast_common import node_socket
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links import Address, Peers, PeersError, find_peers, run_token
 from holdfast_runtime.witness import find_witness
@@ -50,6 +51,7 @@ class Options:
     metrics_port: int | None
     log_dir: Path | None
     log_json: bool
+    agent_socket: Path = Path(node_socket.PATH)
     witness: str | None = None
     """HOST:PORT, or none. Default: beside Slurm's controller"""
 
@@ -102,6 +104,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--deadlines", default="", metavar="NAME=S,...", help=f"names: {', '.join(f.name for f in fields(Deadlines))}")
     add("--socket", type=Path, metavar="PATH", help="where ``holdfast-run status`` asks. Default: in the run folder")
+    add(
+        "--agent-socket",
+        type=Path,
+        metavar="PATH",
+        help=f"of the health agent of this node. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}",
+    )
     add("--metrics-port", type=int, metavar="PORT", help="Prometheus metrics on this port. Default: none")
     add("--log-dir", "--log_dir", type=Path, metavar="DIR", help="a file per rank. Default: the launcher's own output")
     add("--log-format", choices=("text", "json"), default="text", help="of the launcher's own lines. Default: text")
@@ -149,6 +157,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         token=run_token(environment=environment, nodes=peers.nodes, run_id=run_id),
         socket=values.socket or default_socket(run_id, peers.node_rank),
         metrics_port=values.metrics_port,
+        agent_socket=values.agent_socket or Path(environment.get(node_socket.PATH_VARIABLE) or node_socket.PATH),
         log_dir=values.log_dir,
         log_json=values.log_format == "json",
         witness=values.witness,

@@ -1,0 +1,136 @@
+"""
+The launcher's end of the node socket: tells the node's health agent what runs here, and hears what it asks for.
+
+Nobody waits for it. An agent that is absent, frozen or another user's costs a call now and then. The kernel says who
+listens: only root and the launcher's own user are obeyed.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast_common import node_socket
+from holdfast_runtime.launcher.generation import Journal
+
+EVERY_S = 1.0
+FIRST_RETRY_S = 1.0
+LAST_RETRY_S = 15.0
+LAST_WORD_S = 0.5
+UNREAD_BYTES = 2 * node_socket.LINE_BYTES
+"""An agent that reads no more gets no more, until it does."""
+SLOWEST = 2.0
+
+
+class AgentLink:
+    """
+    One launcher's.
+
+    Args:
+        path: Where the agent listens.
+        report: What there is to say.
+        command: Called with each command, and how to answer it.
+        trusted: Users who are obeyed. Default: root and that of this process.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        report: Callable[[], node_socket.LauncherReport],
+        command: Callable[[node_socket.Command, Callable[[node_socket.Answer], None]], None],
+        journal: Journal,
+        trusted: tuple[int, ...] | None = None,
+    ) -> None:
+        self._path = path
+        self._report = report
+        self._command = command
+        self._journal = journal
+        self._trusted = (0, os.getuid()) if trusted is None else trusted
+        self._writer: asyncio.StreamWriter | None = None
+        self._changed = asyncio.Event()
+        self._said = ""
+
+    def changed(self) -> None:
+        """There is something new to say."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        retry_s = FIRST_RETRY_S
+        while True:
+            if self._path.exists():
+                with contextlib.suppress(OSError, asyncio.TimeoutError):
+                    if await self._connected():
+                        retry_s = FIRST_RETRY_S
+            await asyncio.sleep(retry_s)
+            retry_s = min(SLOWEST * retry_s, LAST_RETRY_S)
+
+    async def close(self) -> None:
+        """Say the last word."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(writer.drain(), LAST_WORD_S)
+            writer.close()
+
+    async def _connected(self) -> bool:
+        """Until the agent is gone; whether it was one."""
+        opening = asyncio.open_unix_connection(str(self._path), limit=node_socket.LINE_BYTES)
+        reader, writer = await asyncio.wait_for(opening, EVERY_S)
+        if not self._is_trusted(writer):
+            writer.close()
+            return False
+        self._writer = writer
+        writer.transport.set_write_buffer_limits(high=0)
+        telling = asyncio.get_running_loop().create_task(self._tell(writer))
+        try:
+            while line := await reader.readline():
+                message = node_socket.from_line(line)
+                if isinstance(message, node_socket.Command):
+                    self._command(message, lambda answer: self._answer(answer, writer))
+        except (node_socket.NodeSocketError, ValueError) as error:
+            self._say(f"the health agent at {self._path} says something else than agreed: {error}")
+        finally:
+            telling.cancel()
+            if self._writer is writer:
+                self._writer = None
+                writer.close()
+        return True
+
+    async def _tell(self, writer: asyncio.StreamWriter) -> None:
+        while not writer.is_closing():
+            self._changed.clear()
+            self._send(self._report(), writer)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), EVERY_S)
+            await asyncio.sleep(EVERY_S / 20)  # what changes together is told once
+
+    def _answer(self, answer: node_socket.Answer, writer: asyncio.StreamWriter) -> None:
+        """To the agent that asked; one that was started anew has not asked for it."""
+        if writer is self._writer:
+            self._send(answer, writer)
+
+    def _send(self, message: node_socket.NodeMessage, writer: asyncio.StreamWriter) -> None:
+        if writer.transport.get_write_buffer_size() > UNREAD_BYTES or writer.is_closing():
+            return
+        try:
+            writer.write(node_socket.to_line(message))
+        except node_socket.NodeSocketError as error:
+            self._say(f"nothing is told to the health agent: {error}")
+
+    def _is_trusted(self, writer: asyncio.StreamWriter) -> bool:
+        line: socket.socket = writer.get_extra_info("socket")
+        raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        _, uid, _ = struct.unpack("3i", raw)
+        if uid not in self._trusted:
+            self._say(f"user {uid} listens at {self._path} and is neither root nor the owner of this job: not obeyed")
+        return uid in self._trusted
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._journal.say(text)

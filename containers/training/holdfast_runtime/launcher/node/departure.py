@@ -1,0 +1,224 @@
+"""
+The planned hand-over: the ranks of this node go to warm processes of others, between two steps.
+
+The launcher that gives its ranks away announces it to all, and each tells its ranks. Once all of them know, which they
+see in the votes of a step, they leave after that step, and the view that follows has ranks for none of this node. Its
+processes give their state until every launcher of that view says that its ranks are there; then the launcher ends. If
+anything breaks meanwhile, the view that follows that is the one.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from holdfast_common import node_socket
+from holdfast_runtime import control
+from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.launcher.links import HandOverAt, Links, Settled, Spares
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import View
+
+HANDED_OVER = 75
+"""The exit code of a launcher whose ranks went to another node; EX_TEMPFAIL of sysexits.h: start it again elsewhere."""
+STEPS_OF_NOTICE = 2
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A hand-over that somebody has asked for."""
+
+    command: node_socket.Command
+    answer: Callable[[node_socket.Answer], None]
+    asked_s: float
+    ranks: tuple[int, ...] = ()
+    announced: int = 0
+    """The generation in which it was announced; 0 while it waits for a recovery to end."""
+    left: bool = False
+    """Whether the committed view has nothing of this node."""
+
+
+class Departure:
+    """
+    One launcher's part in its own hand-over and in those of others.
+
+    Args:
+        view: The committed one.
+        wanted: Why another one is wanted; empty when it is not.
+        voters: Votes on the next view that there would be without this launcher.
+        failed: Called when this node keeps its ranks after all.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        nodes: int,
+        view: Callable[[], View],
+        wanted: Callable[[], str],
+        voters: Callable[[], int],
+        failed: Callable[[], None],
+    ) -> None:
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._nodes = nodes
+        self._view = view
+        self._wanted = wanted
+        self._voters = voters
+        self._failed = failed
+        self._asked: _Asked | None = None
+        self._spares: dict[int, int] = {}
+        self._own_spares = 0
+
+    @property
+    def spares(self) -> int:
+        """Warm processes of other nodes that could take ranks of this one."""
+        return sum(self._spares.values())
+
+    def ask(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
+        """Give the ranks of this node away, or say why not."""
+        asked = _Asked(command=command, answer=answer, asked_s=time.monotonic())
+        if self._asked is not None:
+            # Somebody who asks again, such as an agent that was started anew, hears of what there is.
+            self._asked = replace(self._asked, command=command, answer=answer)
+            self._say(self._asked, "begun")
+            return
+        if self._wanted() and not self._hopeless():
+            self._asked = asked
+            self._say(asked, "begun", reason="after the recovery that is under way")
+            return
+        refusal = self._refusal()
+        if refusal:
+            self._say(asked, "refused", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
+            return
+        self._asked = asked
+        self._begin()
+
+    def quarantine(self, reason: str) -> None:
+        """No process here gets a rank any more that has none."""
+        if not self._slots.quarantined:
+            self._slots.quarantined = True
+            self._journal.say(f"this node takes no rank of this run any more: {reason}")
+            self.warm_changed()
+
+    def announced(self, node: int, message: HandOverAt) -> None:
+        """A launcher, or this one, is to give its ranks away: the local ranks are told."""
+        if message.epoch != self._view().epoch:
+            return
+        self._journal.say(f"node {node} gives its ranks away after step {message.after_step}: {message.reason}")
+        for slot in self._slots.in_view:
+            slot.send(control.HandOver(epoch=message.epoch, after_step=message.after_step))
+
+    def installed(self, view: View) -> None:
+        """A generation begins."""
+        self.warm_changed()
+        asked = self._asked
+        if asked is None or not asked.announced or view.epoch <= asked.announced:
+            return
+        kept = any(item.slot.node == self._slots.node for item in view.ranks)
+        if kept or view.nodes[self._slots.node] >= 0:
+            self._asked, self._slots.leaving = None, False
+            lost = "the others have too few processes or votes without this node, since something was lost meanwhile"
+            self._journal.say(f"this node keeps its ranks: {lost}")
+            self._say(asked, "failed", reason=lost, step=view.resume_step, steps_lost=view.lost_steps)
+            self._failed()
+        else:
+            self._asked = replace(asked, left=True)
+
+    def settled(self, view: View, _said: Mapping[int, Settled]) -> None:
+        """All ranks of a generation are together."""
+        asked = self._asked
+        if asked is None:
+            return
+        if asked.left:
+            self._say(asked, "done", step=view.resume_step, steps_lost=view.lost_steps)
+            which = f"what this node had (ranks {', '.join(map(str, asked.ranks)) or 'none'}) went to others"
+            self._ending.depart(HANDED_OVER, f"{which} at step {view.resume_step}; the job goes on without it")
+        elif not asked.announced:
+            refusal = self._refusal()
+            if refusal:
+                self._asked = None
+                self._say(asked, "failed", reason=refusal, step=view.resume_step, steps_lost=self._would_be_lost())
+            else:
+                self._begin()
+
+    def up(self, node: int) -> None:
+        """A launcher is in reach: it has to know what there is here."""
+        self._links.send(node, Spares(ready=self._own_spares))
+
+    def down(self, node: int) -> None:
+        """A launcher is out of reach."""
+        self._spares.pop(node, None)
+
+    def spares_of(self, node: int, ready: int) -> None:
+        """So many warm processes of a node have no rank."""
+        self._spares[node] = ready
+
+    def warm_changed(self) -> None:
+        """Tell the others how many warm processes here have no rank, if that is another number."""
+        ready = self._slots.warm
+        if ready != self._own_spares:
+            self._own_spares = ready
+            self._links.broadcast(Spares(ready=ready))
+
+    def _begin(self) -> None:
+        asked, epoch = self._asked, self._view().epoch
+        if asked is None:
+            return
+        ranks = tuple(slot.rank for slot in self._slots.in_view)
+        self._asked = asked = replace(asked, ranks=ranks, announced=epoch)
+        self._slots.leaving = True
+        self.warm_changed()
+        message = HandOverAt(
+            epoch=epoch, after_step=self._slots.known_step + STEPS_OF_NOTICE, reason=asked.command.reason
+        )
+        self._links.broadcast(message)
+        self.announced(self._slots.node, message)
+        self._say(asked, "begun")
+
+    def _hopeless(self) -> str:
+        """Why it can never be; empty where it can."""
+        if self._ending.begun or self._ending.some_finished or self._slots.some_finished:
+            return "the job ends"
+        if not self._slots.in_process:
+            return "ranks of this script begin again as a whole where a node is lost: it does not use holdfast_runtime"
+        return ""
+
+    def _refusal(self) -> str:
+        """Why it cannot be now."""
+        refusal = self._hopeless()
+        if refusal:
+            return refusal
+        view, held = self._view(), len(self._slots.in_view)
+        if not any(item.port for item in view.ranks):
+            return "the ranks are not together yet"
+        if self.spares < held:
+            return f"{self.spares} warm processes of other nodes are there, and {held} are needed"
+        majority = self._nodes // 2 + 1
+        if self._voters() < majority:
+            return f"{self._voters()} votes would be left, and {majority} are needed to go on"
+        return ""
+
+    def _would_be_lost(self) -> int:
+        """Committed steps that would be done again if this node went now."""
+        if any(item.slot.node != self._slots.node for item in self._view().ranks):
+            return 0  # replicas: the others have it
+        return max(0, self._slots.known_step - max(0, self._slots.checkpoint_step))
+
+    def _say(self, asked: _Asked, outcome: str, *, reason: str = "", step: int = 0, steps_lost: int = 0) -> None:
+        asked.answer(
+            node_socket.Answer(
+                id=asked.command.id,
+                command=asked.command.command,
+                outcome=outcome,
+                reason=reason,
+                ranks=asked.ranks or tuple(slot.rank for slot in self._slots.in_view),
+                step=step,
+                steps_lost=steps_lost,
+                seconds=time.monotonic() - asked.asked_s,
+            )
+        )

@@ -1,0 +1,137 @@
+"""What the health agent of the node hears of a launcher, and what is done when it asks for something."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+
+from holdfast_common import kinds, node_socket
+from holdfast_runtime import control
+from holdfast_runtime.launcher.generation import Journal
+from holdfast_runtime.launcher.node.departure import Departure
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import View
+
+DUMP_S = 1.0
+"""A thread that runs Python writes where it is at once."""
+EVIDENCE = 400
+_JOBS = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
+
+
+class ForAgent:
+    """
+    One launcher's.
+
+    Args:
+        run: Its ``--rdzv-id``.
+        folder: Where dumps are written. Default: that for temporary files.
+        view: The committed one.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        journal: Journal,
+        departure: Departure,
+        run: str,
+        folder: Path | None,
+        view: Callable[[], View],
+    ) -> None:
+        self._slots = slots
+        self._journal = journal
+        self._departure = departure
+        self._run = run
+        self._folder = folder
+        self._view = view
+        self._loop = asyncio.get_running_loop()
+        self._job = next((os.environ[name] for name in _JOBS if os.environ.get(name)), "")
+        self._task = os.environ.get("SLURM_JOB_ID", "")
+
+    def report(self) -> node_socket.LauncherReport:
+        """What runs here now."""
+        now_s = time.monotonic()
+        return node_socket.LauncherReport(
+            job=self._job,
+            task=self._task,
+            run=self._run,
+            node=self._slots.node,
+            epoch=self._view().epoch,
+            step=self._slots.known_step,
+            spares=self._departure.spares,
+            ranks=tuple(
+                node_socket.RankReport(
+                    rank=slot.rank,
+                    pid=slot.process.pid,
+                    step=slot.progress.step if slot.progress else 0,
+                    phase=slot.progress.phase if slot.progress else "spare" if slot.ready else "start",
+                    phase_s=max(0.0, now_s - slot.heard_s),
+                )
+                for slot in self._slots
+                if slot.process is not None
+            ),
+        )
+
+    def command(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
+        """The agent asks for something."""
+        self._journal.say(f"the health agent asks for {command.command}: {command.reason}")
+        if command.command == "hand-over":
+            self._departure.ask(command, answer)
+        elif command.command == "quarantine":
+            self._departure.quarantine(command.reason)
+            answer(self._done(command, ""))
+        else:
+            self._dump(command, answer)
+
+    def _done(self, command: node_socket.Command, reason: str) -> node_socket.Answer:
+        return node_socket.Answer(
+            id=command.id, command=command.command, outcome="done", reason=reason, step=self._slots.known_step
+        )
+
+    def _dump(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
+        """Ask all ranks where they are, and look after a while which of them have said it."""
+        try:
+            if self._folder is not None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            folder = Path(mkdtemp(prefix=f"holdfast-dump-{self._slots.node}-", dir=self._folder))
+        except OSError as error:
+            answer(
+                node_socket.Answer(id=command.id, command=command.command, outcome="failed", reason=f"no dump: {error}")
+            )
+            return
+        asked = {
+            slot.rank: (folder / f"rank{slot.rank}.txt", slot.process.pid)
+            for slot in self._slots.in_view
+            if slot.process
+        }
+        for slot in self._slots.in_view:
+            if slot.process is not None and slot.speaks:
+                slot.send(control.Dump(path=str(asked[slot.rank][0])))
+        self._loop.call_later(DUMP_S, self._collect, command, answer, folder, asked)
+
+    def _collect(
+        self,
+        command: node_socket.Command,
+        answer: Callable[[node_socket.Answer], None],
+        folder: Path,
+        asked: dict[int, tuple[Path, int]],
+    ) -> None:
+        for rank, (path, pid) in asked.items():
+            try:
+                text = path.read_text(errors="replace")
+            except OSError:
+                text = ""
+            said = text[:EVIDENCE] or f"it says nothing; the kernel: {_kernel(pid)}"
+            self._journal.event(kinds.STACKS_DUMPED, evidence=said, rank=rank, path=str(path) if text else "", pid=pid)
+        answer(self._done(command, str(folder)))
+
+
+def _kernel(pid: int) -> str:
+    """State of a process and where it waits, as far as this user may know."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return f"state {state}, waits in {Path(f'/proc/{pid}/wchan').read_text() or '?'}"
+    except OSError:
+        return "it is gone"

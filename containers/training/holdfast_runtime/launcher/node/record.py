@@ -1,0 +1,173 @@
+"""
+What a job leaves in the event log of its cluster, whatever its script: starts, progress, recoveries, the finish.
+
+One launcher speaks for all of them: that of the first rank that kept its state in memory, so it was there before the
+fault, or else of rank 0. It writes a recovery down once it is over, each phase with the time at which it ended.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from holdfast_common import kinds
+from holdfast_runtime.launcher.generation import Journal
+from holdfast_runtime.launcher.links import Settled
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import View
+
+PROGRESS_EVERY_S = 2.0
+SILENT_AFTER_S = 60.0
+"""A script that has not said hello by then is taken for one that says nothing; its start is told with its time."""
+
+
+@dataclass
+class _Times:
+    """Nanoseconds, of one recovery; 0 for what has not been."""
+
+    troubled: int = 0
+    left: int = 0
+    agreed: int = 0
+    planned: bool = False
+
+
+class Record:
+    """
+    One launcher's.
+
+    Args:
+        instance: Of this node; empty outside of a cluster.
+        clock: UTC nanoseconds. Default: the machine's.
+    """
+
+    def __init__(
+        self, *, slots: LocalSlots, journal: Journal, instance: str, clock: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._slots = slots
+        self._journal = journal
+        self._instance = instance
+        self._clock = clock
+        self._times = _Times()
+        self._began = False
+        """Whether the job has been seen to run."""
+        self._start: tuple[int, View] | None = None
+        """When scripts were started of which it is not known yet whether they say anything."""
+        self._step, self._step_ns, self._loss = 0, 0, math.nan
+        self._from_step = 0
+        """What the committed view begins with."""
+        self._told_step, self._told_ns = 0, 0
+        self.rank = 0
+        """The rank whose launcher speaks."""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this launcher does."""
+        return any(slot.rank == self.rank for slot in self._slots)
+
+    def moved(self, *, step: int, loss: float | None, of_first: bool) -> None:
+        """A local rank has so many updates finished."""
+        if step <= max(self._step, self._from_step):
+            return
+        self._step, self._step_ns = step, self._clock()
+        self._loss = math.nan if loss is None else loss
+        if of_first and self._step_ns - self._told_ns > PROGRESS_EVERY_S * 1e9:
+            self._progress()
+
+    def troubled(self, *, planned: bool) -> None:
+        """The generation ends."""
+        if not self._times.troubled:
+            self._times = _Times(troubled=self._clock(), planned=planned)
+
+    def left(self) -> None:
+        """No local rank is in a collective any more."""
+        if self._times.troubled and not self._times.left:
+            self._times.left = self._clock()
+
+    def installed(self, view: View) -> None:
+        """A view is committed."""
+        kept = (rank for rank, source in enumerate(view.sources) if source == "memory")
+        self.rank = next(kept, 0)
+        self._times.agreed = self._clock()
+        self._from_step = view.resume_step
+        if not self._slots.in_process:
+            self.say_start()
+            self._start = self._times.agreed, view
+
+    def silent(self) -> None:
+        """A while has passed since scripts were started."""
+        if not self._slots.in_process:
+            self.say_start()
+
+    def say_start(self) -> None:
+        """Scripts that have said nothing so far were started, or started again."""
+        pending, self._start = self._start, None
+        if pending is None:
+            return
+        time_ns, view = pending
+        kind = kinds.JOB_RESUMED if self._began else kinds.JOB_STARTED
+        self._begin(kind, view, nodes=self._instance, time_ns=time_ns)
+
+    def settled(self, view: View, said: Mapping[int, Settled]) -> None:
+        """All ranks of a generation are together: the next step can run."""
+        if not self._slots.in_process or not any(item.port for item in view.ranks):
+            return
+        times, self._times = self._times, _Times()
+        again = view.resume_step > 0 or (self._began and self._start is None)
+        self._start = None
+        if self.speaks and again and times.troubled and self._began:
+            self._recovered(times, copied_ns=round(max(message.copy_s for message in said.values()) * 1e9))
+        nodes = dict.fromkeys(said[item.slot.node].instance for item in view.ranks)
+        self._begin(kinds.JOB_RESUMED if again else kinds.JOB_STARTED, view, nodes=",".join(filter(None, nodes)))
+        self._step = self._told_step = view.resume_step
+
+    def finished(self) -> None:
+        """All ranks have."""
+        self.say_start()
+        if self.speaks:
+            self._progress()
+            self._write(kinds.JOB_FINISHED, None, self._last())
+
+    def _begin(self, kind: str, view: View, *, nodes: str, time_ns: int | None = None) -> None:
+        self._began = True
+        if self.speaks:
+            detail: dict[str, str | int | float] = {"world_size": len(view.ranks), "nodes": nodes, "epoch": view.epoch}
+            if self._slots.in_process:
+                detail |= {"step": view.resume_step, "lost_steps": view.lost_steps}
+            self._write(kind, time_ns, detail)
+
+    def _recovered(self, times: _Times, *, copied_ns: int) -> None:
+        """Each stretch of time is told by the event at its end."""
+        self._progress()
+        before = max(self._step_ns, self._told_ns)
+        ends = [
+            (kinds.RECOVERY_DETECTED, times.troubled if not times.planned else 0),
+            (kinds.RECOVERY_ABORTED, times.left),
+            (kinds.RECOVERY_AGREED, times.agreed),
+            (kinds.RECOVERY_COPIED, times.agreed + copied_ns if copied_ns else 0),
+            (kinds.RECOVERY_REBUILT, self._clock()),
+        ]
+        for kind, end in ends:
+            if end:
+                duration_s = max(0, end - before) / 1e9 if before else None
+                self._write(kind, end, {"planned": times.planned}, duration_s=duration_s)
+                before = end
+
+    def _progress(self) -> None:
+        """At the time of the step, so that a fault which comes later does not count as training."""
+        if self._step > self._told_step and self._step_ns:
+            self._told_step, self._told_ns = self._step, self._step_ns
+            self._write(kinds.JOB_PROGRESS, self._step_ns, self._last())
+
+    def _last(self) -> "dict[str, str | int | float]":
+        step: dict[str, str | int | float] = {"step": self._step} if self._slots.in_process else {}
+        return step | ({"loss": self._loss} if math.isfinite(self._loss) else {})
+
+    def _write(
+        self,
+        kind: str,
+        time_ns: int | None,
+        detail: "Mapping[str, str | int | float]",
+        *,
+        duration_s: float | None = None,
+    ) -> None:
+        self._journal.event_at(time_ns, kind, duration_s=duration_s, detail=detail)

@@ -1,0 +1,80 @@
+"""When a generation has come together: each launcher of the view says that its ranks have their state and peers."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from holdfast_runtime.launcher.links import Links, Settled
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import View
+
+ON_THE_WAY = ("recover", "copy")
+
+
+class Settling:
+    """
+    As one launcher sees it.
+
+    Args:
+        instance: Of this node; empty outside of a cluster.
+        settled: Called once for each generation, with what each launcher of its view said, by node.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        instance: str,
+        settled: Callable[[View, Mapping[int, Settled]], None],
+    ) -> None:
+        self._slots = slots
+        self._links = links
+        self._instance = instance
+        self._settled = settled
+        self._view = View(epoch=0, nodes=())
+        self._said: dict[tuple[int, int], Settled] = {}
+        """By generation and node: others may be quicker than this launcher."""
+        self._phases: dict[int, str] = {}
+        self._began_s = 0.0
+        self._copy_s = 0.0
+        self._own = self._all = True
+
+    def installed(self, view: View) -> None:
+        """A generation begins, and the local ranks have been told."""
+        self._view, self._phases = view, {}
+        self._began_s, self._copy_s, self._own, self._all = time.monotonic(), 0.0, False, False
+        self._said = {key: said for key, said in self._said.items() if key[0] >= view.epoch}
+        self._look()
+
+    def moved(self, slot: int, phase: str) -> None:
+        """A local rank says what it does."""
+        if self._own:
+            return
+        if self._phases.get(slot) == "copy" != phase:
+            self._copy_s = time.monotonic() - self._began_s
+        self._phases[slot] = phase
+        self._look()
+
+    def heard(self, node: int, message: Settled) -> None:
+        """Another launcher says that its ranks are there."""
+        if message.epoch >= self._view.epoch:
+            self._said[message.epoch, node] = message
+            self._look()
+
+    def _look(self) -> None:
+        view, me = self._view, self._slots.node
+        if not self._own and all(self._is_there(slot.index) for slot in self._slots.in_view):
+            self._own = True
+            mine = Settled(epoch=view.epoch, instance=self._instance, copy_s=self._copy_s)
+            self._said[view.epoch, me] = mine
+            self._links.broadcast(mine)
+        if self._all:
+            return
+        said = {node: self._said.get((view.epoch, node)) for node, name in enumerate(view.nodes) if name >= 0}
+        if None not in said.values():
+            self._all = True
+            self._settled(view, {node: message for node, message in said.items() if message is not None})
+
+    def _is_there(self, slot: int) -> bool:
+        """Nothing is known of a script that says nothing: it is there when it was told to begin."""
+        return not self._slots.in_process or self._phases.get(slot, "recover") not in ON_THE_WAY
