@@ -3,10 +3,12 @@
 from holdfast_lifecycle.model.bundle import (
     LUSTRE,
     AccountingDatabase,
+    Health,
     LifecycleError,
     Mount,
     accounting_database,
     mounts,
+    remote_write_url,
 )
 from holdfast_lifecycle.model.context import HOOKS, ON_CREATE, Context, User, load_context
 from holdfast_lifecycle.model.step import (
@@ -32,6 +34,7 @@ __all__ = [
     "SLURM",
     "AccountingDatabase",
     "Context",
+    "Health",
     "LifecycleError",
     "Mount",
     "Step",
@@ -42,4 +45,5 @@ __all__ = [
     "load_context",
     "mounts",
     "plan",
+    "remote_write_url",
 ]

@@ -37,6 +37,22 @@ class AccountingDatabase(NamedTuple):
     """Whether the server takes nothing else. Default: false, the client library decides"""
 
 
+class Health(NamedTuple):
+    """What the health agent of this node may do, and how long the node is tried out before it joins."""
+
+    enabled: bool = False
+    """Default: false, as with bundles of somebody else's"""
+    acts: bool = False
+    """Whether it repairs, or only says what it would do. Default: false"""
+    breaker_share: float = 0.1
+    checks: tuple[str, ...] = ()
+    """File names below ``checks`` in the bundle. Default: none"""
+    burn_in_s: float = 0.0
+    """Default: 0, not at all"""
+    unit: bool = True
+    """Whether systemd runs the agent; where pods do, it does not. Default: true"""
+
+
 def read_json(path: Path, action: str = _AGAIN) -> Any:
     """The content of a file; LifecycleError with what to do when it cannot be had."""
     try:
@@ -54,6 +70,24 @@ def job_environment(bundle: Path) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise LifecycleError(f"{path} is no object of strings; {_AGAIN}")
     return found
+
+
+def health(settings: Mapping[str, Any]) -> Health:
+    """From the section ``health`` of config.json; without one nothing is asked for."""
+    if "health" not in settings:
+        return Health()
+    found = settings["health"]
+    mode = found["mode"]
+    if mode not in ("observe", "act"):
+        raise ValueError(f"health.mode, got {mode!r}, allowed: observe, act")
+    return Health(
+        enabled=bool(found["enabled"]),
+        acts=mode == "act",
+        breaker_share=float(found["breaker_share"]),
+        checks=tuple(str(name) for name in found["checks"]),
+        burn_in_s=float(found["burn_in_seconds"]),
+        unit=bool(found.get("unit", True)),
+    )
 
 
 def mounts(bundle: Path, *, instance_group: str) -> tuple[Mount, ...]:
@@ -84,6 +118,18 @@ def _mount(item: Mapping[str, Any]) -> Mount:
         mount_name=str(item["mount_name"]) if kind == LUSTRE else "",
         path=path,
     )
+
+
+def remote_write_url(bundle: Path) -> str:
+    """From metrics.json; empty: nobody takes the numbers of the health agent."""
+    path = bundle / "metrics.json"
+    if not path.exists():
+        return ""
+    found = read_json(path)
+    url = found.get("remote_write_url") if isinstance(found, dict) else None
+    if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+        raise LifecycleError(f"{path} lacks or misspells remote_write_url, a URL; {_AGAIN}")
+    return url
 
 
 def accounting_database(bundle: Path) -> Optional[AccountingDatabase]:

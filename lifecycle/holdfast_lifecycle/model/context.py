@@ -13,12 +13,15 @@ from typing import Any, NamedTuple, Optional
 
 from holdfast_lifecycle.model.bundle import (
     AccountingDatabase,
+    Health,
     LifecycleError,
     Mount,
     accounting_database,
+    health,
     job_environment,
     mounts,
     read_json,
+    remote_write_url,
 )
 
 DEFAULT_RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
@@ -72,6 +75,10 @@ class Context(NamedTuple):
     """Whether pods mount a file system that has EFA. Default: false"""
     accounting: Optional[AccountingDatabase] = None
     """Default: the MariaDB of the controller."""
+    health: Health = Health()
+    """Default: no agent, and no burn-in"""
+    remote_write_url: str = ""
+    """Where the agent sends its numbers. Default: empty, nowhere"""
 
     @property
     def script(self) -> str:
@@ -110,6 +117,7 @@ def load_context(
         preload = tuple(str(path) for path in settings.get("preload", ()))
         mounting = settings.get("fsx_instance_groups")
         with_volume = settings.get("volume_instance_groups", ())
+        of_health = health(settings)
     except (KeyError, TypeError, ValueError) as error:
         raise LifecycleError(f"{config} lacks or misspells {error}; deploy the lifecycle bundle again") from error
     group, instance = _find_self(resources, own, resource_config)
@@ -148,6 +156,8 @@ def load_context(
         lustre_efa=bool(settings.get("lustre_efa", False)),
         mounts=mounts(config.parent, instance_group=name),
         accounting=accounting_database(config.parent),
+        health=of_health,
+        remote_write_url=remote_write_url(config.parent),
     )
 
 

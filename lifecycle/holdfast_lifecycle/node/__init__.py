@@ -25,7 +25,7 @@ from holdfast_lifecycle.node.services import (
     stop,
     wait_until,
 )
-from holdfast_lifecycle.node.shared_state import ACCOUNTING, SERIES, STATE, SharedState, is_open_elsewhere
+from holdfast_lifecycle.node.shared_state import ACCOUNTING, SERIES, STATE, SharedState, is_open_elsewhere, root_folder
 from holdfast_lifecycle.node.slurm import includes, slurm_file, slurm_settings, wait_for_configuration
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "name_of",
     "own_folder",
     "point_to",
+    "root_folder",
     "run_program",
     "slurm_file",
     "slurm_settings",

@@ -42,6 +42,21 @@ class Owner(NamedTuple):
     instance_id: str
 
 
+def root_folder(folder: Path, *, mode: int) -> None:
+    """Make a directory that root owns; one of somebody else's is refused."""
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=mode)
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+        kind = "a directory" if stat.S_ISDIR(state.st_mode) else "no directory"
+        raise StepError(
+            expected=f"{folder} is a directory of root",
+            seen=f"it is {kind} of uid {state.st_uid}",
+            action="see who made it, move it away, and run the lifecycle again",
+        )
+    folder.chmod(mode)
+
+
 class SharedState:
     """The directory of one cluster."""
 
@@ -57,17 +72,7 @@ class SharedState:
     def prepare(self) -> None:
         """Make the directories, which root must own: everybody may write at the top of the file system."""
         for folder, mode in zip([*reversed(self.folder.parents[:2]), self.folder], (0o755, 0o755, 0o711)):
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(mode=mode)
-            state = folder.lstat()
-            if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
-                kind = "a directory" if stat.S_ISDIR(state.st_mode) else "no directory"
-                raise StepError(
-                    expected=f"{folder} is a directory of root",
-                    seen=f"it is {kind} of uid {state.st_uid}",
-                    action="see who made it, move it away, and run the lifecycle again",
-                )
-            folder.chmod(mode)
+            root_folder(folder, mode=mode)
 
     @contextlib.contextmanager
     def locked(self, *, timeout_s: float) -> Iterator[None]:

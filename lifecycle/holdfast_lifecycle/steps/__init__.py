@@ -8,7 +8,7 @@ take no longer than their imports.
 from importlib import import_module
 from typing import cast
 
-from holdfast_lifecycle.model import CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step, Work
+from holdfast_lifecycle.model import COMPUTE, CONTROLLER, EVERYWHERE, HOOKS, KUBERNETES, ON_CREATE, SLURM, Step, Work
 
 _Names = tuple[str, ...]
 
@@ -39,24 +39,32 @@ STEPS = (
     _step("clock", timeout_s=30, needs=("fsx",)),
     _step("preload", timeout_s=30, needs=("fsx",), roles=(CONTROLLER,)),
     _step("job_environment", timeout_s=30),
+    _step("agent", timeout_s=60),
+    _step("burn_in", timeout_s=2100, needs=("fsx", "agent"), roles=(COMPUTE, KUBERNETES)),
     _step("witness", timeout_s=120, needs=("job_environment",), roles=(CONTROLLER,)),
     _step("munge", file="slurm.munge", timeout_s=120, roles=SLURM, hooks=(ON_CREATE,)),
     _step("slurm_state", file="slurm.state", timeout_s=540, needs=("fsx",), roles=(CONTROLLER,)),
     _step("accounting", file="slurm.accounting", timeout_s=420, needs=("munge", "slurm_state"), roles=(CONTROLLER,)),
     _step(
-        "slurm_daemon", file="slurm.daemon", timeout_s=300, needs=("munge", "slurm_state", "accounting"), roles=SLURM
+        "slurm_daemon",
+        file="slurm.daemon",
+        timeout_s=300,
+        needs=("munge", "slurm_state", "accounting", "burn_in"),
+        roles=SLURM,
     ),
     _step("ubuntu_home", timeout_s=120, needs=("fsx", "users"), roles=SLURM, hooks=(ON_CREATE,)),
     _step("slurm", file="slurm.answers", timeout_s=150, needs=("slurm_daemon",), roles=SLURM),
     _step(
         "scripts",
         timeout_s=1800,
-        needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "ubuntu_home", "slurm"),
+        needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "burn_in", "ubuntu_home", "slurm"),
     ),
 )
 
 __all__ = [
     "STEPS",
+    "agent",
+    "burn_in",
     "clock",
     "fsx",
     "job_environment",
