@@ -13,6 +13,8 @@ from functools import partial
 
 from holdfast.localcloud.supervision import Worker
 
+AWS_PORT = 5710
+"""On the gateway of the nodes' network: the embedded AWS."""
 CHUNK = 65536
 PASS_S = 1.0
 CONNECT_S = 10.0

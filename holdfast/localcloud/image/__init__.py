@@ -13,14 +13,16 @@ is not real.
 from holdfast.localcloud.image.interpreter import Interpreter, find
 from holdfast.localcloud.image.layers import Entry, __file__, layer
 
-from .environment import environment_programs
-from .layers import DEVICES, MOST_GPUS
+from .environment import TRAINING_ENVIRONMENT, environment_programs
+from .layers import DEVICES, MOST_GPUS, START_ENABLED
 from .rendering import Image, build
 from .stand_in import StandIn, stand_ins
 
 __all__ = [
     "DEVICES",
     "MOST_GPUS",
+    "START_ENABLED",
+    "TRAINING_ENVIRONMENT",
     "Entry",
     "Image",
     "Interpreter",

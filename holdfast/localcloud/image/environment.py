@@ -15,10 +15,12 @@ from pathlib import Path
 
 from holdfast.localcloud.nodes import Mount
 
+TRAINING_ENVIRONMENT = "/opt/holdfast/env"
+"""Where nodes have the Python environment of this process, for jobs that train."""
 ORIGINALS_AT = "/opt/holdfast/env-programs"
 """Where the nodes see the folder as it is: programs that are no scripts are links to there."""
-_NOT_OF_NODES = frozenset({"holdfast", "holdfast-run"})
-"""Programs of Holdfast itself, for whoever runs the cloud; nodes have the launcher from their lifecycle."""
+_NOT_OF_NODES = frozenset({"holdfast", "holdfast-agent", "holdfast-run"})
+"""Programs of Holdfast itself, for whoever runs the cloud; nodes have theirs from the lifecycle."""
 _LARGEST_SCRIPT = 1 << 20
 
 

@@ -10,6 +10,8 @@ from .interpreter import Interpreter
 from .stand_in import stand_ins
 
 PROGRAMS = "/usr/local/lib/holdfast"
+START_ENABLED = f"{PROGRAMS}/bin/start-enabled"
+"""What PID 1 does at a boot on AWS: it starts every unit that is enabled."""
 PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
 """Where the nodes see Holdfast's own environment, with boto3."""
@@ -159,6 +161,7 @@ def _programs(python: str) -> dict[str, Entry]:
             entries[f"{PROGRAMS}/{path.relative_to(source)}"] = Entry(content=path.read_bytes())
     for name in ("systemctl", "journalctl"):
         entries[f"/usr/bin/{name}"] = _text(_start(f"{python} -IS", "systemctl", name), mode=0o755)
+    entries[START_ENABLED] = _text(_start(f"{python} -IS", "systemctl", "start_enabled"), mode=0o755)
     for target, text in _stand_in_programs(python):
         entries[target] = _text(text, mode=0o755)
     return entries

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.containers import Store
+from holdfast.localcloud.forwarding import AWS_PORT
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
@@ -21,8 +22,15 @@ from holdfast.localcloud.kubernetes.control import ControlPlane, Keeper, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
 from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.kubernetes.nodes import (
+    CHECK_FAILED,
+    CHECK_TAINT,
+    DEEP_CHECK_LABEL,
     HEALTH_LABEL,
+    IN_PROGRESS,
+    PASSED,
+    PENDING_REPLACEMENT,
     SCHEDULABLE,
+    UNSCHEDULABLE,
     Member,
     Parts,
     Roster,
@@ -36,7 +44,6 @@ from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker, together
 
-AWS_PORT = 5710
 """Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
@@ -216,6 +223,35 @@ class Clusters:
                 running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
         except (KeyError, *UNREACHABLE) as error:
             raise NodeError(f"the label of node {name} is not set back: {error}") from None
+
+    def check_began(self, arn: str, instance_id: str) -> None:
+        """Deep health checks begin: the Node says so, and takes no more pods. Nothing where the cluster is a record."""
+        self._set_check(arn, instance_id, label=UNSCHEDULABLE, check=IN_PROGRESS, tainted=True)
+
+    def check_ended(self, arn: str, instance_id: str, *, passed: bool) -> None:
+        """They are over; a Node that has not passed waits for its replacement."""
+        if passed:
+            self._set_check(arn, instance_id, label=SCHEDULABLE, check=PASSED, tainted=False)
+        else:
+            self._set_check(arn, instance_id, label=PENDING_REPLACEMENT, check=CHECK_FAILED, tainted=True)
+
+    def _set_check(self, arn: str, instance_id: str, *, label: str, check: str, tainted: bool) -> None:
+        running = self._find(arn)
+        if running is None:
+            return
+        path = f"{NODES}/{node_name(instance_id)}"
+        try:
+            taints = running.plane.api.get(path)["spec"].get("taints", [])
+            others = [
+                one for one in taints if (one["key"], one["effect"]) != (CHECK_TAINT["key"], CHECK_TAINT["effect"])
+            ]
+            body = {
+                "metadata": {"labels": {HEALTH_LABEL: label, DEEP_CHECK_LABEL: check}},
+                "spec": {"taints": [*others, *([dict(CHECK_TAINT)] if tainted else [])]},
+            }
+            running.plane.api.patch(path, body)
+        except UNREACHABLE as error:
+            raise NodeError(f"the Node of {instance_id} does not say how its deep health check is: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
         """The instance is no more: its Node goes at once, as AWS's controllers take it away."""

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.containers import Store
+from holdfast.localcloud.image import TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
 from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
 from holdfast.localcloud.nodes import Fleet, Node, python_mounts
 from holdfast.localcloud.supervision import Worker, together
 
-TRAINING_ENVIRONMENT = "/opt/holdfast/env"
-"""Where nodes have the Python environment of this process."""
 AUDIENCE = "pods.eks.amazonaws.com"
 _LOCAL = "127.0.0.1"
 _FOLDER = Path("/etc/kubernetes/access")
@@ -124,12 +123,13 @@ class Commons:
         """Begin, where it has not begun yet. Credentials are for the pods of one cluster: the first."""
         if self._registry is None:
             self._registry = images.Registry(
+                listener=self._fleet.listen(gateway, images.PORT),
                 store=Store(home=self._home),
                 stand_ins=images.stand_ins(),
                 root=node_root(),
                 is_node=self._is_node,
             )
-            self._registry.start(self._fleet.listen(gateway, images.PORT))
+            self._registry.start()
         if self._agent is None:
             identity = access.PodIdentity(
                 cluster_name=cluster_name,

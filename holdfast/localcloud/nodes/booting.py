@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.localcloud.home import remove_tree_quietly
+from holdfast.localcloud.kernel_log import KernelLogError, KernelLogs
 from holdfast.localcloud.nodes.kernel import boot, limits, proc
 from holdfast.localcloud.nodes.kernel import plan as plan_command
 
@@ -31,7 +32,9 @@ def start(
     ``kept``: what an earlier life wrote is there and stays. ``lock``: the fleet's, which the boot program shares.
     """
     plan = _plan(spec, directory=directory, fabric=fabric, network=network, home=home, kept=kept, lock=lock)
-    with _helper(spec, lock=lock) as helper:
+    with _fuse() as log, _helper(spec, lock=lock, log=log) as helper:
+        if log is not None:
+            plan = {**plan, "kernel_log": log, "inherited": [lock, log]}
         assert helper.stdin is not None
         assert helper.stdout is not None
         helper.stdin.write(marshal.dumps({**plan}))
@@ -46,6 +49,11 @@ def start(
         at = tuple(layer["at"] for layer in plan["layers"])
         record = NodeRecord(spec=spec, pid=pid, start_ticks=ticks, link=plan["link"], layers=at)
         write_atomically(path=directory / "node.json", text=record.to_json())
+        if log is not None:
+            try:
+                KernelLogs(directory.parent).attach(spec.instance_id, fuse=log)
+            except KernelLogError as error:
+                raise NodeError(f"{spec.instance_id}: {error}") from None
         try:
             helper.communicate(b"1", timeout=BOOT_TIMEOUT_S)
             released = helper.returncode == 0
@@ -96,6 +104,7 @@ def _plan(
         masked=list(limits.MASKED),
         cgroups=_cgroups(spec, home=home),
         kernel_files=covers,
+        kernel_log=-1,
     )
 
 
@@ -153,7 +162,21 @@ def _program() -> str:
 
 
 @contextlib.contextmanager
-def _helper(spec: NodeSpec, *, lock: int) -> "Iterator[subprocess.Popen[bytes]]":
+def _fuse() -> Iterator[int | None]:
+    """A descriptor of /dev/fuse; None where this machine has none, and its nodes no kernel log."""
+    try:
+        descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _helper(spec: NodeSpec, *, lock: int, log: int | None) -> "Iterator[subprocess.Popen[bytes]]":
     """The boot program. On any failure it and all it started are gone before this returns."""
     helper = subprocess.Popen(
         [sys.executable, "-I", "-S", _program()],
@@ -162,7 +185,7 @@ def _helper(spec: NodeSpec, *, lock: int) -> "Iterator[subprocess.Popen[bytes]]"
         stderr=subprocess.PIPE,
         env={"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"},
         cwd="/",
-        pass_fds=(lock,),
+        pass_fds=(lock,) if log is None else (lock, log),
         start_new_session=True,
     )
     watchdog = threading.Timer(BOOT_TIMEOUT_S, helper.kill)

@@ -10,9 +10,11 @@ import json
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from holdfast.localcloud.home import remove_tree, remove_tree_quietly
+from holdfast.localcloud.kernel_log import KernelLogError, KernelLogs
 from holdfast.localcloud.nodes.kernel import boot as boot_module
 from holdfast.localcloud.nodes.kernel import host, proc
 
@@ -34,6 +36,7 @@ class Fleet:
         self.home = home.resolve()
         self.directory = self.home / "nodes"
         self.fabric = Fabric(self.directory / "fabric")
+        self.kernel_logs = KernelLogs(self.directory)
         self._lock = self.home / ".nodes.lock"
         self._settings_file = self.directory / "fleet.json"
         self._closing = self.directory / "closing"
@@ -68,7 +71,10 @@ class Fleet:
                 flags=boot_module.MS_NOSUID | boot_module.MS_NODEV,
                 data="mode=755",
             )
-            self.fabric.create(wanted)
+            with ThreadPoolExecutor(1) as beside:
+                logs = beside.submit(self._serve_kernel_logs)
+                self.fabric.create(wanted)
+            logs.result()
             text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
             write_atomically(path=self._settings_file, text=text)
 
@@ -106,6 +112,13 @@ class Fleet:
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
         return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
 
+    def _serve_kernel_logs(self) -> None:
+        """Also after the process that does it was killed: nodes that boot from then on have a log again."""
+        try:
+            self.kernel_logs.start()
+        except KernelLogError as error:
+            raise NodeError(str(error)) from None
+
     def _settings(self) -> Network | None:
         try:
             document = json.loads(self._settings_file.read_text())
@@ -115,6 +128,7 @@ class Fleet:
 
     def _clear(self) -> None:
         """Leave nothing. The caller holds the lock, so no boot is under way."""
+        self.kernel_logs.stop()
         for node in self.nodes():
             node.kill()
         deadline = time.monotonic() + _KILL_TIMEOUT_S
@@ -157,6 +171,7 @@ class Fleet:
         """
         with self._locked(exclusive=False) as lock:
             settings = self._require_open(spec)
+            self._serve_kernel_logs()
             directory = self.directory / spec.instance_id
             if keep_root and not (directory / "node.json").exists():
                 raise NodeError(f"{spec.instance_id}: no earlier root to keep; boot it with a fresh one")

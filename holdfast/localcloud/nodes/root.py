@@ -39,6 +39,9 @@ _PSEUDO = frozenset({
 _ENGINES = ("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd", "/var/lib/kubelet", "/var/snap")
 _LOGIN_UIDS = range(1000, 60000)  # Debian gives packages 60000-64999 and counts nobody from 65534
 UBUNTU_UID = 1000
+SHIPPING_LOCK = "/run/holdfast/shipping.lock"
+"""Held by whoever ships the node's events: its health agent, or the control plane from outside."""
+
 REACHABLE = "/run/holdfast/lustre"
 """Below it stand file systems that root of the node can mount: DNS name, then mount name."""
 REACHABLE_NFS = "/run/holdfast/nfs"
@@ -176,15 +179,16 @@ def _text(path: str, default: str = "") -> str:
 
 def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.File]]:
     """Directories and files of a node's root. A root ``kept`` over a reboot has its accounts and names already."""
+    own = {SHIPPING_LOCK: FileSpec(content=b"", mode=0o600), **spec.files}
     if kept is not None:
         accounts = Accounts(passwd=_text(f"{kept}/etc/passwd"), group=_text(f"{kept}/etc/group"))
-        return _runtime_directories(accounts), [_file(path, file, accounts) for path, file in spec.files.items()]
+        return _runtime_directories(accounts), [_file(path, file, accounts) for path, file in own.items()]
     passwd, group = strip_accounts(passwd=_text("/etc/passwd"), group=_text("/etc/group"))
     if spec.image is not None:
         for path in sorted((spec.image / "usr/lib/sysusers.d").glob("*.conf")):
             passwd, group = add_accounts(path.read_text(), passwd=passwd, group=group)
     accounts = Accounts(passwd=passwd, group=group)
-    files = {**_system_files(spec, passwd=passwd, group=group), **spec.files}
+    files = {**_system_files(spec, passwd=passwd, group=group), **own}
     directories = _directories(accounts) + _runtime_directories(accounts)
     return directories, [_file(path, file, accounts) for path, file in files.items()]
 

@@ -234,12 +234,15 @@ class LocalCloud:
             LocalCloudError: the folder is not a home of this user's; nothing in it is touched.
         """
         from holdfast.localcloud.nodes import Fleet
+        from holdfast.localcloud.planting import end_all
 
         if not self.home.exists():
             return []
         recognise(self.home)
         self.stop()
-        Fleet(home=self.home).close()
+        fleet = Fleet(home=self.home)
+        end_all(fleet)
+        fleet.close()
         return release(self.home)
 
 

@@ -1,9 +1,11 @@
-"""What runs for long is watched: threads of a process (``Worker``), what they could not do (``Complaints``), and both
+"""What runs for long is watched: threads of a process (``Worker``), one that serves
+HTTP (``HttpService``), what they could not do (``Complaints``), and both
 as one small file that other processes read (``Passes``). Its collector is spared (``spare_collector``)."""
 
 from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
+from holdfast.localcloud.supervision.http_service import HttpService
 from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
 from holdfast.localcloud.supervision.together import together
 from holdfast.localcloud.supervision.worker import Worker
@@ -11,6 +13,7 @@ from holdfast.localcloud.supervision.worker import Worker
 __all__ = [
     "Batcher",
     "Complaints",
+    "HttpService",
     "Pass",
     "Passes",
     "ProcessPasses",

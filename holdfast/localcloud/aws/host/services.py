@@ -12,6 +12,9 @@ from holdfast.localcloud.aws.common import Mishaps, Plane
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService
 from holdfast.localcloud.home import Keys
 
+OF_CALLERS = ("evaluation", "machine")
+"""What a service is given that is another one for each account and region."""
+
 
 def hosted(
     *,
@@ -37,7 +40,7 @@ def hosted(
         def create(caller: Caller) -> Any:
             place = {"account": caller.account, "region": caller.region}
             client = Clients(endpoint=f"http://127.0.0.1:{port}", keys=keys, direct=direct, **place)
-            made = {key: value(caller) if key == "machine" else value for key, value in more.items()}
+            made = {key: value(caller) if key in OF_CALLERS else value for key, value in more.items()}
             return load()(client=client, **place, **made)
 
         return HostedService(name=name, load=load, create=create, beside_moto=beside_moto, scope=scope)
@@ -48,6 +51,9 @@ def hosted(
         return _load("cloudformation.resources.handlers", "Machine")(
             home=home, endpoint=f"http://127.0.0.1:{port}", runs=lambda name: by_name["eks"].at(caller).runs(name)
         )
+
+    def evaluation(caller: Caller) -> Any:
+        return by_name["cloudwatch"].at(caller).evaluation
 
     services = [
         service("amp", "small", "Amp", beside_moto=False, scope="aps"),
@@ -61,14 +67,14 @@ def hosted(
             machine=machine,
         ),
         service("cloudtrail", "small", "CloudTrail", beside_moto=True),
-        service("cloudwatch", "small", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
+        service("cloudwatch", "monitoring", "CloudWatch", beside_moto=True, scope="monitoring", in_moto=in_moto),
         service("ec2", "small", "Gateways", beside_moto=True),
         service("eks", "eks", "Eks", beside_moto=False, plane=plane, reach=partial(_reach, home)),
         service("events", "small", "Events", beside_moto=True),
         service("fsx", "fsx", "Fsx", beside_moto=False),
         service("grafana", "small", "Grafana", beside_moto=False),
         service("iam", "iam", "Simulation", beside_moto=True),
-        service("logs", "small", "LogKeys", beside_moto=True, in_moto=in_moto),
+        service("logs", "monitoring", "Logs", beside_moto=True, in_moto=in_moto, evaluation=evaluation),
         service("sagemaker", "sagemaker", "SageMaker", beside_moto=True, plane=plane),
     ]
     by_name |= {service.name: service for service in services}

@@ -14,7 +14,7 @@ from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refu
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.notices import Notices
 
-NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "NotFound")
+NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "DeepHealthCheckInProgress", "NotFound")
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
 
@@ -33,7 +33,11 @@ class Clusters:
         """What callers want done with single nodes, for the control plane."""
         with self.lock:
             return [
-                {"cluster_arn": cluster.arn, "instance_id": node.instance_id, "action": node.request}
+                {
+                    "cluster_arn": cluster.arn,
+                    "instance_id": node.instance_id,
+                    "action": " ".join([node.request, *(node.checks if node.request == "check" else ())]),
+                }
                 for cluster in self.by_name.values()
                 for node in cluster.nodes.values()
                 if node.request
@@ -93,6 +97,8 @@ class Clusters:
                 moment = now()
                 node = copy.copy(old)
                 node.instance_id, node.request, node.message = said["instance_id"], "", ""
+                if node.operation != "replacement":
+                    node.begin("replacement")
                 node.created = node.launched = moment
                 cluster.nodes[node.instance_id] = node
         if node is None:
@@ -106,6 +112,9 @@ class Clusters:
             return
         if node.request == "reboot" and (said["status"] == "Pending" or "launch_time" in said):
             node.request = ""  # the reboot has begun, or has already happened
+        if node.request == "check" and said["status"] in ("Running", "Failure"):
+            node.request, node.checks = "", []
+        _follow(node, said["status"])
         self._health(cluster, node, said, replaced=old is not None)
         node.status = said["status"]
         node.message = said.get("message", "")
@@ -145,7 +154,8 @@ class Clusters:
                 said = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
                 self._report_node(cluster, said)
             elif node.status != "Pending" or not later:
-                node.status, node.request = "Running", ""
+                node.status, node.request, node.checks = "Running", "", []
+                node.end()
         ended = {"Creating": "InService", "Updating": "InService", "Deleting": "Deleted"}.get(cluster.status)
         if ended:
             self._report_cluster(cluster, {"cluster_status": ended})
@@ -195,6 +205,18 @@ class Clusters:
         taken = {node.private_ip for other in self.by_name.values() for node in other.nodes.values()}
         taken |= {node.private_ip for node in cluster.nodes.values()}
         store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
+
+
+def _follow(node: store.Node, status: str) -> None:
+    """What is under way with a node, as its status shows it; an operation ends where the node works or has failed."""
+    if status in ("Running", "Failure"):
+        if not node.request:
+            node.end()
+    elif status == "DeepHealthCheckInProgress":
+        if node.operation != "deep health check":
+            node.begin("deep health check")
+    elif status == "Pending" and node.status in ("Running", "Failure") and not node.operation:
+        node.begin("reboot")
 
 
 def _check_report(body: dict[str, Any]) -> None:

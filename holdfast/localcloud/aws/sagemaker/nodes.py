@@ -11,6 +11,18 @@ from holdfast.localcloud.aws.sagemaker import store, views
 from holdfast.localcloud.aws.sagemaker.checks import References
 from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 
+OPERATIONS = {"replace": "replacement", "reboot": "reboot", "delete": "deletion", "check": "deep health check"}
+"""What is asked for, as messages and events call what is under way then."""
+ALLOWED = {
+    "reboot": ("Running", "Failure"),
+    "replace": ("Running", "Failure"),
+    "delete": ("Running", "Failure", "Pending"),
+}
+"""
+Statuses in which it may be asked for. The API names none ("a state that does not allow ..."): assumed. What a cluster
+waits for in vain can be deleted.
+"""
+
 
 class NodeOperations:
     """The node operations."""
@@ -198,25 +210,47 @@ class NodeOperations:
 
     def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
         """Note the request, or say why not."""
-        if node.request:
+        if node.operation or node.request:
             in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
-            return in_use, f"Node '{node.instance_id}' already has a {node.request} in progress."
+            return in_use, _in_use(node)
         group = cluster.groups.get(node.group, {})
         if action != "reboot" and group.get("SlurmConfig", {}).get("NodeType") == "Controller":
             # "NODE_ID_IN_USE" for a deletion (guide, "Scale down a cluster"). For a replacement the code is assumed.
             code = "NodeIdInUse" if action == "delete" else "InvalidInstanceStatus"
             return code, f"Node '{node.instance_id}' is a Slurm controller and cannot be {action}d."
+        if node.status not in ALLOWED[action]:
+            code = "InvalidNodeStatus" if action == "delete" else "InvalidInstanceStatus"
+            return (
+                code,
+                f"Node '{node.instance_id}' is in {node.status} status, which does not allow it to be {action}d.",
+            )
         if action == "delete":
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
+        node.begin(OPERATIONS[action])
         self._clusters.tell(
             cluster,
             kind="Instance",
-            description=f"A caller asked to {action} the instance.",
+            description=_asked(cluster, node, action),
             group=node.group,
             instance_id=node.instance_id,
         )
         return None
+
+
+def _in_use(node: store.Node) -> str:
+    """AWS's words, as somebody met them in an operation that stood still (field notes)."""
+    operation = node.operation or OPERATIONS.get(node.request, node.request)
+    since = f"{node.operation_since:%Y-%m-%dT%H:%M:%SZ}" if node.operation_since else "unknown"
+    return (
+        f"Node has active {operation} operation (started: {since}). Wait for completion or retry if operation is stale."
+    )
+
+
+def _asked(cluster: store.Cluster, node: store.Node, action: str) -> str:
+    """The event of a request; AWS's of an operation that begins are the control plane's."""
+    where = f"Cluster {cluster.name} and IG {node.group}"
+    return f"Instance {OPERATIONS[action]} of {node.instance_id} in {where} was requested"
 
 
 def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:

@@ -35,6 +35,7 @@ from holdfast.localcloud.aws.common import (
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
 from holdfast.localcloud.aws.sagemaker.clusters import Clusters
 from holdfast.localcloud.aws.sagemaker.governance import Governance
+from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
 from holdfast.localcloud.aws.sagemaker.notices import Notices
@@ -56,6 +57,7 @@ class SageMaker:
 
     PARTS: ClassVar[dict[str, type]] = {
         "nodes": NodeOperations,
+        "health_checks": HealthChecks,
         "software": SoftwareUpdates,
         "mlflow": Mlflow,
         "governance": Governance,
@@ -69,6 +71,7 @@ class SageMaker:
         self._references = checks.References(client=client, account=account, region=region)
         self._clusters = Clusters(account=account, region=region, plane=plane, notices=self._notices)
         self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
+        self.health_checks = HealthChecks(clusters=self._clusters)
         self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
         self.mlflow = Mlflow(client=client, account=account, region=region, lock=self._clusters.lock)
         self.governance = Governance(client=client, account=account, region=region, clusters=self._clusters)

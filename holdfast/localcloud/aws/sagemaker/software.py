@@ -36,7 +36,8 @@ class SoftwareUpdates:
             for name in wanted:
                 if name not in cluster.groups:
                     raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
-            busy = [node for node in cluster.nodes.values() if node.group in wanted and node.request]
+            mine = [node for node in cluster.nodes.values() if node.group in wanted]
+            busy = [node for node in mine if node.request or node.status == "DeepHealthCheckInProgress"]
             if busy:
                 raise ServiceError("ConflictException", f"Node '{busy[0].instance_id}' has work in progress.")
             for name, group in wanted.items():
@@ -54,3 +55,4 @@ class SoftwareUpdates:
         cluster.software[name] = "InProgress"
         for node in cluster.of_group(name):
             node.request = "replace"
+            node.begin("replacement")

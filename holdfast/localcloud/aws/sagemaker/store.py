@@ -22,7 +22,7 @@ RESERVED_LOW = 4
 
 @dataclass(kw_only=True)
 class Node:
-    """One instance of a group; `request` is what a caller wants done with it: replace, reboot, delete or nothing."""
+    """One instance of a group; `request` is what a caller wants done: replace, reboot, delete, check or nothing."""
 
     instance_id: str
     logical_id: str
@@ -36,6 +36,17 @@ class Node:
     message: str = ""
     request: str = ""
     new_in_update: bool = False
+    operation: str = ""
+    """What is under way with it: reboot, replacement, deletion, deep health check; it ends with Running or Failure."""
+    operation_since: datetime | None = None
+    checks: list[str] = field(default_factory=list)
+    """Deep health checks that were asked for."""
+
+    def begin(self, operation: str) -> None:
+        self.operation, self.operation_since = operation, now()
+
+    def end(self) -> None:
+        self.operation, self.operation_since = "", None
 
 
 @dataclass(kw_only=True)

@@ -7,8 +7,9 @@ from holdfast.localcloud.hyperpod.control.lookup import controller_node
 from holdfast.localcloud.hyperpod.control.plane import ControlPlane
 from holdfast.localcloud.hyperpod.control.reconcile import (
     GATHER_S,
-    MAX_ATTEMPTS,
+    Check,
     Health,
+    Hold,
     MarkFailed,
     Observed,
     Prepare,
@@ -22,9 +23,10 @@ from holdfast.localcloud.hyperpod.control.service import Service
 
 __all__ = [
     "GATHER_S",
-    "MAX_ATTEMPTS",
+    "Check",
     "ControlPlane",
     "Health",
+    "Hold",
     "MarkFailed",
     "Observed",
     "Prepare",

@@ -25,7 +25,15 @@ from holdfast.localcloud.hyperpod.fsx import Storage
 from holdfast.localcloud.hyperpod.instances import Machines, Members, Memory, Procedure
 from holdfast.localcloud.hyperpod.lifecycle import TIMEOUT_S, Bundles, instance_metadata
 from holdfast.localcloud.hyperpod.logs import EventSink, LogShipper, Tailer
-from holdfast.localcloud.hyperpod.model import CONTROLLER, FAILED, IN_SERVICE, ROLLING_BACK, RUNNING, Cluster
+from holdfast.localcloud.hyperpod.model import (
+    CONTROLLER,
+    FAILED,
+    IN_SERVICE,
+    ROLLING_BACK,
+    RUNNING,
+    Cluster,
+    Instance,
+)
 from holdfast.localcloud.hyperpod.network import Item, Ways
 from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
@@ -36,6 +44,7 @@ from holdfast_common import kinds
 
 IDLE_S = 1.0
 LATE_AFTER_S = 30.0
+JUDGED_WITHIN_S = 3600.0
 HYPERPOD = "hyperpod"
 
 _log = logging.getLogger(__name__)
@@ -58,6 +67,8 @@ class ControlPlane:
             it can be minutes. Default: 0 s.
         form_timeout_s: How long instances wait for Slurm's controller, "the expected time" that AWS does not name.
             Default: 40 s.
+        recovery_share: Of instances that are repaired within an hour when several seem to be broken at once; at least
+            one is. Default: 0.1
         binaries: Of Kubernetes, asked whenever a cluster of EKS is made. Default: none, such clusters are records.
     """
 
@@ -70,6 +81,7 @@ class ControlPlane:
         lifecycle_timeout_s: float = TIMEOUT_S,
         node_line_delay_s: float = 0.0,
         form_timeout_s: float = FORM_TIMEOUT_S,
+        recovery_share: float = reconcile.SHARE,
         binaries: Callable[[], Binaries | None] = lambda: None,
     ) -> None:
         self._endpoint, self._region, self._zone = endpoint, region, ""
@@ -129,6 +141,9 @@ class ControlPlane:
         self._members = Members(slurms=self._slurms, pool=self._work.pool, on_done=self._service.changed)
         self._watch = Watch(on_change=wake)
         self._storage = Storage(home=home, aws=self._aws, events=self._events, clusters=lambda: self._service.clusters)
+        self._recovery_share = recovery_share
+        self._held: set[str] = set()
+        """Instances that are left alone though they seem to be broken, and were told of."""
         self._upkeep = Upkeep(kept=self._in_service, events=self._events, pool=self._work.pool)
         self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
         self._looped_at = time.monotonic()
@@ -226,7 +241,13 @@ class ControlPlane:
         self._announce(cluster)
         observed = self._observe(cluster, nodes=nodes, busy=busy)
         settled = self._members.update(cluster, nodes=nodes, leaving=_leaving(observed), busy=observed.busy)
+        accused = frozenset(reconcile.accused(observed))
+        self._held &= accused | {name for name in self._held if cluster.instance(name) is None}
         for action in reconcile.decide(replace(observed, slurm_settled=settled)):
+            if isinstance(action, reconcile.Replace | reconcile.Reboot) and action.instance_id in accused:
+                with self._memory.change(cluster.arn) as memory:
+                    recent = [at for at in memory.judged if time.time() - at < JUDGED_WITHIN_S]
+                    memory.judged = [*recent, time.time()]
             self._execute(cluster, action)
 
     def _told(self) -> list[Pass]:
@@ -321,6 +342,8 @@ class ControlPlane:
                 failed_for_s=self._service.failed_for_s(),
                 scripts_failed=frozenset(memory.scripts_failed),
                 rollback_message=memory.rollback_message,
+                judged_lately=sum(time.time() - at < JUDGED_WITHIN_S for at in memory.judged),
+                share=self._recovery_share,
             )
 
     def _marks(self, cluster: Cluster) -> Mapping[str, str]:
@@ -341,6 +364,9 @@ class ControlPlane:
             return
         instance = cluster.instance(action.instance_id)
         assert instance is not None
+        if isinstance(action, reconcile.Hold):
+            self._hold(cluster, instance, message=action.message)
+            return
         procedure = self._procedure(cluster=cluster, instance=instance)
         start = partial(self._work.start, instance.instance_id)
         match action:
@@ -350,10 +376,21 @@ class ControlPlane:
                 start(lambda: procedure.replace(cause=action.cause, lost=action.lost))
             case reconcile.Reboot():
                 start(lambda: procedure.reboot(cause=action.cause, unreachable=action.unreachable))
+            case reconcile.Check():
+                start(lambda: procedure.check(checks=action.checks))
             case reconcile.Remove():
                 start(procedure.remove)
             case reconcile.MarkFailed():
                 start(lambda: procedure.give_up(message=action.message))
+
+    def _hold(self, cluster: Cluster, instance: Instance, *, message: str) -> None:
+        """Say once that nothing is done."""
+        if instance.instance_id not in self._held:
+            self._held.add(instance.instance_id)
+            detail = {"group": instance.group, "host": instance.host_name}
+            self._events.emit(
+                kinds.REMEDY_REFUSED, cluster=cluster.name, node=instance.instance_id, evidence=message, detail=detail
+            )
 
     def _set_status(self, cluster: Cluster, action: reconcile.SetStatus) -> None:
         message = action.message

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from holdfast.localcloud.hyperpod.model import (
+    CHECKING,
     COMPUTE,
     CONTROLLER_NOT_READY,
     CREATING,
@@ -17,6 +18,7 @@ from holdfast.localcloud.hyperpod.model import (
     FAILED,
     FAILURE,
     IN_SERVICE,
+    MAX_ATTEMPTS,
     PENDING,
     ROLLING_BACK,
     RUNNING,
@@ -27,11 +29,11 @@ from holdfast.localcloud.hyperpod.model import (
     cluster_failed,
 )
 
-MAX_ATTEMPTS = 3
-"""Replacements of one place in a row before it is left as Failure; with continuous provisioning, before it rests."""
-
 REST_S, LONGEST_REST_S = 10.0, 60.0
 """Continuous provisioning names no last attempt: the rest before one more doubles. Assumed: AWS tells no pace."""
+
+SHARE = 0.1
+"""Of a cluster's instances that may be repaired within an hour when several seem to be broken at once; at least one."""
 
 GATHER_S = 5.0
 """After the first failure of a creation or update: how long others may still fail and be named with it."""
@@ -82,6 +84,15 @@ class Reboot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Check:
+    """Run deep health checks on an instance."""
+
+    arn: str
+    instance_id: str
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Remove:
     """Delete an instance for good."""
 
@@ -99,6 +110,15 @@ class MarkFailed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Leave an instance that seems to be broken: so many at once that the fault may be whoever looks at them."""
+
+    arn: str
+    instance_id: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetStatus:
     """Report a new status of the cluster itself."""
 
@@ -107,7 +127,7 @@ class SetStatus:
     message: str = ""
 
 
-Action = Prepare | Replace | Reboot | Remove | MarkFailed | SetStatus
+Action = Prepare | Replace | Reboot | Check | Remove | Hold | MarkFailed | SetStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +138,7 @@ class Observed:
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
     requests: Mapping[str, str] = field(default_factory=dict)
-    """Instance id -> replace, reboot, delete, as callers of the API asked."""
+    """Instance id -> replace, reboot, delete, or check and the names of checks, as callers of the API asked."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> replace, reboot, unresponsive, as nodes of Slurm or of Kubernetes show."""
     busy: frozenset[str] = frozenset()
@@ -134,6 +154,9 @@ class Observed:
     scripts_failed: frozenset[str] = frozenset()
     """Those among them whose lifecycle script failed."""
     rollback_message: str = ""
+    judged_lately: int = 0
+    """Repairs within the last hour for which somebody's word was taken, see `accused`."""
+    share: float = SHARE
     slurm_settled: bool = True
     """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
 
@@ -145,11 +168,49 @@ def decide(observed: Observed) -> list[Action]:
     if settled := _for_continuous(observed):
         return [settled]
     actions: list[Action] = []
+    holds: list[Action] = []
+    held = _held(observed)
     for instance in observed.cluster.instances:
+        if instance.instance_id in held:
+            seen = f"{len(accused(observed))} of {len(observed.cluster.instances)} instances seem to be broken at once"
+            advice = "no more of them is replaced by itself; look at the machine, or call BatchReplaceClusterNodes"
+            holds.append(Hold(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}"))
+            continue
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
         if action:
             actions.append(action)
-    return actions or _for_cluster(observed)
+    return [*holds, *(actions or _for_cluster(observed))]
+
+
+def accused(observed: Observed) -> list[str]:
+    """
+    Instances that seem to be broken, though their init process is there: seen from outside, or by Slurm.
+
+    A process that is gone is a fact, and a request, a label or a reason is somebody else's decision: agents, which
+    write these, have a limit of their own.
+    """
+    if observed.cluster.node_recovery != "Automatic":
+        return []
+    return [
+        one.instance_id
+        for one in observed.cluster.instances
+        if one.status in (RUNNING, CHECKING)
+        and one.instance_id not in observed.busy
+        and observed.requests.get(one.instance_id, "").partition(" ")[0] in ("", "check")
+        and (
+            observed.health.get(one.instance_id) in (Health.FROZEN, Health.SILENT)
+            or (not observed.cluster.kubernetes and observed.marks.get(one.instance_id) == "unresponsive")
+        )
+    ]
+
+
+def _held(observed: Observed) -> frozenset[str]:
+    """Of several that are accused at once only a share is believed within an hour; one alone always is."""
+    found = accused(observed)
+    if len(found) <= 1:
+        return frozenset()
+    allowed = max(1, int(observed.share * len(observed.cluster.instances)))
+    return frozenset(found[max(0, allowed - observed.judged_lately) :])
 
 
 def _for_continuous(observed: Observed) -> SetStatus | None:
@@ -184,7 +245,12 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
     health = observed.health.get(name, Health.ABSENT)
     if instance.status == PENDING:
         return Prepare(arn=cluster.arn, instance_id=name, afresh=health not in (Health.ABSENT, Health.ALIVE))
-    if instance.status == RUNNING:
+    if instance.status in (RUNNING, CHECKING):
+        verb, *checks = request.split() or [""]
+        if health is Health.ALIVE and (verb == "check" or instance.status == CHECKING):
+            # One that was begun before it was in service is its group's.
+            wanted = tuple(checks) or cluster.group(instance.group).deep_checks
+            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=wanted)
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
         return _for_failed(observed, instance, health=health)
@@ -216,6 +282,12 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
             return Replace(arn=cluster.arn, instance_id=name, cause=seen, lost=True)
         advice = "node recovery is None: call BatchReplaceClusterNodes"
         return MarkFailed(arn=cluster.arn, instance_id=name, message=f"{seen}; {advice}")
+    return _marked(observed, instance)
+
+
+def _marked(observed: Observed, instance: Instance) -> Action | None:
+    """What Slurm's state or the Kubernetes label asks for."""
+    cluster, name = observed.cluster, instance.instance_id
     mark = observed.marks.get(name)
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
         return None  # "If automatic node recovery is enabled": the developer guide, node labels
@@ -255,7 +327,7 @@ def _for_cluster(observed: Observed) -> list[Action]:
     if cluster.status not in (CREATING, UPDATING) or cluster.continuous:
         return []
     failed = [one for one in instances if one.status == FAILURE and one.instance_id not in observed.settled]
-    working = bool(observed.busy) or any(one.status == PENDING for one in instances)
+    working = bool(observed.busy) or any(one.status in (PENDING, CHECKING) for one in instances)
     failing_for_s = max((observed.failed_for_s.get(one.instance_id, 0.0) for one in failed), default=0.0)
     if failed and (not working or failing_for_s >= GATHER_S):
         message = failure_message(observed, failed=failed)

@@ -4,9 +4,10 @@ a cluster, and what must be remembered of them. When is for `control`.
 """
 
 from holdfast.localcloud.hyperpod.instances.ami import shared_home
+from holdfast.localcloud.hyperpod.instances.checks import AGENT
 from holdfast.localcloud.hyperpod.instances.machines import Machines
 from holdfast.localcloud.hyperpod.instances.members import Members
 from holdfast.localcloud.hyperpod.instances.memory import Memory
 from holdfast.localcloud.hyperpod.instances.procedures import Procedure
 
-__all__ = ["Machines", "Members", "Memory", "Procedure", "shared_home"]
+__all__ = ["AGENT", "Machines", "Members", "Memory", "Procedure", "shared_home"]

@@ -3,9 +3,12 @@
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.catalog import InstanceType, instance_types
 from holdfast.localcloud import auto_resume, containers
+from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
 from holdfast.localcloud.hyperpod.instances.images import Images
 from holdfast.localcloud.hyperpod.lifecycle import (
@@ -27,11 +30,12 @@ from holdfast.localcloud.hyperpod.lifecycle import (
 from holdfast.localcloud.hyperpod.logs import Tailer
 from holdfast.localcloud.hyperpod.model import OPENZFS, Cluster, FileSystem, FsxMount, Group, Instance
 from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, TASK_PROLOG, boot, munge_key
-from holdfast.localcloud.image import environment_programs
+from holdfast.localcloud.image import TRAINING_ENVIRONMENT, environment_programs
 from holdfast.localcloud.kubernetes import Clusters, Member, Parts
 from holdfast.localcloud.nodes import (
     REACHABLE,
     REACHABLE_NFS,
+    SHIPPING_LOCK,
     FileSpec,
     Fleet,
     Mount,
@@ -41,9 +45,23 @@ from holdfast.localcloud.nodes import (
     python_mounts,
 )
 
-TRAINING_ENVIRONMENT = "/opt/holdfast/env"
 BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
 """More only take time from the controller, for which all others wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ShippingLock:
+    """The lock of a running node; a node that is gone has none."""
+
+    node: Node = field(compare=False)
+    pid: int
+    start_ticks: int
+
+    def open(self) -> int:
+        if not self.node.alive():
+            raise FileNotFoundError
+        with self.node.inside(SHIPPING_LOCK).open("rb") as file:
+            return os.dup(file.fileno())
 
 
 class Machines:
@@ -79,6 +97,7 @@ class Machines:
         self._kubernetes, self._zone = kubernetes, zone
         self._containers = containers.prepare(home=home)
         self._auto_resume = auto_resume.prepare(home=home)
+        self._gpus = Gpus(home=home)
         self._programs = environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT)
         self._boots = threading.Semaphore(BOOTS_AT_ONCE)
 
@@ -88,7 +107,7 @@ class Machines:
     def boot(self, cluster: Cluster, instance: Instance, *, keep_root: bool) -> Node:
         with self._boots:
             node = self._fleet.boot(self._spec(cluster, instance), keep_root=keep_root)
-        boot(node)
+        boot(node, starts_slurm=cluster.group(instance.group).has_ami_configuration)
         return node
 
     def follow(self, node: Node, *, cluster: Cluster, group: str, is_new: bool = False) -> None:
@@ -99,6 +118,7 @@ class Machines:
             group=group,
             events=node.outside(EVENTS),
             provisioning_log=node.outside(PROVISIONING_LOG),
+            lock=_ShippingLock(node=node, pid=node.pid, start_ticks=node.start_ticks),
             is_new=is_new,
         )
 
@@ -113,6 +133,7 @@ class Machines:
         group = cluster.group(instance.group)
         image = self.images.of(cluster)
         joined = self._parts(cluster, instance)
+        kind: InstanceType | None = instance_types().get(group.instance_type)
         return NodeSpec(
             instance_id=instance.instance_id,
             hostname=instance.host_name,
@@ -124,11 +145,16 @@ class Machines:
                 *image.mounts,
                 *self._containers.mounts,
                 *self._auto_resume.mounts,
+                *(self._gpus.mounts(kind) if kind else ()),
                 *self._reachable(),
                 *self._storage(group),
                 *(joined.mounts if joined else ()),
             ),
-            files={**self._files(cluster, instance, group=group), **(joined.files if joined else {})},
+            files={
+                **self._files(cluster, instance, group=group),
+                **(self._gpus.files(kind) if kind else {}),
+                **(joined.files if joined else {}),
+            },
             runs_containers=joined is not None,
             kernel_files=joined.kernel_files if joined else {},
         )

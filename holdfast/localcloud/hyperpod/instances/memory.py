@@ -43,6 +43,8 @@ class ClusterMemory:
     returning: dict[str, Return] = field(default_factory=dict)
     """Instance id -> what brings it back."""
     rollback_message: str = ""
+    judged: list[float] = field(default_factory=list)
+    """When instances were repaired that only seemed to be broken, in seconds since 1970."""
 
 
 class Memory:

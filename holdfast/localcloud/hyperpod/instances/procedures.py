@@ -15,12 +15,14 @@ from pathlib import Path
 
 from holdfast.localcloud.hyperpod.api import Plane, Report
 from holdfast.localcloud.hyperpod.instances import ami
+from holdfast.localcloud.hyperpod.instances.checks import DeepCheck
 from holdfast.localcloud.hyperpod.instances.failures import KNOWN_FAILURES
 from holdfast.localcloud.hyperpod.instances.machines import Machines
 from holdfast.localcloud.hyperpod.instances.memory import Memory, Return
 from holdfast.localcloud.hyperpod.lifecycle import PROVISIONING_LOG, Bundles, LifecycleError, Script
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import (
+    CHECKING,
     COMPUTE,
     CONTROLLER,
     CONTROLLER_NOT_READY,
@@ -29,6 +31,7 @@ from holdfast.localcloud.hyperpod.model import (
     FAILURE,
     IN_SERVICE,
     LOGIN,
+    MAX_ATTEMPTS,
     NOT_FOUND,
     OPENZFS,
     PENDING,
@@ -38,6 +41,7 @@ from holdfast.localcloud.hyperpod.model import (
     Cluster,
     Group,
     Instance,
+    checking,
     completed,
     provisioning_failed,
     rebooting,
@@ -107,7 +111,10 @@ class Procedure:
         except KNOWN_FAILURES as error:
             self._fail(error)
             return
-        self._in_service(began=began)
+        if self._group.deep_checks and not kept:
+            self.check(checks=self._group.deep_checks, began=began)
+        else:
+            self._in_service(began=began)
 
     def _running(self, *, afresh: bool, reboot: bool) -> tuple[Node, bool]:
         """The running node, and whether it came back with what it had written before."""
@@ -193,6 +200,8 @@ class Procedure:
             slurm.wait_answering()
         else:
             self._wait_for_line(node)
+            if self._group.deep_checks:
+                self._deep_check.hold()
             slurm.join(self.instance.host_name)
         self._event(kinds.SLURM_READY)
 
@@ -235,6 +244,69 @@ class Procedure:
         if isinstance(error, LifecycleError) and not error.missing:
             told.insert(0, script_event(self.cluster, self.instance))
         self._report(status=FAILURE, message=said, events=told, level="Error")
+
+    # --- deep health checks
+
+    @property
+    def _deep_check(self) -> DeepCheck:
+        return DeepCheck(
+            cluster=self.cluster,
+            instance=self.instance,
+            slurms=self.slurms,
+            kubernetes=self.kubernetes,
+            events=self.events,
+            is_given_up=self._is_given_up,
+        )
+
+    def check(self, *, checks: tuple[str, ...], began: float | None = None) -> None:
+        """
+        Deep health checks, once no job is on the node. What passes is in service; what fails is replaced.
+
+        Args:
+            began: When its preparation began, of one that was not in service yet. Default: it was.
+        """
+        node, deep = self.machines.find(self.instance.instance_id), self._deep_check
+        if node is None:
+            return
+        started = [checking(self.cluster, self.instance, outcome="started")]
+        self._report(status=CHECKING, events=started if self.instance.status != CHECKING else [])
+        deep.hold()
+        if not deep.is_free():
+            return  # decided again, and jobs are kept away meanwhile
+        outcome = deep.run(node, checks=checks)
+        if not node.alive():
+            return  # decided as a lost one
+        if outcome.failed:
+            self._has_failed_checks(deep, said="; ".join(outcome.failed))
+            return
+        deep.release(passed=True)
+        passed = [checking(self.cluster, self.instance, outcome="completed successfully")]
+        with self.memory.change(self.cluster.arn) as memory:
+            is_coming = began is not None or self.instance.instance_id in memory.returning
+        if is_coming:
+            self._report(status=CHECKING, events=passed)
+            self._in_service(began=began or time.monotonic())
+        else:
+            self._report(status=RUNNING, events=passed)
+
+    def _has_failed_checks(self, deep: DeepCheck, *, said: str) -> None:
+        """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which takes both away."""
+        short = said if len(said) <= 900 else said[:897] + "..."
+        message = f"its deep health check failed: {short}"
+        with self.memory.change(self.cluster.arn) as memory:
+            memory.failures[self.instance.instance_id] = message
+            tried = memory.attempts.get(self.instance.address, 0)
+        failed = checking(self.cluster, self.instance, outcome="failed")
+        self._event(kinds.NODE_FAILED, evidence=message)
+        if self.cluster.node_recovery == "Automatic" and tried < MAX_ATTEMPTS:
+            self._report(status=CHECKING, events=[failed], level="Error")
+            deep.release(passed=False)
+            self.replace(cause=message, lost=False)
+            return
+        if self.role == COMPUTE:
+            self.slurms.of(self.cluster).down(self.instance.host_name, reason="deep health check failed")
+        deep.release(passed=False)
+        self._report(status=FAILURE, message=message, events=[failed], level="Error")
 
     # --- replace, reboot, remove, give up
 

@@ -4,6 +4,7 @@ Events on their way to the cluster's log group: the control plane's own, and tho
 Two files of a node are shipped: its events, and provisioning.log, as the CloudWatch agent of HyperPod's images does
 (SageMaker developer guide, FAQ). A file is read from outside the node, so what a node wrote before it died is not lost.
 How far a file was shipped is what its stream holds already: nothing has to be remembered, and no line is put twice.
+A node's health agent ships its events itself; here is put what it does not, when it does not (`turns`).
 """
 
 import json
@@ -17,7 +18,8 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.confined import Inside
-from holdfast.localcloud.hyperpod.logs.shipping import Line, LogShipper, now_ms
+from holdfast.localcloud.hyperpod.logs.shipping import MAX_LINE_BYTES, Line, LogShipper, now_ms
+from holdfast.localcloud.hyperpod.logs.turns import Lock, Turn
 from holdfast.localcloud.hyperpod.model import Cluster
 from holdfast.localcloud.supervision import Complaints, Worker
 from holdfast_common import Event, events_log_group
@@ -30,6 +32,8 @@ CHUNK_BYTES = 1 << 20
 LAST_CHUNKS = 64
 """Of a node that is gone; what lies beyond is lost with its disk."""
 MOST_WAITING_LINES = 20_000
+LAST_REQUEST_S = 0.3
+"""For a request that the agent of a node had sent when the node was lost."""
 MOST_LOG_BYTES = 4 << 20
 """Of a provisioning.log; the embedded AWS keeps all logs in memory."""
 
@@ -73,6 +77,10 @@ class EventSink:
         lines = [(event.time_ns // 1_000_000, line)]
         self._shipper.put(group=events_log_group(cluster), stream=OWN_STREAM, lines=lines)
 
+    def note(self, *, group: str, stream: str, lines: list[str]) -> None:
+        """Lines of one of the service's own logs."""
+        self._shipper.put(group=group, stream=stream, lines=[(now_ms(), line) for line in lines])
+
 
 @dataclass(kw_only=True)
 class Tail:
@@ -91,8 +99,12 @@ class Tail:
     to_skip: int | None = None
     """Lines that the stream has already. None: not asked yet."""
     offset: int = 0
+    seen: int = 0
+    """Bytes of the file when all of it was in the stream."""
     torn: bytes = field(default=b"")
     is_cut_off: bool = False
+    turn: Turn = field(default_factory=lambda: Turn(lock=None))
+    """Whose it is to ship. Default: nobody else's."""
 
     @property
     def about(self) -> str:
@@ -111,9 +123,21 @@ class Tail:
             return self._cut_off() if data else []
         self.offset += len(data)
         *lines, self.torn = (self.torn + data).split(b"\n")
-        if len(self.torn) > CHUNK_BYTES:
+        if self.is_events:
+            self.torn = self.torn[:MAX_LINE_BYTES]  # however long, a line is one event: the agent counts so, too
+        elif len(self.torn) > CHUNK_BYTES:
             lines, self.torn = [*lines, self.torn], b""
-        return [line.decode(errors="replace") for line in lines if line.strip()]
+        return [text for line in lines if (text := line.decode(errors="replace")).strip()]
+
+    def begin_anew(self) -> None:
+        """Somebody else may have shipped meanwhile."""
+        self.to_skip, self.offset, self.torn = None, 0, b""
+
+    def size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     def _cut_off(self) -> list[str]:
         if self.is_cut_off:
@@ -151,20 +175,29 @@ class Tailer:
         group: str,
         events: Inside,
         provisioning_log: Inside,
+        lock: Lock | None = None,
         is_new: bool = False,
     ) -> None:
         """
         Ship these files of an instance from now on; a no-op for one that is followed.
 
         Args:
+            lock: That of the node, by which its agent and this take turns. Default: no agent is there.
             is_new: Nothing of it was ever shipped. Default: its streams are asked what they have.
         """
         to_skip = 0 if is_new else None
         with self._lock:
             if instance_id in self._tails and self._tails[instance_id][0].path == events:
+                self._tails[instance_id][0].turn.renew(lock)
                 return
             self._tails[instance_id] = (
-                Tail(path=events, group=events_log_group(cluster.name), stream=instance_id, to_skip=to_skip),
+                Tail(
+                    path=events,
+                    group=events_log_group(cluster.name),
+                    stream=instance_id,
+                    to_skip=to_skip,
+                    turn=Turn(lock=lock),
+                ),
                 Tail(
                     path=provisioning_log,
                     group=f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}",
@@ -181,9 +214,14 @@ class Tailer:
         """Ship the rest of the files of a node that is gone, and let go of them."""
         with self._lock:
             for tail in self._tails.pop(instance_id, ()):
+                if tail.turn.lock is not None and not tail.turn.held and tail.size() != tail.seen:
+                    tail.begin_anew()
+                    time.sleep(LAST_REQUEST_S if tail.turn.is_shared else 0.0)
+                tail.turn.lock = None
                 for _ in range(LAST_CHUNKS):
                     if not self._try(tail):
                         break
+                tail.turn.close()
                 self._complaints.settled(tail.about)
 
     def _run(self) -> None:
@@ -208,8 +246,19 @@ class Tailer:
 
     def _ship(self, tail: Tail) -> bool:
         """Whether something was read. A stream whose lines still wait is left, so any file takes bounded memory."""
-        if self._shipper.waiting(group=tail.group, stream=tail.stream) > MOST_WAITING_LINES:
+        waiting = self._shipper.waiting(group=tail.group, stream=tail.stream)
+        if waiting > MOST_WAITING_LINES:
             return False
+        if waiting == 0 and tail.turn.held and (tail.offset >= tail.size() or not tail.turn.is_shared):
+            tail.seen = tail.offset
+            tail.turn.end()
+        was_held = tail.turn.held
+        if tail.turn.lock is not None and not was_held and tail.size() == tail.seen:
+            return False
+        if not tail.turn.begin():
+            return False
+        if tail.turn.is_shared and tail.turn.held and not was_held:
+            tail.begin_anew()
         if tail.to_skip is None:
             if not tail.path.exists():
                 return False

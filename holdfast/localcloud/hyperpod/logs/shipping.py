@@ -25,6 +25,7 @@ MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
 MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
+STAND_IN = "[holdfast] a line was refused by CloudWatch Logs"
 REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
 """Said of what was put: to put it again cannot help."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
@@ -136,7 +137,10 @@ class LogShipper:
             if isinstance(error, ClientError) and _code(error) not in REFUSED:
                 raise
             if len(lines) == 1:
-                _log.warning("log group %s, stream %s: a line is dropped: %s", *name, error)
+                _log.warning("log group %s, stream %s: a line is not taken: %s", *name, error)
+                if not lines[0][1].startswith(STAND_IN):
+                    # One event for each line: how far a file was shipped is told by their number.
+                    self._put(name, [(now_ms(), f"{STAND_IN}: {error}"[:300])])
                 return
             half = len(lines) // 2
             self._put(name, lines[:half])

@@ -4,6 +4,7 @@ asked or decided here.
 """
 
 from holdfast.localcloud.hyperpod.model.clusters import (
+    CHECKING,
     COMPUTE,
     CONTROLLER,
     CREATING,
@@ -13,6 +14,7 @@ from holdfast.localcloud.hyperpod.model.clusters import (
     IN_SERVICE,
     LOGIN,
     LUSTRE,
+    MAX_ATTEMPTS,
     NOT_FOUND,
     OPENZFS,
     PENDING,
@@ -34,6 +36,7 @@ from holdfast.localcloud.hyperpod.model.clusters import (
 from holdfast.localcloud.hyperpod.model.messages import (
     CONTROLLER_NOT_READY,
     LONGEST,
+    checking,
     cluster_failed,
     completed,
     provisioning_failed,
@@ -45,6 +48,7 @@ from holdfast.localcloud.hyperpod.model.messages import (
 )
 
 __all__ = [
+    "CHECKING",
     "COMPUTE",
     "CONTROLLER",
     "CONTROLLER_NOT_READY",
@@ -56,6 +60,7 @@ __all__ = [
     "LOGIN",
     "LONGEST",
     "LUSTRE",
+    "MAX_ATTEMPTS",
     "NOT_FOUND",
     "OPENZFS",
     "PENDING",
@@ -70,6 +75,7 @@ __all__ = [
     "Group",
     "Instance",
     "address_of",
+    "checking",
     "cluster_failed",
     "completed",
     "parse_association",

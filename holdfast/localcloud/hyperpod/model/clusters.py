@@ -16,6 +16,10 @@ _HOST_NAME = re.compile(r"ip-(\d+)-(\d+)-(\d+)-(\d+)")
 
 PENDING, RUNNING, FAILURE = "Pending", "Running", "Failure"
 SHUTTING_DOWN, NOT_FOUND = "ShuttingDown", "NotFound"
+CHECKING = "DeepHealthCheckInProgress"
+
+MAX_ATTEMPTS = 3
+"""Replacements of one place in a row before it is left as Failure; with continuous provisioning, before it rests."""
 
 CONTROLLER, COMPUTE, LOGIN = "Controller", "Compute", "Login"
 
@@ -59,6 +63,8 @@ class Group:
     taints: tuple[Taint, ...] = ()
     has_volume: bool = False
     """Its instances have a volume beside the root's."""
+    deep_checks: tuple[str, ...] = ()
+    """Deep health checks that its instances pass before they are in service."""
 
     @property
     def script(self) -> str:
@@ -206,6 +212,7 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
             "EbsVolumeConfig" in one and not one["EbsVolumeConfig"].get("RootVolume")
             for one in group.get("InstanceStorageConfigs", ())
         ),
+        deep_checks=tuple(group.get("OnStartDeepHealthChecks", ())),
         labels=dict(_asked(group).get("Labels", {})),
         taints=tuple(
             Taint(key=one["Key"], value=one.get("Value", ""), effect=one["Effect"])

@@ -42,6 +42,11 @@ def completed(cluster: Cluster, instance: Instance, *, operation: str) -> str:
     return f"Instance {operation} {instance.instance_id} in {_where(cluster, instance)} completed successfully"
 
 
+def checking(cluster: Cluster, instance: Instance, *, outcome: str) -> str:
+    """The event of a deep health check: started, completed successfully or failed. Assumed, after those of others."""
+    return f"Instance deep health check {instance.instance_id} in {_where(cluster, instance)} {outcome}"
+
+
 def script_event(cluster: Cluster, instance: Instance) -> str:
     """The event of a lifecycle script that failed; what follows "log group" is assumed."""
     return (

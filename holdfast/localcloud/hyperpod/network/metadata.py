@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import HttpService
 
 ADDRESS = "169.254.169.254"
 PORT = 80
@@ -32,41 +32,15 @@ Lookup = Callable[[str], Mapping[str, Item] | None]
 """From an address to the paths below meta-data/ and what they hold; None for an unknown caller."""
 
 
-class Metadata:
+class Metadata(HttpService):
     """The service; one thread, plus one per open connection."""
 
     def __init__(self, *, listener: socket.socket, lookup: Lookup) -> None:
-        self._tokens = _Tokens()
-        tokens = self._tokens
-
         class Handler(_Handler):
             pass
 
-        Handler.tokens, Handler.lookup = tokens, staticmethod(lookup)
-        self._server = _Server((ADDRESS, PORT), Handler, bind_and_activate=False)
-        self._server.socket.close()
-        self._server.socket = listener
-        self._server.daemon_threads = True
-        self._stopping = threading.Event()
-        self.worker = Worker(name="metadata", work=self._server.serve_forever, stopping=self._stopping)
-        self._server.passed = self.worker.passed
-
-    def start(self) -> None:
-        self.worker.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self.worker.join(5.0)
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    passed: Callable[[], None]
-
-    def service_actions(self) -> None:
-        """Called twice a second by ``serve_forever``."""
-        self.passed()
+        Handler.tokens, Handler.lookup = _Tokens(), staticmethod(lookup)
+        super().__init__(name="metadata", listener=listener, handler=Handler)
 
 
 class _Tokens:

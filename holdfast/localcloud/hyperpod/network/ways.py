@@ -4,13 +4,11 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
-from holdfast.localcloud.forwarding import Forwarder
+from holdfast.localcloud.forwarding import AWS_PORT, Forwarder
 from holdfast.localcloud.hyperpod.network.metadata import PORT, Lookup, Metadata
 from holdfast.localcloud.hyperpod.network.reach import Reach
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node
 from holdfast.localcloud.supervision import Worker
-
-EMBEDDED_PORT = 5710
 
 
 class Ways:
@@ -39,7 +37,7 @@ class Ways:
 
     def endpoint(self) -> str:
         """Where nodes reach the embedded AWS, once there is a network."""
-        return f"http://{self.gateway}:{EMBEDDED_PORT}"
+        return f"http://{self.gateway}:{AWS_PORT}"
 
     def open(self, network: str) -> None:
         """
@@ -51,7 +49,7 @@ class Ways:
         gateway = str(ipaddress.ip_network(network)[1])
         self._fleet.open(network=network, gateway=gateway)
         self.network, self.gateway = network, gateway
-        listener = self._fleet.listen(address=gateway, port=EMBEDDED_PORT)
+        listener = self._fleet.listen(address=gateway, port=AWS_PORT)
         host, port = self._target.hostname or "127.0.0.1", self._target.port or 80
         self._forwarder = Forwarder(listener=listener, host=host, port=port)
         self._forwarder.start()

@@ -9,6 +9,7 @@ What the configuration says is ``configuration``'s; the cluster as Slurm's contr
 import subprocess
 
 from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
+from holdfast.localcloud.image import START_ENABLED
 from holdfast.localcloud.nodes import Node
 
 FORM_TIMEOUT_S = 40.0
@@ -56,6 +57,10 @@ begin() { # UNIT PROGRAM...
 }
 """
 
+_IMAGE_UNITS = ("containerd", "dlami-nvme", "docker", "kubelet", "munge", "ssh")
+"""Enabled in the image: started below, or by whoever joins the node to Kubernetes."""
+_SLURM_UNITS = ("mariadb", "slurmctld", "slurmd", "slurmdbd")
+
 # What the image has enabled, as systemd starts it at a boot. What a stand-in does not need a process for has none.
 _BOOT = f"""set -eu
 {_RECORD}
@@ -66,11 +71,18 @@ for unit in docker containerd dlami-nvme; do
         printf '{{"active": "active", "sub": "exited", "main_pid": 0}}' > $units/$unit.service.json
 done
 [ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
-[ -e /etc/munge/munge.key ] || exit 0
-# It goes into the background when it answers.
-setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null
-read -r pid < /run/munge/munged.pid
-record munge.service $pid
+if [ -e /etc/munge/munge.key ]; then
+    # It goes into the background when it answers.
+    setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null
+    read -r pid < /run/munge/munged.pid
+    record munge.service $pid
+fi
+# What lifecycle scripts have enabled, on a node that boots again. A new one has none of it, and no Python is started.
+for link in /etc/systemd/system/*.wants/*; do
+    case " $* " in *" ${{link##*/}} "*) continue ;; esac
+    setsid {START_ENABLED} "$@" </dev/null >>/var/log/holdfast/units/boot.log 2>&1 &
+    break
+done
 """
 
 _START_COMPUTE = f"""set -eu
@@ -118,9 +130,16 @@ def controller_answers(node: Node) -> bool:
         return False
 
 
-def boot(node: Node) -> None:
-    """Start what the image has enabled: MUNGE and sshd."""
-    _script(node, _BOOT, what="AMI-based configuration of", timeout_s=COMMAND_TIMEOUT_S)
+def boot(node: Node, *, starts_slurm: bool) -> None:
+    """
+    Start what the image has enabled, MUNGE and sshd, and what the node's lifecycle has.
+
+    Args:
+        starts_slurm: Slurm's daemons and the database are started by whoever configures Slurm, and not here.
+    """
+    left = [*_IMAGE_UNITS, *(_SLURM_UNITS if starts_slurm else ())]
+    arguments = [f"{name}.service" for name in left]
+    _script(node, _BOOT, *arguments, what="AMI-based configuration of", timeout_s=COMMAND_TIMEOUT_S)
 
 
 def start_compute(node: Node, *, controller_address: str) -> None:

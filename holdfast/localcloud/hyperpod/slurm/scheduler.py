@@ -29,6 +29,9 @@ ANSWER_POLL_S = 0.2
 SNAPSHOT_AGE_S = 0.1
 SNAPSHOT_AGE_PER_NODE_S = 0.006
 
+RESERVATION = "hyperpod-deep-health-check-"
+"""What the name of a maintenance reservation begins with; AWS's name is not documented."""
+
 MARKS = {"Action:Replace": "replace", "Action:Reboot": "reboot"}
 """HyperPod's documented reasons, which ask for what they say."""
 
@@ -56,6 +59,11 @@ class NodeState:
     @property
     def usable(self) -> bool:
         return self.registered and not self.flags & {"DRAIN", "FAIL"}
+
+    @property
+    def free(self) -> bool:
+        """No job is on it."""
+        return self.base not in ("ALLOCATED", "MIXED") and "COMPLETING" not in self.flags
 
     @property
     def mark(self) -> str:
@@ -201,6 +209,30 @@ class Slurm:
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
             _log.warning("Slurm was not told that %s is down: %s", host_name, error)
 
+    def is_free(self, host_name: str) -> bool:
+        """Whether no job is on a node, as far as Slurm says; one that it does not know has none."""
+        state = self.states().get(host_name)
+        return state is None or state.free
+
+    def reserve(self, host_name: str) -> None:
+        """A maintenance reservation of one node: jobs on it go on, and no other begins. One that is there stays."""
+        fields = [
+            f"ReservationName={RESERVATION}{host_name}", f"Nodes={host_name}", "StartTime=now", "Duration=UNLIMITED",
+            "Users=root", "Flags=MAINT,IGNORE_JOBS",
+        ]  # fmt: skip
+        try:
+            self._scontrol(*fields, verb=("create", "reservation"))
+        except SlurmError as error:
+            if "already exists" not in str(error) and "Duplicate" not in str(error):
+                raise
+
+    def release(self, host_name: str) -> None:
+        """Take the reservation back. Best effort: what is left of it keeps jobs away, and is in the log."""
+        try:
+            self._scontrol(f"{RESERVATION}{host_name}", verb=("delete", "reservation"))
+        except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
+            _log.warning("the maintenance reservation of %s was not taken back: %s", host_name, error)
+
     def states(self, *, max_age_s: float = 0.0) -> Mapping[str, NodeState]:
         """Every Slurm node's state, by host name; at most ``max_age_s`` old. Empty when Slurm does not answer."""
         asked = time.monotonic()
@@ -224,13 +256,13 @@ class Slurm:
         for fields, names in hosts.items():
             self._scontrol(f"NodeName={','.join(names)}", *fields)
 
-    def _scontrol(self, *fields: str) -> None:
+    def _scontrol(self, *fields: str, verb: tuple[str, ...] = ("update",)) -> None:
         controller = self._controller
         if controller is None:
             raise SlurmError("Slurm has no controller yet")
-        answer = controller.run(["scontrol", "update", *fields], timeout_s=COMMAND_TIMEOUT_S)
+        answer = controller.run(["scontrol", *verb, *fields], timeout_s=COMMAND_TIMEOUT_S)
         if answer.returncode:
-            raise SlurmError(f"scontrol update {' '.join(fields)}: {(answer.stderr or answer.stdout).strip()}")
+            raise SlurmError(f"scontrol {' '.join([*verb, *fields])}: {(answer.stderr or answer.stdout).strip()}")
 
 
 def parse_nodes(text: str) -> dict[str, NodeState]:

@@ -12,14 +12,12 @@ import json
 import logging
 import re
 import socket
-import threading
 import time
 import uuid
 from typing import Any
 
 from holdfast.localcloud.kubernetes.access.pod_identity import PodIdentity, PodIdentityError
-from holdfast.localcloud.kubernetes.access.serving import Bounded
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import HttpService
 
 ADDRESS, PORT = "169.254.170.23", 80
 HOSTS = (ADDRESS, "fd00:ec2::23")
@@ -30,7 +28,7 @@ MOST_TOKEN_BYTES = 1 << 14
 _log = logging.getLogger(__name__)
 
 
-class PodIdentityAgent:
+class PodIdentityAgent(HttpService):
     """The service on a listening socket, by default that of `ADDRESS` and `PORT` in the nodes' network."""
 
     def __init__(self, *, listener: socket.socket, identity: PodIdentity) -> None:
@@ -38,20 +36,7 @@ class PodIdentityAgent:
             pass
 
         Handler.identity = identity
-        self._stopping = threading.Event()
-        self._server = Bounded(listener, Handler)
-        self.worker = Worker(name="pod-identity-agent", work=self._server.serve_forever, stopping=self._stopping)
-        self._server.passed = self.worker.passed
-
-    def start(self) -> None:
-        self.worker.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        if self.worker.is_alive:
-            self._server.shutdown()
-        self._server.server_close()
-        self.worker.join(5.0)
+        super().__init__(name="pod-identity-agent", listener=listener, handler=Handler)
 
 
 def refusal_of_request(*, host: str, token: str, now: float) -> tuple[str, int] | None:

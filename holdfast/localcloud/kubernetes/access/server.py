@@ -9,15 +9,13 @@ import json
 import logging
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.kubernetes.access.reviews import Access, Review
-from holdfast.localcloud.kubernetes.access.serving import Bounded
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import HttpService
 
 AUTHENTICATE, AUTHORIZE, ADMIT = "/authenticate", "/authorize", "/pods"
 MOST_BYTES = 8 << 20
@@ -38,7 +36,7 @@ class Certificates:
     """The common name in the API server's client certificate."""
 
 
-class AccessServer:
+class AccessServer(HttpService):
     """Answers the reviews of one cluster on a listening socket; one thread, plus one per connection."""
 
     def __init__(self, *, access: Access, listener: socket.socket, certificates: Certificates) -> None:
@@ -48,20 +46,7 @@ class AccessServer:
         Handler.answers = {AUTHENTICATE: access.authenticate, AUTHORIZE: access.authorize, ADMIT: access.admit}
         Handler.client_name = certificates.client_name
         Handler.context = _context(certificates)
-        self._stopping = threading.Event()
-        self._server = Bounded(listener, Handler)
-        self.worker = Worker(name="kubernetes-access", work=self._server.serve_forever, stopping=self._stopping)
-        self._server.passed = self.worker.passed
-
-    def start(self) -> None:
-        self.worker.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        if self.worker.is_alive:
-            self._server.shutdown()
-        self._server.server_close()
-        self.worker.join(5.0)
+        super().__init__(name="kubernetes-access", listener=listener, handler=Handler)
 
 
 def _context(certificates: Certificates) -> ssl.SSLContext:

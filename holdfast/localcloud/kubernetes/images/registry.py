@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from holdfast.localcloud.containers import Store
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import HttpService
 
 from .layers import MANIFEST_TYPE, Image, digest_of
 from .node_root import NodeRoot
@@ -33,45 +33,33 @@ _PATH = re.compile(
 _log = logging.getLogger(__name__)
 
 
-class Registry:
+class Registry(HttpService):
     """
     The service; one thread, plus one per open connection.
 
     Args:
+        listener: Listens in the nodes' network.
         is_node: Whether a caller's address is a node's. Pods have others, unless they are in the node's network.
     """
 
-    def __init__(self, *, store: Store, stand_ins: StandIns, root: NodeRoot, is_node: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        *,
+        listener: socket.socket,
+        store: Store,
+        stand_ins: StandIns,
+        root: NodeRoot,
+        is_node: Callable[[str], bool],
+    ) -> None:
         self._offered = Offered(store=store, stand_ins=stand_ins, root=root)
         self._kept: collections.OrderedDict[str, Image] = collections.OrderedDict()
         self._lock = threading.Lock()
-        self._is_node = is_node
-        self._stopping = threading.Event()
-        self._server: _Server | None = None
-        self.worker = Worker(name="registry", work=self._serve, stopping=self._stopping)
-
-    def start(self, listener: socket.socket) -> None:
-        """Answer on a socket that listens in the nodes' network; the registry closes it."""
-        registry = self
 
         class Handler(_Handler):
-            answer = staticmethod(registry.answer)
-            is_node = staticmethod(registry._is_node)
+            pass
 
-        server = _Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
-        server.socket.close()
-        server.socket = listener
-        server.daemon_threads = True
-        server.passed = self.worker.passed
-        self._server = server
-        self.worker.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-        self.worker.join(5.0)
+        Handler.answer, Handler.is_node = staticmethod(self.answer), staticmethod(is_node)
+        super().__init__(name="registry", listener=listener, handler=Handler)
 
     def answer(self, target: str) -> tuple[int, str, bytes]:
         """Status, media type and content for a path with its query."""
@@ -108,18 +96,6 @@ class Registry:
     def _blob(self, digest: str) -> bytes | None:
         with self._lock:
             return next((image.blobs[digest] for image in self._kept.values() if digest in image.blobs), None)
-
-    def _serve(self) -> None:
-        if self._server is not None:
-            self._server.serve_forever()
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    passed: Callable[[], None]
-
-    def service_actions(self) -> None:
-        """Called twice a second by ``serve_forever``."""
-        self.passed()
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -1,10 +1,16 @@
 """What makes a virtual instance a node of a cluster: files, size, labels, and the Node that stands for it."""
 
-from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, SANDBOX_IMAGE, kernel_files, member_files, pod_network
+from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, kernel_files, member_files, pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import (
     ASKED_BY_LABEL,
+    CHECK_FAILED,
+    CHECK_TAINT,
+    DEEP_CHECK_LABEL,
     HEALTH_LABEL,
+    IN_PROGRESS,
     INSTANCE_GROUP_LABEL,
+    PASSED,
+    PENDING_REPLACEMENT,
     SCHEDULABLE,
     UNSCHEDULABLE,
     Member,
@@ -19,10 +25,15 @@ from holdfast.localcloud.kubernetes.nodes.size import extended_resources, kube_r
 
 __all__ = [
     "ASKED_BY_LABEL",
+    "CHECK_FAILED",
+    "CHECK_TAINT",
+    "DEEP_CHECK_LABEL",
     "HEALTH_LABEL",
     "INSTANCE_GROUP_LABEL",
+    "IN_PROGRESS",
+    "PASSED",
+    "PENDING_REPLACEMENT",
     "RUNTIME",
-    "SANDBOX_IMAGE",
     "SCHEDULABLE",
     "UNSCHEDULABLE",
     "Member",

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 
 from holdfast.localcloud.kubernetes.control import PODS
+from holdfast.localcloud.kubernetes.images import SANDBOX_IMAGE
 from holdfast.localcloud.kubernetes.nodes import size
 from holdfast.localcloud.kubernetes.nodes.labels import Member, labels
 
@@ -23,8 +24,6 @@ CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 BASE_SPEC = "/etc/containerd/base-runtime-spec.json"
 CNI_CONFIG = "/etc/cni/net.d/10-holdfast.conflist"
 CNI_PROGRAMS = "/opt/cni/bin"
-SANDBOX_IMAGE = "localhost/kubernetes/pause"
-"""As Amazon's image calls it."""
 RUNTIME = "/usr/bin/nvidia-container-runtime"
 """The runtime of containers on nodes with GPUs; AWS's lifecycle scripts name it."""
 UNITS = "/etc/systemd/system"

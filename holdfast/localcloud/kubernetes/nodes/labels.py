@@ -17,6 +17,13 @@ ASKED_BY_LABEL: Mapping[str, str] = {
 }
 """Value of the health label -> what HyperPod does with the instance where node recovery is Automatic."""
 
+DEEP_CHECK_LABEL = "sagemaker.amazonaws.com/deep-health-check-status"
+IN_PROGRESS, PASSED, CHECK_FAILED = "InProgress", "Passed", "Failed"
+PENDING_REPLACEMENT = "UnschedulablePendingReplacement"
+"""Of the health label, after a deep health check that failed."""
+CHECK_TAINT: Mapping[str, str] = {"key": HEALTH_LABEL, "value": UNSCHEDULABLE, "effect": "NoSchedule"}
+"""Keeps pods away while deep health checks run."""
+
 INSTANCE_GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
 CLUSTER_LABEL = "sagemaker.amazonaws.com/cluster-name"
 _PREFIX = "hyperpod-"

@@ -274,8 +274,13 @@ def _mount_cgroups(cgroups: list[Cgroup]) -> None:
         named = each["controllers"].startswith("name=")
         options = f"none,{each['controllers']}" if named else each["controllers"]
         mount(source="cgroup", target=target, kind="cgroup", flags=quiet, data=options)
-    # The kubelet ends without a kernel log, which it searches for processes out of memory; this one is always empty.
-    os.mknod("/dev/kmsg", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+
+
+def mount_kernel_log(fuse: int) -> None:
+    """The node's own kernel log; whoever has the other end of the descriptor of /dev/fuse serves it."""
+    _write("/dev/kmsg", b"")
+    data = f"fd={fuse},rootmode=100644,user_id=0,group_id=0,allow_other,default_permissions"
+    mount(source="kmsg", target="/dev/kmsg", kind="fuse.kmsg", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, data=data)
 
 
 def _cover(plan: Plan) -> None:
@@ -304,6 +309,11 @@ def _build(plan: Plan) -> None:
     _mount_systems()
     if plan["cgroups"]:
         _mount_cgroups(plan["cgroups"])
+    if plan["kernel_log"] >= 0:
+        mount_kernel_log(plan["kernel_log"])
+    elif plan["cgroups"]:
+        # The kubelet ends without a kernel log, which it searches for processes out of memory; this one is empty.
+        os.mknod("/dev/kmsg", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
     _write_files(plan)
     for bind in plan["binds"]:
         _bind(bind)
@@ -311,8 +321,8 @@ def _build(plan: Plan) -> None:
     os.rmdir("/old")
     _close_the_kernel(plan)
     _cover(plan)
-    if plan["cgroups"]:
-        mount(source=None, target="/", flags=MS_REC | MS_SHARED)  # mounts of containers reach each other through it
+    # As systemd does: mounts of containers reach each other through it, and later ones the services that were confined.
+    mount(source=None, target="/", flags=MS_REC | MS_SHARED)
     name = plan["hostname"].encode()
     _call("sethostname", name, ctypes.c_size_t(len(name)))
     null = os.open("/dev/null", os.O_RDWR)
@@ -356,7 +366,7 @@ def main() -> int:
     plan: Plan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
     if os.getppid() != plan["caller"]:
         return 1
-    for fd in plan["inherited"]:  # the fleet's lock: held until the shell takes over, never by the shell
+    for fd in plan["inherited"]:  # as the fleet's lock is: held until the shell takes over, never by the shell
         os.set_inheritable(fd, False)  # noqa: FBT003
     unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
     _plug_in(plan)

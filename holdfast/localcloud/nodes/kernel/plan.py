@@ -64,3 +64,4 @@ class Plan(TypedDict):
     masked: list[str]
     cgroups: list[Cgroup]  # empty: no cgroups of its own
     kernel_files: list[File]
+    kernel_log: int  # descriptor of /dev/fuse, to be mounted as /dev/kmsg; -1: none

@@ -58,6 +58,8 @@ class Watch:
         """Exit code, or minus the signal number, of each child that was reaped."""
         self.dumped: set[int] = set()
         self.messages: dict[str, str] = {}
+        self.fed_at = 0.0
+        """When the service last said that it is well."""
         self.asked: list[socket.socket] = []
         """Connections of callers that want the service stopped, and an answer when it is."""
         self._control, self._notify = control, notify
@@ -104,6 +106,8 @@ class Watch:
             for line in self._notify.recv(65536).decode(errors="replace").splitlines():
                 key, _, value = line.partition("=")
                 self.messages[key] = value
+                if key == "WATCHDOG":
+                    self.fed_at = time.monotonic() if value == "1" else 0.0
 
 
 def listening(path: str, kind: int, *, mode: int) -> socket.socket:

@@ -252,8 +252,8 @@ class Manager:
         send([pid] if whom == "main" else [pid, *descendants(pid)], number)
 
 
-def in_order(units: dict[str, Unit], *, last: str) -> list[Unit]:
-    """Topological by After= and Before=; a circle is broken where it is met."""
+def in_order(units: dict[str, Unit], *, last: str = "") -> list[Unit]:
+    """Topological by After= and Before=; a circle is broken where it is met. ``last``: after those of no order."""
     before: dict[str, set[str]] = {name: set() for name in units}
     for name, unit in units.items():
         before[name].update(other for other in unit.names("Unit", "After") if other in units)
@@ -271,7 +271,7 @@ def in_order(units: dict[str, Unit], *, last: str) -> list[Unit]:
             visit(other)
         found.append(units[name])
 
-    for name in [*sorted(name for name in units if name != last), last]:
+    for name in sorted(units, key=lambda name: (name == last, name)):
         visit(name)
     return found
 
@@ -285,6 +285,7 @@ def _job_failed(name: str, result: str) -> str:
         "protocol": "the service did not take the steps required by its unit configuration",
         "resources": "of unavailable resources or another system error",
         "start-limit-hit": "start of the service was attempted too often",
+        "watchdog": "the service failed its watchdog",
     }  # fmt: skip
     because = f" because {reasons[result]}" if result in reasons else ""
     return f'Job for {name} failed{because}.\nSee "systemctl status {name}" and "journalctl -xeu {name}" for details.'

@@ -15,6 +15,7 @@ _POLICIES = {
     "timeout": {"always", "on-failure", "on-abnormal"},
     "protocol": {"always", "on-failure"},
     "resources": {"always", "on-failure"},
+    "watchdog": {"always", "on-failure", "on-abnormal", "on-watchdog"},
 }
 _CORE_SIGNALS = frozenset(
     -number for number in (signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE)

@@ -138,11 +138,35 @@ class Supervisor:
             return _FINE
         self._write(active="active", sub="running", main_pid=self._main, entered=time.time())
         self._tell(ok=True, result="success")
-        self._watch.until(lambda: self._stopping() or self._main_ended(), timeout=INFINITY)
+        if not self._serve():
+            return self._bite()
         if stays and self._main_ended() and self._ended_outcome() == _FINE and not self._stopping():
             self._write(active="active", sub="exited", main_pid=0)
             return _FINE
         return self._stop()
+
+    def _serve(self) -> bool:
+        """Until the main process has ended or a stop is asked for. False: its watchdog was not fed in time."""
+        limit = self._watchdog()
+        self._watch.fed_at = time.monotonic()
+        while not self._watch.until(
+            lambda: self._stopping() or self._main_ended(), timeout=self._watch.fed_at + limit - time.monotonic()
+        ):
+            if time.monotonic() - self._watch.fed_at >= limit:
+                return False
+        return True
+
+    def _bite(self) -> Outcome:
+        """End a service that stands still; SIGABRT first, for the sake of a core dump."""
+        self._log(f"{self.unit.name}: Watchdog timeout (limit {self.unit.one('Service', 'WatchdogSec')})!")
+        number = signal_number(self.unit.one("Service", "WatchdogSignal", "SIGABRT"))
+        send([self._main], number)
+        self._watch.until(self._main_ended, timeout=self._stop_timeout())
+        self._stop()
+        return ("watchdog", -number)
+
+    def _watchdog(self) -> float:
+        return span(self.unit, "WatchdogSec", INFINITY, zero_is_infinity=True)
 
     def _start(self) -> Outcome:
         timeout, kind = self._start_timeout(), self.unit.type
@@ -276,8 +300,15 @@ class Supervisor:
 
     def _variables(self) -> dict[str, str]:
         found = {"MAINPID": str(self._main)} if self._main else {}
-        if self.unit.type == "notify":
+        watchdog = self._watchdog()
+        if (
+            self.unit.type == "notify"
+            or watchdog != INFINITY
+            or self.unit.one("Service", "NotifyAccess", "none") != "none"
+        ):
             found["NOTIFY_SOCKET"] = self._notify_path
+        if watchdog != INFINITY:
+            found["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
         return found
 
     def _spawn(self, command: Command, *, wait_exec: bool = False) -> int:
@@ -320,7 +351,10 @@ class Supervisor:
     def _tell(self, *, ok: bool, result: str) -> None:
         """The caller of ``start`` learns once how it went, after the record says so."""
         if self._told >= 0:
-            os.write(self._told, json.dumps({"ok": ok, "result": result}).encode())
+            try:
+                os.write(self._told, json.dumps({"ok": ok, "result": result}).encode())
+            except BrokenPipeError:
+                pass  # a caller that did not want to wait has gone
             os.close(self._told)
             self._told = -1
 

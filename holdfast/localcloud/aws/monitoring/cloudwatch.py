@@ -1,4 +1,4 @@
-"""CloudWatch's composite alarms, which moto keeps and shows but offers no operation to put."""
+"""Alarms: composite ones can be put, which moto only shows, and metric alarms are evaluated once they are there."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from holdfast.localcloud.aws.common import ServiceError
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import NotOurs, ServiceError
+from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
 
 OF_METRIC_ALARMS = (
     "namespace",
@@ -26,18 +28,25 @@ OF_METRIC_ALARMS = (
 
 
 class CloudWatch:
-    """PutCompositeAlarm in one account and region; everything else is moto's, the alarm itself too."""
+    """These operations in one account and region; everything else is moto's, the alarms themselves too."""
 
     def __init__(
         self,
         *,
-        client: object,  # noqa: ARG002 - all services are made alike
+        client: ClientFactory,
         account: str,
         region: str,
         in_moto: Callable[[str], AbstractContextManager[None]],
     ) -> None:
         """``in_moto`` is held while moto's state of a service is changed."""
         self._account, self._region, self._in_moto = account, region, in_moto
+        self.evaluation = Evaluation(client=client, account=account, region=region, in_moto=in_moto)
+        self._evaluates = False
+
+    def put_metric_alarm(self, **_: Any) -> None:
+        """moto's; the evaluation looks at it at once."""
+        self._evaluate()
+        raise NotOurs
 
     def put_composite_alarm(
         self,
@@ -72,7 +81,17 @@ class CloudWatch:
                 tags=Tags or [],
             )
 
-    def state(self) -> None:
-        return None
+    def state(self) -> bool:
+        """Whether there have been alarms to evaluate."""
+        return self._evaluates
 
-    def restore(self, state: None) -> None: ...
+    def restore(self, state: bool | None) -> None:  # noqa: FBT001 - what `state` gave
+        if state:
+            self._evaluate()
+
+    def close(self) -> None:
+        self.evaluation.stop()
+
+    def _evaluate(self) -> None:
+        self._evaluates = True
+        self.evaluation.start()

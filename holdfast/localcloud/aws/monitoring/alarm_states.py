@@ -1,0 +1,77 @@
+"""
+The state of an alarm from its newest data points.
+
+Pure. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data" (alarms-and-missing-data),
+read 2026-11-23; its tables are tests. How far the evaluation range reaches beyond the evaluation periods depends on
+period and resolution, says the guide, and shows two more; that is what is taken here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+OK, ALARM, INSUFFICIENT_DATA = "OK", "ALARM", "INSUFFICIENT_DATA"
+FURTHER_BACK = 2
+"""Data points that are looked at beyond the evaluation periods."""
+MISSING, IGNORE, BREACHING, NOT_BREACHING = "missing", "ignore", "breaching", "notBreaching"
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "GreaterThanOrEqualToThreshold": lambda value, threshold: value >= threshold,
+    "GreaterThanThreshold": lambda value, threshold: value > threshold,
+    "LessThanThreshold": lambda value, threshold: value < threshold,
+    "LessThanOrEqualToThreshold": lambda value, threshold: value <= threshold,
+}
+OPERATORS = tuple(_COMPARE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """
+    When an alarm goes off.
+
+    Args:
+        comparison_operator: One of ``OPERATORS``.
+        datapoints_to_alarm: How many of the evaluation periods have to breach.
+        treat_missing_data: "missing", "ignore", "breaching" or "notBreaching".
+    """
+
+    comparison_operator: str
+    threshold: float
+    evaluation_periods: int
+    datapoints_to_alarm: int
+    treat_missing_data: str = MISSING
+
+    def breaches(self, value: float) -> bool:
+        return _COMPARE[self.comparison_operator](value, self.threshold)
+
+
+def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str:
+    """
+    The state that follows.
+
+    Args:
+        points: The evaluation range, oldest first: ``evaluation_periods + FURTHER_BACK`` of them; None is missing.
+        current: The state until now.
+    """
+    real = [rule.breaches(value) for value in points if value is not None]
+    wanted, needed = rule.evaluation_periods, rule.datapoints_to_alarm
+    if len(real) >= wanted:
+        return ALARM if sum(real[-wanted:]) >= needed else OK
+    filled = wanted - len(real)
+    if rule.treat_missing_data == BREACHING:
+        return ALARM if sum(real) + filled >= needed else OK
+    if rule.treat_missing_data == NOT_BREACHING:
+        return ALARM if sum(real) >= needed else OK
+    if not real:
+        return INSUFFICIENT_DATA if rule.treat_missing_data == MISSING else current
+    if sum(real) >= needed:
+        return ALARM
+    if not all(real):
+        return OK
+    if rule.treat_missing_data == MISSING and _oldest_breach(rule, points) >= needed:
+        return ALARM
+    return current
+
+
+def _oldest_breach(rule: Rule, points: Sequence[float | None]) -> int:
+    """How many periods old the oldest breaching data point is; the newest is one period old."""
+    return max(len(points) - at for at, value in enumerate(points) if value is not None and rule.breaches(value))

@@ -1,0 +1,350 @@
+"""
+The clock of the alarms: once a minute, metrics of log events are published and every alarm gets its state.
+
+Source: CloudWatch user guide, "Alarm evaluation" (alarm-evaluation, read 2026-11-23): every minute, over a window that
+ends with the last whole minute. Alarms and data points are moto's; states follow from ``alarm_states``. Assumed: that
+the evaluation takes place a few seconds after the minute, and that a changed alarm keeps its state until then.
+"""
+
+import contextlib
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from holdfast.localcloud.aws.clients import ClientFactory
+from holdfast.localcloud.aws.common import now
+from holdfast.localcloud.aws.monitoring.alarm_states import (
+    ALARM,
+    FURTHER_BACK,
+    INSUFFICIENT_DATA,
+    MISSING,
+    OK,
+    OPERATORS,
+    Rule,
+    evaluate,
+)
+from holdfast.localcloud.aws.monitoring.log_metrics import MINUTE_S, LogMetrics
+from holdfast.localcloud.aws.monitoring.metric_math import Input, MathError, compute
+
+AFTER_THE_MINUTE_S = 5.0
+KEPT = timedelta(days=1)
+MOST_KEPT = 50_000
+MOST_AT_ONCE = 500
+_INITIAL = "Unchecked: Initial alarm creation"
+
+log = logging.getLogger(__name__)
+
+
+class Evaluation:
+    """Of one account and region; its thread runs from the first alarm or metric filter on."""
+
+    def __init__(
+        self,
+        *,
+        client: ClientFactory,
+        account: str,
+        region: str,
+        in_moto: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
+        self._client, self._account, self._region, self._in_moto = client, account, region, in_moto
+        self.log_metrics = LogMetrics()
+        self._lock = threading.Lock()
+        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._told: set[str] = set()
+
+    def start(self) -> None:
+        """Evaluate from now on, and look at new alarms at once."""
+        with self._lock:
+            self._wake.set()
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(target=self._work, name="alarms", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(5.0)
+
+    def minute(self, moment: datetime) -> None:
+        """All that is due at the end of a minute."""
+        self._publish(moment)
+        end = int(moment.timestamp()) // MINUTE_S * MINUTE_S
+        for alarm in self._metric_alarms():
+            self._judge(alarm, end)
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            moment = now()
+            wait_s = MINUTE_S + AFTER_THE_MINUTE_S - (moment.timestamp() % MINUTE_S)
+            woken = self._wake.wait(wait_s if wait_s <= MINUTE_S else wait_s - MINUTE_S)
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                if woken:
+                    self._stopping.wait(0.2)  # moto makes the alarm after this was told of it
+                    self._begin_alarms()
+                else:
+                    self.minute(now())
+            except Exception:
+                log.exception("alarms could not be evaluated; once more in a minute")
+
+    def _backend(self) -> Any:
+        from moto.cloudwatch.models import cloudwatch_backends  # late, for start-up's sake
+
+        return cloudwatch_backends[self._account][self._region]
+
+    def _metric_alarms(self) -> list[Any]:
+        return [alarm for alarm in list(self._backend().alarms.values()) if not alarm.rule]
+
+    def _begin_alarms(self) -> None:
+        """moto calls a new alarm OK; CloudWatch does not know yet."""
+        fresh = [alarm for alarm in self._metric_alarms() if alarm.state_reason == _INITIAL and not alarm.history]
+        if any(alarm.state_value != INSUFFICIENT_DATA for alarm in fresh):
+            with self._in_moto("cloudwatch"):
+                for alarm in fresh:
+                    alarm.state_value = INSUFFICIENT_DATA
+
+    def _publish(self, moment: datetime) -> None:
+        found = self.log_metrics.take()
+        if not found:
+            return
+        for namespace, data in found.items():
+            for first in range(0, len(data), MOST_AT_ONCE):
+                part = data[first : first + MOST_AT_ONCE]
+                self._client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=part)
+        kept = self._backend().metric_data
+        oldest = (moment - KEPT).timestamp()
+        if len(kept) > MOST_KEPT or _seconds(kept[0]) < oldest - KEPT.total_seconds():
+            with self._in_moto("cloudwatch"):
+                kept[:] = [one for one in kept if _seconds(one) >= oldest][-MOST_KEPT:]
+
+    def _judge(self, alarm: Any, end: int) -> None:
+        rule = _rule(alarm)
+        if rule is None:
+            self._say_once(alarm, f"{alarm.comparison_operator} is not in the embedded CloudWatch")
+            return
+        try:
+            points = self._points(alarm, end, rule.evaluation_periods + FURTHER_BACK)
+        except MathError as error:
+            self._say_once(alarm, str(error))
+            return
+        current = INSUFFICIENT_DATA if alarm.state_reason == _INITIAL and not alarm.history else alarm.state_value
+        state = evaluate(rule, points, current=current)
+        if state != alarm.state_value or alarm.state_reason == _INITIAL:
+            self._change(alarm, rule, points, state)
+
+    def _points(self, alarm: Any, end: int, count: int) -> list[float | None]:
+        if alarm.metric_data_queries:
+            return self._computed(alarm, end, count)
+        return self._statistics(
+            namespace=alarm.namespace,
+            name=alarm.metric_name,
+            dimensions=[{"Name": one.name, "Value": one.value} for one in alarm.dimensions],
+            statistic=alarm.statistic,
+            unit=alarm.unit,
+            periods=_periods(end, int(alarm.period), count),
+        )
+
+    def _computed(self, alarm: Any, end: int, count: int) -> list[float | None]:
+        queries = alarm.metric_data_queries
+        metrics = {query.id: query.metric_stat for query in queries if query.metric_stat is not None}
+        lengths = [int(stat.period) for stat in metrics.values()] + [
+            int(query.period) for query in queries if query.period
+        ]
+        period_s = max(lengths, default=MINUTE_S)
+        periods = _periods(end, period_s, count)
+        times = [start for start, _ in periods]
+        series: dict[str, dict[int, float]] = {}
+        for name, stat in metrics.items():
+            values = self._statistics(
+                namespace=stat.metric.namespace,
+                name=stat.metric.metric_name,
+                dimensions=[{"Name": one.name, "Value": one.value} for one in stat.metric.dimensions or []],
+                statistic=stat.stat,
+                unit=stat.unit,
+                periods=periods,
+            )
+            series[name] = {time: value for time, value in zip(times, values, strict=True) if value is not None}
+        result: dict[int, float] = {}
+        left = [query for query in queries if query.expression]
+        while left:  # an expression may name another one, in any order
+            ready = [query for query in left if not any(_names(query.expression, other.id) for other in left)] or left
+            for query in ready:
+                given = Input(series=series, metrics=tuple(metrics), times=times, period_s=period_s)
+                series[query.id] = compute(query.expression, given)
+            left = [query for query in left if query not in ready]
+        chosen = next((query for query in queries if str(query.return_data).lower() == "true"), None)
+        result = series[chosen.id] if chosen is not None else {}
+        return [result.get(time) for time in times]
+
+    def _statistics(
+        self,
+        *,
+        namespace: str,
+        name: str,
+        dimensions: list[dict[str, str]],
+        statistic: str,
+        unit: str | None,
+        periods: Sequence[tuple[int, int]],
+    ) -> list[float | None]:
+        """One value for each period, None where nothing was published."""
+        first, last = periods[0][0], periods[-1][1]
+        data = [
+            one
+            for one in list(self._backend().metric_data)
+            if one.namespace == namespace
+            and one.name == name
+            and _same(one.dimensions, dimensions)
+            and (not unit or one.unit == unit)
+            and first <= _seconds(one) < last
+        ]
+        return [_statistic([one for one in data if start <= _seconds(one) < end], statistic) for start, end in periods]
+
+    def _change(self, alarm: Any, rule: Rule, points: Sequence[float | None], state: str) -> None:
+        previous = alarm.state_value
+        reason = _reason(rule, points, state)
+        data = json.dumps({"version": "1.0", "recentDatapoints": [one for one in points if one is not None]})
+        with self._in_moto("cloudwatch"):
+            alarm.update_state(reason, data, state)
+        if previous == state or not alarm.actions_enabled:
+            return
+        actions = {
+            OK: alarm.ok_actions,
+            ALARM: alarm.alarm_actions,
+            INSUFFICIENT_DATA: alarm.insufficient_data_actions,
+        }
+        message = {
+            "AlarmName": alarm.name,
+            "AlarmDescription": alarm.description,
+            "AWSAccountId": self._account,
+            "NewStateValue": state,
+            "NewStateReason": reason,
+            "StateChangeTime": now().strftime("%Y-%m-%dT%H:%M:%S.000+0000"),
+            "Region": self._region,
+            "AlarmArn": alarm.alarm_arn,
+            "OldStateValue": previous,
+        }
+        for target in actions[state]:
+            self._notify(target, alarm, f'{state}: "{alarm.name}" in {self._region}', message)
+        self._announce(alarm, previous, state, reason)
+
+    def _notify(self, target: str, alarm: Any, subject: str, message: dict[str, Any]) -> None:
+        if ":sns:" not in target:
+            self._say_once(alarm, f"the action {target} is not taken in the embedded CloudWatch")
+            return
+        try:
+            self._client("sns").publish(TopicArn=target, Subject=subject[:100], Message=json.dumps(message))
+        except (BotoCoreError, ClientError) as error:
+            log.warning("alarm %s: %s was not told: %s", alarm.name, target, error)
+
+    def _announce(self, alarm: Any, previous: str, state: str, reason: str) -> None:
+        """The event "CloudWatch Alarm State Change" of EventBridge."""
+        detail = {
+            "alarmName": alarm.name,
+            "state": {"value": state, "reason": reason, "timestamp": now().strftime("%Y-%m-%dT%H:%M:%S.000+0000")},
+            "previousState": {"value": previous},
+            "configuration": {"description": alarm.description},
+        }
+        entry = {
+            "Source": "aws.cloudwatch",
+            "DetailType": "CloudWatch Alarm State Change",
+            "Resources": [alarm.alarm_arn],
+            "Detail": json.dumps(detail),
+        }
+        with contextlib.suppress(BotoCoreError, ClientError):
+            self._client("events").put_events(Entries=[entry])
+
+    def _say_once(self, alarm: Any, why: str) -> None:
+        if alarm.name not in self._told:
+            self._told.add(alarm.name)
+            log.warning("alarm %s is not evaluated: %s", alarm.name, why)
+
+
+def _rule(alarm: Any) -> Rule | None:
+    operator = alarm.comparison_operator or ""
+    if operator not in OPERATORS:
+        return None
+    periods = int(alarm.evaluation_periods)
+    return Rule(
+        comparison_operator=operator,
+        threshold=float(alarm.threshold),
+        evaluation_periods=periods,
+        datapoints_to_alarm=int(alarm.datapoints_to_alarm or periods),
+        treat_missing_data=alarm.treat_missing_data or MISSING,
+    )
+
+
+def _periods(end: int, period_s: int, count: int) -> list[tuple[int, int]]:
+    """Begin and end of the newest periods, oldest first; the window slides by the minute."""
+    return [(end - (back + 1) * period_s, end - back * period_s) for back in reversed(range(count))]
+
+
+def _seconds(datum: Any) -> float:
+    """When it is of; moto keeps times with and without a zone, all UTC."""
+    moment: datetime = datum.timestamp
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _names(expression: str, name: str) -> bool:
+    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", expression) is not None
+
+
+def _same(dimensions: Iterable[Any], wanted: Sequence[dict[str, str]]) -> bool:
+    return {(one.name, one.value) for one in dimensions} == {(one["Name"], one["Value"]) for one in wanted}
+
+
+def _statistic(data: Sequence[Any], statistic: str) -> float | None:
+    """Of single values and of statistic sets."""
+    if not data:
+        return None
+    sets = [
+        (one.sample_count, one.sum, one.min, one.max)
+        if hasattr(one, "sample_count")
+        else (1.0, one.value, one.value, one.value)
+        for one in data
+    ]
+    count, total = sum(float(one[0]) for one in sets), sum(float(one[1]) for one in sets)
+    if statistic == "Sum":
+        return total
+    if statistic == "SampleCount":
+        return count
+    if statistic == "Average":
+        return total / count if count else None
+    if statistic == "Minimum":
+        return min(float(one[2]) for one in sets)
+    if statistic == "Maximum":
+        return max(float(one[3]) for one in sets)
+    raise MathError(f"the statistic {statistic} is not in the embedded CloudWatch")
+
+
+def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:
+    real = [one for one in points if one is not None][-rule.evaluation_periods :]
+    if state == INSUFFICIENT_DATA:
+        return f"Insufficient Data: {rule.evaluation_periods} datapoint(s) were unknown."
+    if not real:
+        treated = "Breaching" if state == ALARM else "NonBreaching"
+        return (
+            f"Threshold Crossed: no datapoints were received for {rule.evaluation_periods} period(s) and "
+            f"{rule.evaluation_periods} missing datapoint(s) were treated as [{treated}]."
+        )
+    breaching = sum(rule.breaches(one) for one in real)
+    told = breaching if state == ALARM else len(real) - breaching
+    was = "were" if told != 1 else "was"
+    words = "greater than" if "Greater" in rule.comparison_operator else "less than"
+    if "OrEqual" in rule.comparison_operator:
+        words += " or equal to"
+    no = "" if state == ALARM else "not "
+    return (
+        f"Threshold Crossed: {told} datapoint(s) {[round(one, 6) for one in real]} {was} {no}{words} the threshold "
+        f"({rule.threshold:g})."
+    )

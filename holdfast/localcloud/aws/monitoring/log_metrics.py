@@ -1,0 +1,136 @@
+"""
+Metric filters at work: log events become data points, one for each metric and minute.
+
+CloudWatch Logs publishes what its filters found once a minute; here too, so that the number of data points follows the
+time and not the number of lines. Source: CloudWatch Logs user guide, "Creating metrics from log events using filters"
+(MonitoringLogData, read 2026-11-23): values, default value, dimensions. That a data point has the time of its log
+event is assumed.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, value_at
+
+MINUTE_S = 60
+MOST_PENDING = 10_000
+
+_Key = tuple[str, str, tuple[tuple[str, str], ...], str, int]
+"""Namespace, name, dimensions, unit, and the beginning of the minute in seconds since 1970."""
+
+
+@dataclass
+class _Sum:
+    count: float = 0.0
+    total: float = 0.0
+    least: float = float("inf")
+    most: float = float("-inf")
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.least, self.most = min(self.least, value), max(self.most, value)
+
+
+class LogMetrics:
+    """What filters found and is not published yet. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: dict[_Key, _Sum] = {}
+        self._defaults: dict[_Key, float] = {}
+
+    def read(self, filters: Iterable[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> None:
+        """
+        Apply the filters of a log group to events that were put into it.
+
+        Args:
+            filters: As DescribeMetricFilters shows them.
+            events: ``timestamp`` in milliseconds since 1970, and ``message``.
+        """
+        for one in filters:
+            try:
+                pattern = parse_pattern(one.get("filterPattern") or "")
+            except FilterPatternError:
+                continue
+            for event in events:
+                minute = int(event["timestamp"]) // 1000 // MINUTE_S * MINUTE_S
+                holds = pattern.matches(event["message"])
+                for transformation in one["metricTransformations"]:
+                    self._count(transformation, event["message"], minute, holds=holds)
+
+    def take(self) -> dict[str, list[dict[str, Any]]]:
+        """The data points since the last time, by namespace, as PutMetricData takes them."""
+        with self._lock:
+            pending, defaults = self._pending, self._defaults
+            self._pending, self._defaults = {}, {}
+        for key, value in defaults.items():
+            if key not in pending:
+                pending[key] = _Sum(count=1, total=value, least=value, most=value)
+        found: dict[str, list[dict[str, Any]]] = {}
+        for (namespace, name, dimensions, unit, minute), values in pending.items():
+            found.setdefault(namespace, []).append(
+                {
+                    "MetricName": name,
+                    "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions],
+                    "Unit": unit,
+                    "Timestamp": datetime.fromtimestamp(minute, tz=UTC),
+                    "StatisticValues": {
+                        "SampleCount": values.count,
+                        "Sum": values.total,
+                        "Minimum": values.least,
+                        "Maximum": values.most,
+                    },
+                }
+            )
+        return found
+
+    def _count(self, transformation: Mapping[str, Any], message: str, minute: int, *, holds: bool) -> None:
+        namespace, name = transformation["metricNamespace"], transformation["metricName"]
+        unit = transformation.get("unit") or "None"
+        given = transformation.get("dimensions") or {}
+        if not holds:
+            default = transformation.get("defaultValue")
+            if default is not None and not given:
+                with self._lock:
+                    self._defaults[namespace, name, (), unit, minute] = float(default)
+            return
+        value, dimensions = _value(transformation["metricValue"], message), _dimensions(given, message)
+        if value is None or dimensions is None:
+            return
+        key = (namespace, name, dimensions, unit, minute)
+        with self._lock:
+            if key in self._pending or len(self._pending) < MOST_PENDING:
+                self._pending.setdefault(key, _Sum()).add(value)
+
+
+def _value(given: str, message: str) -> float | None:
+    if given.startswith("$"):
+        return value_at(message, given)
+    try:
+        return float(given)
+    except ValueError:
+        return None
+
+
+def _dimensions(given: Mapping[str, str], message: str) -> tuple[tuple[str, str], ...] | None:
+    """Values of dimensions come from the event; None when it lacks one."""
+    if not given:
+        return ()
+    try:
+        found = json.loads(message)
+    except ValueError:
+        return None
+    values: list[tuple[str, str]] = []
+    for name, selector in sorted(given.items()):
+        value: Any = found
+        for part in selector.removeprefix("$.").split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, dict | list) or value is None:
+            return None
+        values.append((name, value if isinstance(value, str) else json.dumps(value)))
+    return tuple(values)

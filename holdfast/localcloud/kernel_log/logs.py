@@ -1,0 +1,151 @@
+"""The caller's side of the process that serves kernel logs: start, end, hand over, write."""
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from program.server import main; main()"
+_SOCKET = "socket"
+_START_TIMEOUT_S = 30.0
+_ANSWER_TIMEOUT_S = 10.0
+_MOST_BYTES = 1 << 15
+"""Of records in one request."""
+
+
+class KernelLogError(Exception):
+    """The kernel log of a node cannot be had; the message says why."""
+
+
+class KernelLogs:
+    """
+    Those of one home. Thread-safe, from any process of root's.
+
+    Args:
+        directory: Of nodes. The process has a folder in it, which goes with it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "kernel-log"
+
+    def start(self) -> None:
+        """Start the process unless it runs; it listens when this returns. KernelLogError: it did not start."""
+        self._directory.mkdir(exist_ok=True)
+        with self._starting():
+            if not self.is_running():
+                self._start()
+
+    def _start(self) -> None:
+        log = self._directory / "log"
+        command = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(Path(__file__).parent)]
+        with log.open("ab") as output:
+            starting = subprocess.Popen(
+                [*command, "--socket", str(self._directory / _SOCKET)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=output, cwd="/", start_new_session=True,
+            )  # fmt: skip
+            try:
+                code = starting.wait(_START_TIMEOUT_S)
+            except BaseException:
+                starting.kill()
+                starting.wait()
+                raise
+        if code:
+            said = log.read_text(errors="replace")[-500:]
+            raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {said}")
+
+    def is_running(self) -> bool:
+        """Whether the process answers. One that a signal has stopped counts as running."""
+        with contextlib.suppress(OSError), self._connected():
+            return True
+        return False
+
+    def stop(self) -> None:
+        """End the process; whoever waits in a read of a log is released, also from what cannot be killed."""
+        with contextlib.suppress(OSError), self._connected() as connection:
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            pidfd = os.pidfd_open(int.from_bytes(credentials[:4], sys.byteorder))
+            try:
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                select.select([pidfd], [], [], _ANSWER_TIMEOUT_S)
+            finally:
+                os.close(pidfd)
+        (self._directory / _SOCKET).unlink(missing_ok=True)
+
+    def attach(self, name: str, *, fuse: int) -> None:
+        """Let the node's log be served on a descriptor of /dev/fuse that is, or will be, mounted in it."""
+        self._ask(b"attach\0" + name.encode(), handed=[fuse])
+
+    def write(self, name: str, lines: Sequence[str], *, level: int = 3) -> None:
+        """
+        Write records as the kernel itself does, with facility 0: no program on a node can do so.
+
+        Args:
+            level: 0 (emergency) to 7 (debug). Default: 3, of errors.
+
+        Raises:
+            KernelLogError: no such node has a log.
+        """
+        head = b"\0".join([b"write", name.encode(), b"%d" % level])
+        part, size = [head], 0
+        for line in lines:
+            data = line.replace("\0", "").encode()
+            if size + len(data) > _MOST_BYTES and len(part) > 1:
+                self._ask(b"\0".join(part), name=name)
+                part, size = [head], 0
+            part.append(data)
+            size += len(data)
+        self._ask(b"\0".join(part), name=name)
+
+    def names(self) -> list[str]:
+        """The nodes that have a log now."""
+        return [word.decode() for word in self._ask(b"ask").split(b"\0")[1:]]
+
+    def _ask(self, message: bytes, *, handed: Sequence[int] = (), name: str = "") -> bytes:
+        try:
+            with self._connected() as connection:
+                socket.send_fds(connection, [message], list(handed))
+                answer = connection.recv(1 << 18)
+        except OSError as error:
+            raise KernelLogError(f"the process that serves the kernel logs of nodes does not answer: {error}") from None
+        if not answer.startswith(b"ok"):
+            whom = f"node {name}: " if name else ""
+            raise KernelLogError(f"{whom}the kernel log cannot be written: {answer.decode() or 'it has ended'}")
+        return answer
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        with contextlib.ExitStack() as opened:
+            folder = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            opened.callback(os.close, folder)
+            connection = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            connection.settimeout(_ANSWER_TIMEOUT_S)
+            connection.connect(f"/proc/self/fd/{folder}/{_SOCKET}")  # a socket's path is limited to 107 characters
+            yield connection
+
+    @contextlib.contextmanager
+    def _starting(self) -> Iterator[None]:
+        folder = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            deadline = time.monotonic() + _START_TIMEOUT_S
+            while not _locked(folder):
+                if time.monotonic() > deadline:
+                    raise KernelLogError("another process has been starting the kernel logs for too long")
+                time.sleep(0.01)
+            yield
+        finally:
+            os.close(folder)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

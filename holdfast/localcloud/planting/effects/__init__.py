@@ -1,0 +1,27 @@
+"""
+What is done to a node, a file for each kind of means. An effect that lasts is a context manager: it is planted while
+it is entered, and leaving it undoes it. How long is for ``planting``.
+"""
+
+from holdfast.localcloud.planting.effects.disks import full_disk, read_only_disk
+from holdfast.localcloud.planting.effects.driver import hung_driver
+from holdfast.localcloud.planting.effects.gpus import answering, device_of
+from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.logs import say, victim
+from holdfast.localcloud.planting.effects.memory import run_out_of_memory
+from holdfast.localcloud.planting.effects.packets import lossy_link
+from holdfast.localcloud.planting.effects.stall import stalled_mount
+
+__all__ = [
+    "Holding",
+    "answering",
+    "device_of",
+    "full_disk",
+    "hung_driver",
+    "lossy_link",
+    "read_only_disk",
+    "run_out_of_memory",
+    "say",
+    "stalled_mount",
+    "victim",
+]

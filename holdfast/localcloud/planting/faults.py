@@ -1,0 +1,124 @@
+"""The faults that can be planted: pure."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+MOST_XID = 999
+BURST = 672
+"""Xid 45 as often as a public report has it: 77 healthy nodes were flagged for it."""
+_XID = re.compile(r"xid-([1-9][0-9]{0,2})")
+
+
+class FaultError(ValueError):
+    """What was asked for is no fault, or not one that can be planted so; the message says what is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One that can be planted on a node."""
+
+    name: str
+    what: str
+    """What happens, for people."""
+    lasts: bool
+    """Whether it holds until its time or its node ends; else it is over at once, as a line in a log is."""
+    needs_gpus: bool = False
+    xid: int = 0
+    """The Xid of its line; 0: none, or not only one."""
+
+
+_ALL = (
+    Fault(name="xid-N", what="the kernel says Xid N of one of the node's GPUs (any N from 1 to 999)", lasts=False),
+    Fault(
+        name="clean-up-burst",
+        what=f"the kernel says Xid 45 {BURST} times, as when a job of many processes ends",
+        lasts=False,
+        xid=45,
+    ),
+    Fault(
+        name="gpu-lost",
+        what="a GPU falls off the bus: the kernel says so without an Xid, and NVML that the GPU is lost",
+        lasts=True,
+        needs_gpus=True,
+    ),
+    Fault(
+        name="xid-63-pending",
+        what="a row of a GPU's memory waits to be remapped: Xid 63, and NVML that a remap is pending",
+        lasts=True,
+        needs_gpus=True,
+        xid=63,
+    ),
+    Fault(
+        name="ecc-rate",
+        what="a GPU corrects 100 memory errors a second, as NVML counts them",
+        lasts=True,
+        needs_gpus=True,
+    ),
+    Fault(
+        name="hung-driver",
+        what="the driver does not answer: whoever asks NVML waits, and not even SIGKILL ends it",
+        lasts=True,
+        needs_gpus=True,
+    ),
+    Fault(
+        name="stalled-mount",
+        what="the shared file system stalls on this node: opens and listings wait, other nodes go on",
+        lasts=True,
+    ),
+    Fault(name="lossy-link", what="a fifth of the packets that come to the node are lost without a word", lasts=True),
+    Fault(
+        name="read-only-disk",
+        what="the root disk becomes read-only (EROFS), and the kernel says why",
+        lasts=True,
+    ),
+    Fault(name="disk-full", what="no room is left where the node logs and keeps files (ENOSPC)", lasts=True),
+    Fault(name="oom", what="a program on the node takes more memory than it may, and the kernel kills it", lasts=False),
+    Fault(name="destroy", what="the node is powered off: every process is gone at once", lasts=False),
+    Fault(name="freeze", what="every process of the node stands still; sockets stay open", lasts=True),
+    Fault(name="cut", what="the node's network cable is unplugged", lasts=True),
+)  # fmt: skip
+
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
+"""By name; ``xid-N`` stands for all of them."""
+
+
+def fault_named(name: str) -> Fault:
+    """
+    The fault of this name, such as ``xid-79``.
+
+    Raises:
+        FaultError: there is none.
+    """
+    if name in FAULTS and name != "xid-N":
+        return FAULTS[name]
+    if found := _XID.fullmatch(name):
+        code = int(found[1])
+        return replace(
+            FAULTS["xid-N"], name=name, what=f"the kernel says Xid {code} of one of the node's GPUs", xid=code
+        )
+    raise FaultError(f"there is no fault {name!r}; allowed: {', '.join(FAULTS)}, with N from 1 to {MOST_XID}")
+
+
+def names_beginning_with(start: str) -> list[tuple[str, str]]:
+    """Names with what they do, for a shell's completion; of Xids those that are planted most."""
+    common = [fault_named(f"xid-{code}") for code in (13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119)]
+    known = [*(fault for fault in FAULTS.values() if fault.name != "xid-N"), *common]
+    return [(fault.name, fault.what) for fault in known if fault.name.startswith(start)]
+
+
+def seconds_of(fault: Fault, seconds: float | None) -> float | None:
+    """
+    For how long it is planted; None: until its node ends.
+
+    Raises:
+        FaultError: this is no time, or the fault takes none.
+    """
+    if seconds is None:
+        return None
+    if not fault.lasts:
+        raise FaultError(f"{fault.name} is over at once and takes no time, given --for {seconds:g}; leave --for out")
+    if not math.isfinite(seconds) or seconds <= 0:
+        raise FaultError(f"--for is {seconds:g}; allowed: a number of seconds above 0")
+    return seconds
