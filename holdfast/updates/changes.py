@@ -10,6 +10,7 @@ from holdfast.updates.policies import (
     CLUSTER,
     EXISTING,
     GROUPS,
+    HEALTH,
     HOLDFAST,
     IDENTITY,
     NETWORK,
@@ -35,6 +36,7 @@ _WRITTEN: tuple[Policy, ...] = (
     *STORAGE,
     *NODES,
     *OBSERVABILITY,
+    *HEALTH,
     *EXISTING,
     *HOLDFAST,
 )

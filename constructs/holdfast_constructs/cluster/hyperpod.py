@@ -8,11 +8,13 @@ import jsii
 from aws_cdk import CfnTag, Names
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
 from holdfast_constructs.cluster.auto_scaling_role import AutoScalingRole
 from holdfast_constructs.cluster.execution_roles import NodeRights, adopt, execution_role, volume_keys
+from holdfast_constructs.cluster.health_rights import shipping, watching
 from holdfast_constructs.cluster.l1 import Nodes, orchestrator_property, shared_environment, vpc_property
 from holdfast_constructs.cluster.lifecycle_config import Lifecycle
 from holdfast_constructs.cluster.orchestrators import EksOrchestrator, SlurmOrchestrator
@@ -134,6 +136,7 @@ class HyperPodCluster(ClusterBase):
             auto_scaling_role = scaler.role
         self._nodes = Nodes(role=self.role, lifecycle=modes, mounts=self._mounts)
         self._groups = {group.name: self._nodes.group(group) for group in instance_groups}
+        self._controller_roles = [g.role or self.role for g in instance_groups if g.node_type == "Controller"]
         resource = self._resource = sagemaker.CfnCluster(
             self,
             "Resource",
@@ -244,6 +247,23 @@ class HyperPodCluster(ClusterBase):
         """The scripts of groups, those of the cluster first."""
         found = [self._modes.bundle, *(group.lifecycle for group in groups)]
         return list({scripts.node.path: scripts for scripts in found if scripts is not None}.values())
+
+    def allow_health_agent(self, *, events: logs.ILogGroup) -> None:
+        """
+        Allow the health agent of each node what it does in AWS; under Slurm also what that of the controller does.
+
+        Args:
+            events: The log group of the cluster's events.
+        """
+        for role in self._allowed.values():
+            role.add_to_principal_policy(shipping(events))
+        for role in self._controller_roles[:1]:
+            watching(self, "HealthAgent", role=role, name=self.cluster_name, arn=self.cluster_arn, events=events)
+
+    @property
+    def node_roles(self) -> tuple[iam.IRole, ...]:
+        """The execution roles of all groups, that of the cluster among them where a group has it."""
+        return tuple(self._allowed.values())
 
     @property
     def grant_principal(self) -> iam.IPrincipal:

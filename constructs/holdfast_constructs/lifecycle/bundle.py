@@ -42,6 +42,7 @@ class LifecycleBundle(Construct):
         name: str | None = None,
         sources: Sequence[Path],
         scripts: Sequence[Path] = (),
+        checks: Sequence[Path] = (),
         config: Mapping[str, object],
         job_environment: Mapping[str, str] | None = None,
         on_create: str | None = None,
@@ -58,6 +59,8 @@ class LifecycleBundle(Construct):
                 account and region has it. Default: a name that follows from the construct's place in the app.
             sources: Files and folders, each put into the bundle under its own name.
             scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
+            checks: Executables of the cluster's owner that the health agent runs, put into the folder ``checks`` of
+                the bundle. Default: none.
             config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
             job_environment: Variables that jobs on the nodes find, such as ``MlflowApp.environment``. Values may be
                 known only at deployment: they are no part of the hash, and a change reaches new nodes only. Default:
@@ -85,7 +88,7 @@ class LifecycleBundle(Construct):
                     f"lifecycle bundle: got job_environment variable '{variable}'; allowed: a name of letters, digits "
                     "and underscores that does not begin with a digit"
                 )
-        files = collect(sources=sources, scripts=scripts, config=config)
+        files = collect(sources=sources, scripts=scripts, checks=checks, config=config)
         self.on_create = entry(files, "on_create", on_create)
         self.on_init_complete = entry(files, "on_init_complete", on_init_complete)
         if self.on_create is None and self.on_init_complete is None:

@@ -12,26 +12,34 @@ MOUNTS = "mounts.json"
 MOUNTS_OF = "mounts.{group}.json"
 """Those of a group that came after the others."""
 ACCOUNTING = "accounting.json"
-SCRIPTS = "scripts"
+SCRIPTS, CHECKS = "scripts", "checks"
 
 
-def collect(*, sources: Sequence[Path], scripts: Sequence[Path] = (), config: Mapping[str, object]) -> dict[str, bytes]:
+def collect(
+    *,
+    sources: Sequence[Path],
+    scripts: Sequence[Path] = (),
+    checks: Sequence[Path] = (),
+    config: Mapping[str, object],
+) -> dict[str, bytes]:
     """
-    The bundle: each source under its own name, folders with all below them, scripts in ``scripts``, ``config.json``.
+    The bundle: each source under its own name, folders with all below them, scripts in ``scripts``, checks in
+    ``checks``, ``config.json``.
 
     Raises:
-        ValueError: a source or script is absent, two scripts have the same name, or one has Windows line ends, with
-            which a shell does not run it.
+        ValueError: a source, script or check is absent, two scripts or checks have the same name, or one has Windows
+            line ends, with which a shell does not run it.
     """
     files: dict[str, bytes] = {}
-    for source in (*sources, *scripts):
+    for source in (*sources, *scripts, *checks):
         if not source.exists():
             raise ValueError(f"lifecycle bundle: got the source {source}; allowed: a file or folder that exists")
-    for script in scripts:
-        name = f"{SCRIPTS}/{script.name}"
-        if name in files:
-            raise ValueError(f"lifecycle bundle: got two scripts named {script.name}; allowed: names of their own")
-        files[name] = script.read_bytes()
+    for folder, own in ((SCRIPTS, scripts), (CHECKS, checks)):
+        for path in own:
+            name = f"{folder}/{path.name}"
+            if name in files:
+                raise ValueError(f"lifecycle bundle: got two {folder} named {path.name}; allowed: names of their own")
+            files[name] = path.read_bytes()
     for source in sources:
         paths = sorted(path for path in source.rglob("*") if _belongs(path)) if source.is_dir() else [source]
         files |= {path.relative_to(source.parent).as_posix(): path.read_bytes() for path in paths}

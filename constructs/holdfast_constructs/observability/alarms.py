@@ -20,6 +20,11 @@ UNKNOWN = cloudwatch.TreatMissingData.MISSING
 """Metrics that an agent or a service sends all the time: silence is INSUFFICIENT_DATA, neither good nor bad."""
 SILENT_IS_BAD = cloudwatch.TreatMissingData.BREACHING
 """Signs of life."""
+LATE_MINUTES = 3
+"""
+What FILL made 0 because it came late is looked at again: "M out of N" (CloudWatch user guide, "Using math expressions
+with CloudWatch metrics", on FILL: an alarm of it may see a delayed data point as the value that it fills with).
+"""
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 AT_MOST = cloudwatch.ComparisonOperator.LESS_THAN_OR_EQUAL_TO_THRESHOLD
 BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
@@ -80,6 +85,7 @@ class ClusterAlarms(Construct):
         spare_count: int = 0,
         file_systems: Sequence[WatchedFileSystem] = (),
         thresholds: AlarmThresholds | None = None,
+        jobs_report: bool = True,
     ) -> None:
         """
         Define the alarms.
@@ -91,6 +97,7 @@ class ClusterAlarms(Construct):
             spare_count: How many of them are spare. Default: 0, no alarm about spares.
             file_systems: Default: none.
             thresholds: Default: those of AlarmThresholds.
+            jobs_report: Whether jobs tell of their progress, so that silence means idle GPUs. Default: True.
         """
         super().__init__(scope, construct_id)
         self.alarms = {}
@@ -101,8 +108,10 @@ class ClusterAlarms(Construct):
         self._spares(node_count, spare_count)
         if metrics.eks_cluster_name is not None:
             self._accelerators()
-        elif metrics.of_own_events:
+        elif metrics.of_own_events and jobs_report:
             self._progress()
+        if metrics.of_own_events:
+            self._agent()
         for file_system in file_systems:
             self._free_space(file_system)
 
@@ -121,12 +130,14 @@ class ClusterAlarms(Construct):
             "A node was found unhealthy or was lost. See the recoveries on the dashboard.",
             metric=_total(unhealthy, "nodes"),
             threshold=1,
+            of_minutes=LATE_MINUTES,
         )
         self._alarm(
             "ReplacementFailed",
             "An instance could not be brought into service. Read its lifecycle log, and look for missing capacity.",
             metric=_total(failed, "instances"),
             threshold=1,
+            of_minutes=LATE_MINUTES,
         )
         self._alarm(
             "EfaFaults",
@@ -180,6 +191,21 @@ class ClusterAlarms(Construct):
             missing=UNKNOWN,
         )
 
+    def _agent(self) -> None:
+        own = self._metrics.own
+        self._alarm(
+            "FaultFound",
+            "The health agent found a fault that takes a node out of work. `holdfast incidents` tells it in order.",
+            metric=own("NodeVerdicts"),
+            threshold=1,
+        )
+        self._alarm(
+            "BreakerOpen",
+            "So many nodes are faulty at once that the agents wait for a person. Look for what they have in common.",
+            metric=own("BreakerOpen"),
+            threshold=1,
+        )
+
     def _progress(self) -> None:
         minutes = self._thresholds.gpu_idle_minutes
         self._alarm(
@@ -212,6 +238,7 @@ class ClusterAlarms(Construct):
         threshold: float,
         operator: cloudwatch.ComparisonOperator = AT_LEAST,
         minutes: int = 1,
+        of_minutes: int | None = None,
         missing: cloudwatch.TreatMissingData = QUIET,
     ) -> None:
         alarm = cloudwatch.Alarm(
@@ -222,7 +249,8 @@ class ClusterAlarms(Construct):
             metric=metric,
             threshold=threshold,
             comparison_operator=operator,
-            evaluation_periods=minutes,
+            evaluation_periods=minutes if of_minutes is None else of_minutes,
+            datapoints_to_alarm=None if of_minutes is None else minutes,
             treat_missing_data=missing,
         )
         alarm.add_alarm_action(*self._actions)

@@ -42,6 +42,7 @@ class HyperPodObservability(Construct):
         file_systems: Sequence[WatchedFileSystem] = (),
         alarms: bool = True,
         thresholds: AlarmThresholds | None = None,
+        jobs_report: bool = True,
         dashboard: bool = True,
         emails: Sequence[str] = (),
         actions: Sequence[cloudwatch.IAlarmAction] = (),
@@ -54,9 +55,9 @@ class HyperPodObservability(Construct):
 
         Args:
             cluster_name: The HyperPod cluster.
-            events: Its event log group, ``/holdfast/<cluster>/events``, where something ships the events of agent and
-                runtime into it. Default: nothing does, as on AWS today; metrics, alarms and rows that need them are
-                off, and the dashboard says so.
+            events: Its event log group, ``/holdfast/<cluster>/events``, where the health agent ships the events of
+                nodes and jobs into it. Default: nothing does; metrics, alarms and rows that need them are off, and the
+                dashboard says so.
             eks_cluster_name: The EKS cluster below it, which must have Container Insights. Default: Slurm, or EKS
                 without them.
             node_count: HyperPod nodes of the cluster, spares included. Default: no alarm about spares on EKS.
@@ -64,6 +65,8 @@ class HyperPodObservability(Construct):
             file_systems: Default: none.
             alarms: Default: True.
             thresholds: Default: those of AlarmThresholds.
+            jobs_report: Whether jobs tell of their progress, as those of Holdfast's runtime do, so that silence means
+                idle GPUs. Default: True.
             dashboard: Default: True.
             emails: Each gets a message to confirm before alarms arrive. Default: nobody is subscribed.
             actions: Beside the topic. Default: none.
@@ -101,6 +104,7 @@ class HyperPodObservability(Construct):
                 spare_count=spare_count,
                 file_systems=file_systems,
                 thresholds=thresholds,
+                jobs_report=jobs_report,
             )
         self.dashboard = None
         if dashboard:

@@ -64,6 +64,7 @@ class ClusterDashboard(Construct):
         rows = [[self._header()], self._state(alarms), *filter(None, [self._recoveries()]), self._fabric()]
         rows += [self._lustre(file_system) for file_system in file_systems]
         if metrics.of_own_events:
+            rows += [self._incidents()]
             rows += [self._job(), [_latest(events, OWN_FIELDS)]]
         else:
             rows += [[_off()], [_latest(events, HYPERPOD_FIELDS)]]
@@ -170,6 +171,17 @@ class ClusterDashboard(Construct):
             _graph(f"{name}, operations per second", operations),
         ]
 
+    def _incidents(self) -> Row:
+        own = self._metrics.own
+        asked = [own(name) for name in ("RemediesRequested", "RemediesRefused", "BreakerOpen")]
+        return [
+            _graph(
+                "Faults found by the health agent", [own("NodeVerdicts"), own("Verdicts"), own("VerdictsWithdrawn")]
+            ),
+            _graph("Remedies asked for and refused", asked),
+            _graph("Ranks handed over, nodes tried out", [own("HandedOver"), own("NodesQualified")]),
+        ]
+
     def _job(self) -> Row:
         own = self._metrics.own
         return [
@@ -197,7 +209,7 @@ def _graph(
 def _off() -> cloudwatch.TextWidget:
     text = (
         "**Off**: training (steps, loss, checkpoints), recoveries of jobs, and without Container Insights idle GPUs "
-        "and spares. They need the events of Holdfast's agent and runtime, which nothing ships to CloudWatch yet; on "
+        "and spares. They need the events of Holdfast's agent and runtime, which nothing ships to CloudWatch here; on "
         "a node they are in the file that `HOLDFAST_EVENTS` names."
     )
     return cloudwatch.TextWidget(markdown=text, width=WIDTH, height=2)

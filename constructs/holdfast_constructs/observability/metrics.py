@@ -42,6 +42,7 @@ def _of_kind(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = clo
     return LogMetric(name=name, pattern=f"{{ {matched} }}", value=value, unit=unit)
 
 
+_GRAVE = '($.detail.severity = "node" || $.action = "reboot" || $.action = "replace")'
 OWN_EVENTS = (
     _of_kind("NodesLost", kinds.NODE_LOST),
     _of_kind("NodesFailed", kinds.NODE_FAILED),
@@ -53,6 +54,14 @@ OWN_EVENTS = (
     _of_kind("JobLoss", kinds.JOB_PROGRESS, "$.detail.loss", cloudwatch.Unit.NONE),
     _of_kind("JobsResumed", kinds.JOB_RESUMED),
     _of_kind("CheckpointSeconds", kinds.CHECKPOINT_SAVED, "$.duration_s", cloudwatch.Unit.SECONDS),
+    _of_kind("Verdicts", kinds.VERDICT),
+    LogMetric(name="NodeVerdicts", pattern=f'{{ $.kind = "{kinds.VERDICT}" && {_GRAVE} }}'),
+    _of_kind("VerdictsWithdrawn", kinds.VERDICT_WITHDRAWN),
+    _of_kind("RemediesRequested", kinds.REMEDY_REQUESTED),
+    _of_kind("RemediesRefused", kinds.REMEDY_REFUSED),
+    LogMetric(name="BreakerOpen", pattern=f'{{ $.kind = "{kinds.REMEDY_REFUSED}" && $.detail.why = "breaker" }}'),
+    _of_kind("HandedOver", kinds.HANDED_OVER),
+    _of_kind("NodesQualified", kinds.NODE_QUALIFIED),
 )
 """From the event log group; the schema is in docs/events.md."""
 

@@ -56,8 +56,8 @@ class PrometheusWorkspace(Construct):
         Args:
             alias: Its name in the console, such as the cluster's name.
             alerts: Where alerts go. Default: they are only shown.
-            rules: Whether the alert rules are made; they are about metrics of HyperPod's exporters, and without those
-                none can fire. Default: True.
+            rules: Whether the alert rules are made; they are about what HyperPod's exporters or the health agent send,
+                and without those none can fire. Default: True.
             encryption_key: Of metrics and log. It cannot be changed later. Default: the services' own encryption.
             retention_days: Of the log, which tells of rules and alerts that failed. Default: 90. Metrics: 150, the
                 service's own default.

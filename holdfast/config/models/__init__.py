@@ -27,6 +27,7 @@ from holdfast.config.models.existing import (
     LifecycleBucket,
     LifeCycleConfig,
 )
+from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import ExistingNetwork, Network
 from holdfast.config.models.nodes import Images, Lifecycle, StandIns, TrainingImage, User
@@ -60,6 +61,7 @@ __all__ = [
     "Goodput",
     "Grafana",
     "GroupSlurm",
+    "Health",
     "Home",
     "Images",
     "InstanceGroup",

@@ -14,6 +14,7 @@ from holdfast.config.models import fields
 from holdfast.config.models.base import Model
 from holdfast.config.models.cluster import Cluster, InstanceGroup
 from holdfast.config.models.existing import LifeCycleConfig
+from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import Network
 from holdfast.config.models.nodes import Images, Lifecycle, StandIns
@@ -85,6 +86,8 @@ class Environment(Model):
     """Images that nodes run. Default: none, jobs bring their own software"""
     observability: Observability = Observability()
     """Logs, metrics, alarms. Default: a dashboard and alarms"""
+    health: Health = Health()
+    """How faulty nodes are found, and what is done about them. Default: an agent that only observes"""
     goodput: Goodput = Goodput()
     """What is expected of the cluster. Default: nothing"""
     allow_replacement: fields.SettingPaths = ()
@@ -101,6 +104,12 @@ class Environment(Model):
     @property
     def cluster_name(self) -> str:
         return self.cluster.name or self.name
+
+    @property
+    def has_health_agent(self) -> bool:
+        """Whether Holdfast's scripts bring an agent onto nodes of some group."""
+        own = (group for group in self.cluster.instance_groups if self.scripts_of(group) is None)
+        return self.health.enabled and any(self.lifecycle_mode(group) != "none" for group in own)
 
     @property
     def orchestrator(self) -> Literal["slurm", "eks"]:

@@ -204,6 +204,14 @@ Minutes = Annotated[int, Field(ge=5, le=1440), Allowed("a whole number of minute
 Seconds = Annotated[
     int, Field(ge=1, le=604800), Allowed("a whole number of seconds from 1 to 604800", 600, number_in_words)
 ]
+Share = Annotated[
+    float, Field(gt=0, le=1), Allowed("a number above 0 and at most 1", 0.1, number_in_words, code="HF730")
+]
+BurnInSeconds = Annotated[
+    int,
+    Field(ge=0, le=30 * 60),
+    Allowed("a whole number of seconds from 0 to 1800", 120, number_in_words, code="HF731"),
+]
 SettingPath = Annotated[
     str,
     Field(pattern=r"^[a-z_]+(\.[A-Za-z0-9_-]+)*$", max_length=256),

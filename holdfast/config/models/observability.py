@@ -30,8 +30,8 @@ class Observability(Model):
     dashboard: bool = True
     """Whether a CloudWatch dashboard of the cluster is made. Default: true"""
     alarms: bool = True
-    """Whether alarms are made: unhealthy nodes, failed replacements, a full file system; with Container Insights also
-    no spare left and idle GPUs. Default: true"""
+    """Whether alarms are made: unhealthy nodes, failed replacements, a full file system; with a health agent also what
+    it finds and an open breaker, with Container Insights no spare left and idle GPUs. Default: true"""
     alarm_emails: fields.EmailAddresses = ()
     """Who gets alarms and HyperPod's events by e-mail. Default: nobody, they go to a topic without subscribers"""
     gpu_idle_minutes: fields.Minutes = 30
@@ -39,8 +39,8 @@ class Observability(Model):
     lustre_free_percent: Annotated[fields.PartOfWhole, Property("AWS::CloudWatch::Alarm", "Threshold")] = 10
     """Less free space than this raises an alarm. Default: 10"""
     prometheus: bool = False
-    """Whether a Managed Prometheus workspace is made; with alert rules where HyperPod's observability add-on writes to
-    it. Default: false"""
+    """Whether a Managed Prometheus workspace is made; with alert rules where HyperPod's observability add-on or, under
+    Slurm, the health agent writes to it. Default: false"""
     grafana: Grafana | None = None
     """A Managed Grafana workspace; needs prometheus. Default: none"""
     mlflow: bool = False

@@ -2,7 +2,7 @@
 
 from holdfast.updates.policies.cluster import CLUSTER
 from holdfast.updates.policies.effects import MEANINGS, Case, Edit, Effect, Policy
-from holdfast.updates.policies.environment import HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
+from holdfast.updates.policies.environment import HEALTH, HOLDFAST, IDENTITY, NETWORK, OBSERVABILITY
 from holdfast.updates.policies.existing import EXISTING
 from holdfast.updates.policies.groups import GROUPS
 from holdfast.updates.policies.modes import with_former_mode
@@ -13,6 +13,7 @@ __all__ = [
     "CLUSTER",
     "EXISTING",
     "GROUPS",
+    "HEALTH",
     "HOLDFAST",
     "IDENTITY",
     "MEANINGS",

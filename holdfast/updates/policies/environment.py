@@ -1,7 +1,7 @@
 """Update policies of the rest: what names the environment, its keys and network, and how it is watched."""
 
-from holdfast.config import Observability
-from holdfast.updates.policies.cluster import CREATE_ONLY, NAME_IS_TAKEN
+from holdfast.config import Health, Observability
+from holdfast.updates.policies.cluster import CREATE_ONLY, LIFECYCLE_UPDATE, NAME_IS_TAKEN, REPLACE_NODES
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, appears, vanishes
 
 SUBNET = "CloudFormation registry, AWS::EC2::Subnet createOnlyProperties"
@@ -186,6 +186,16 @@ OBSERVABILITY = (
         effect=Effect.IN_PLACE,
         reason="people sign in another way from now on",
         source="Managed Grafana API, UpdateWorkspaceAuthentication",
+    ),
+)
+
+HEALTH = (
+    Policy(
+        settings=tuple(f"health.{name}" for name in Health.model_fields),
+        effect=Effect.NEW_NODES,
+        reason="the lifecycle writes it on new nodes; agents that run keep what they were started with",
+        action=REPLACE_NODES,
+        source=LIFECYCLE_UPDATE,
     ),
 )
 

@@ -24,11 +24,12 @@ class LifecycleModes:
 
     def __init__(self, file: Settings, folder: Path | None) -> None:
         self._file, self._settings = file, file.lifecycle
-        names = self._settings.scripts
+        names, checks = self._settings.scripts, file.health.checks
         scripts: Any = UNRESOLVED
-        if folder is not None and names is not UNRESOLVED:
+        if folder is not None and names is not UNRESOLVED and checks is not UNRESOLVED:
             ours = (Script(path="lifecycle", name=f"{hook}.sh", text="#!/bin/bash\n") for hook in HOOKS.values())
-            scripts = (*ours, *_scripts(self._settings, names, folder))
+            theirs = _scripts(self._settings.at("scripts"), names, folder)
+            scripts = (*ours, *theirs, *_scripts(file.health.at("checks"), checks, folder))
         self._by_mode = {mode: self._configuration(hook, scripts) for mode, hook in HOOKS.items()}
 
     def lifecycle(self, group: Settings) -> Any:
@@ -92,11 +93,11 @@ def _existing(there: Settings) -> Lifecycle:
     )
 
 
-def _scripts(lifecycle: Settings, names: Sequence[str], folder: Path) -> list[Script]:
+def _scripts(setting: str, names: Sequence[str], folder: Path) -> list[Script]:
     texts = [None if _leads_out(name) else _text(folder / name) for name in names]
     return [
         Script(
-            path=f"{lifecycle.at('scripts')}.{index}",
+            path=f"{setting}.{index}",
             name=name,
             text="#!/bin/sh\n" if _leads_out(name) else text,
             mistake=None if text is None else shell_mistake(text),

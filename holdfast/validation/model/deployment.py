@@ -133,6 +133,10 @@ class EnvironmentFile(Item):
     users: tuple[User, ...] = ()
     scripts: tuple[str, ...] = ()
     """Lifecycle scripts of the cluster's owner."""
+    health_mode: str = "observe"
+    breaker_share: float = 0.1
+    checks: tuple[str, ...] = ()
+    """Executables of the owner's that the health agent runs."""
     priority_classes: tuple[PriorityClass, ...] = ()
     egress: str = "nat"
     chart_archives: str | None = None

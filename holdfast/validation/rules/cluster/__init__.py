@@ -1,8 +1,9 @@
-"""Rules about groups of a cluster: names, capacity, options, images, updates, quotas and goodput (1xx, 7xx, 8xx)."""
+"""Rules about a cluster: names, capacity, options, images, updates, quotas, goodput and health (1xx, 7xx, 8xx)."""
 
 from holdfast.validation.rules.cluster import (  # noqa: F401 - each registers its rules
     capacity,
     goodput,
+    health,
     images,
     modes,
     names,

@@ -210,8 +210,8 @@ def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 @rule("HF518", title="Lifecycle scripts have different file names", each=Lifecycle, source="Holdfast")
 def script_names(lifecycle: Lifecycle, deployment: Deployment) -> Iterator[Broken]:
     """
-    Scripts of an environment file are put into one folder of the bundle, whatever folders they came from. The second of
-    one name would take the place of the first.
+    Scripts of an environment file are put into one folder of the bundle, and checks of the health agent into another,
+    whatever folders they came from. The second of one name would take the place of the first.
     """
     if deployment.file is None:
         return

@@ -40,10 +40,11 @@ def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
     """
     A role is there as soon as it is made; a policy that is a resource of its own comes later. HyperPod takes the role
     at once, and fails with "Unable to retrieve subnets" when the policy is not attached yet. The cluster depends on the
-    policies, then.
+    policies, then. A policy that names the cluster cannot come before it; it is for what nodes do later.
     """
     for cluster, role in dict.fromkeys((cluster, role) for cluster, _group, role in roles_of_groups(app)):
         late = [policy for policy in _separate(app, role) if not is_before(app, policy, cluster)]
+        late = [policy for policy in late if not is_before(app, cluster, policy)]
         if late:
             yield too_late(cluster, late, f"what {role.logical_id} may do")
     for kind, path in _USES_ROLE.items():

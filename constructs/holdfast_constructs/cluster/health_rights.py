@@ -1,0 +1,38 @@
+"""What the health agent of nodes may ask of AWS, statement by statement; docs/security.md lists them."""
+
+from aws_cdk import Fn, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+SHIP = ("logs:CreateLogStream", "logs:GetLogEvents", "logs:PutLogEvents")
+"""Streams of events: made, counted after a loss of state, written."""
+
+
+def shipping(events: logs.ILogGroup) -> iam.PolicyStatement:
+    """Of every node: to put its events into the cluster's log group."""
+    return iam.PolicyStatement(sid="ShipEvents", actions=list(SHIP), resources=[events.log_group_arn])
+
+
+def watching(
+    scope: Construct, construct_id: str, *, role: iam.IRole, name: str, arn: str, events: logs.ILogGroup
+) -> iam.Policy:
+    """
+    Of a Slurm controller: to see the nodes of its cluster, and what HyperPod's own agent found on them.
+
+    A policy of its own, because it names the cluster, which is made after the role's.
+    """
+    stack = Stack.of(scope)
+    found = f"/aws/sagemaker/Clusters/{name}/{Fn.select(1, Fn.split('/', arn))}"
+    health = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{found}:*"
+    return iam.Policy(
+        scope,
+        construct_id,
+        roles=[role],
+        statements=[
+            iam.PolicyStatement(sid="WatchNodes", actions=["sagemaker:ListClusterNodes"], resources=[arn]),
+            iam.PolicyStatement(
+                sid="ReadHealthRecords", actions=["logs:FilterLogEvents"], resources=[health, events.log_group_arn]
+            ),
+        ],
+    )

@@ -1,0 +1,25 @@
+"""How the health of nodes is watched, and how much the health agent may do about it."""
+
+from typing import Literal
+
+from holdfast.config.models import fields
+from holdfast.config.models.base import Model
+
+
+class Health(Model):
+    """The health agent, which runs on every node that has lifecycle scripts; docs/health.md tells what it does."""
+
+    enabled: bool = True
+    """Whether the agent runs. Default: true"""
+    mode: Literal["observe", "act"] = "observe"
+    """observe: it says what is wrong and what it would do, and touches nothing. act: it also hands the ranks of a
+    faulty node over and asks HyperPod to reboot or replace the node. Default: observe"""
+    breaker_share: fields.Share = 0.1
+    """The part of the nodes that all agents together may have rebooted or replaced within an hour, at least one; then
+    they wait for a person. Default: 0.1"""
+    checks: fields.ScriptPaths = ()
+    """Executables of your own that the agent runs again and again; exit code 0 is healthy, 1 a warning, 2 unhealthy.
+    Default: none"""
+    burn_in_seconds: fields.BurnInSeconds = 120
+    """How long a new compute node is tried out before it joins. A node that fails does not join. 0: not at all.
+    Default: 120"""
