@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup system up up-eks down test lint unit integration e2e bench lock schema clean
+.PHONY: help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -15,6 +15,8 @@ KUBERNETES := iptables
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip
 CONTAINERS := gcc libc6-dev libslurm-dev runc
+# What judges our metrics and alert rules.
+MONITORING := prometheus prometheus-alertmanager
 # What benchmarks start and share is no benchmark.
 BENCHMARKS ?= $(filter-out %_program.py %/workload.py,$(wildcard benchmarks/*.py))
 
@@ -46,6 +48,9 @@ node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 system: ## install Slurm and munge when they are missing and apt is there
 	@scripts/install_slurm.sh $(SLURM) $(KUBERNETES) $(IMAGE) $(CONTAINERS)
 
+monitoring: ## install Prometheus and its Alertmanager, with which metrics and alert rules are tested
+	@scripts/install_monitoring.sh $(MONITORING)
+
 up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
 	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \
 		--rehearse examples/bytelm/bytelm-resilient.sbatch --prepare examples/bytelm/prepare.py
@@ -58,14 +63,14 @@ up-eks: setup ## the same under Kubernetes, whose binaries are built once; leave
 down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` made
 	@$(VENV)/bin/holdfast down
 
-test: setup lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
+test: setup monitoring lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
 	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder # short files last: none waits
 
 lint: $(VENV)/.torch
 	@ruff check .
 	@ruff format --check --quiet .
 	@lint-imports --no-cache
-	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common
+	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common containers/health-agent
 	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py

@@ -26,7 +26,7 @@ FLOORS = {
     "4 what changes, what is there": ["holdfast.importing", "holdfast.updates"],
     "3 rules": ["holdfast.validation"],
     "2 what a file says, what failures cost": ["holdfast.planner", "holdfast.config"],
-    "1 alone on a node": ["holdfast_runtime", "holdfast_lifecycle"],
+    "1 alone on a node": ["holdfast_runtime", "holdfast_agent", "holdfast_lifecycle"],
     "0 facts and events": ["holdfast.catalog", "holdfast.environments", "holdfast_common"],
 }
 """From top to bottom. A package that is not listed is an error: it has no floor yet."""

@@ -9,7 +9,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.text import Text
 
-from holdfast.cli.commands.cluster import events, jobs, kill_node, logs, rehearse, ssh, status, submit
+from holdfast.cli.commands.cluster import (
+    events,
+    incidents,
+    inject,
+    jobs,
+    kill_node,
+    logs,
+    rehearse,
+    ssh,
+    status,
+    submit,
+)
 from holdfast.cli.commands.deployment import down, env, images, kubernetes, up
 from holdfast.cli.commands.environment import check, diff, import_, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
@@ -62,7 +73,9 @@ for command in (
     logs.logs,
     ssh.ssh,
     kill_node.kill_node,
+    inject.inject,
     events.events,
+    incidents.incidents,
     rehearse.rehearse,
 ):
     app.command(cls=Command)(command)

@@ -5,7 +5,7 @@ the event log, and prints nothing.
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
-from holdfast.cli.deployed.cluster import controller_hostname, jobs_prefix, stack_outputs
+from holdfast.cli.deployed.cluster import by_name, controller_hostname, instance_types_of, jobs_prefix, stack_outputs
 from holdfast.cli.deployed.event_choice import Choice, parse_since
 from holdfast.cli.deployed.events import read_events, record_event
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
@@ -34,11 +34,19 @@ from holdfast.cli.deployed.logs import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.deployed.nodes import instance, run
+from holdfast.cli.deployed.nodes import instance, instance_status, run
 from holdfast.cli.deployed.service_events import read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, load, recorded
 from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
-from holdfast.cli.deployed.status import FileSystemView, JobView, NodeView, StatusView, parse_slurm, read_status
+from holdfast.cli.deployed.status import (
+    FileSystemView,
+    IncidentView,
+    JobView,
+    NodeView,
+    StatusView,
+    parse_slurm,
+    read_status,
+)
 from holdfast.cli.deployed.targets import CLUSTER, ENVIRONMENT, PROFILE, REGION, check_region, locate
 
 __all__ = [
@@ -51,6 +59,7 @@ __all__ = [
     "Context",
     "EksCluster",
     "FileSystemView",
+    "IncidentView",
     "JobRow",
     "JobView",
     "NodeView",
@@ -59,6 +68,7 @@ __all__ = [
     "SignedIn",
     "StatusView",
     "UnreachableError",
+    "by_name",
     "cancel_workloads",
     "check_job_id",
     "check_kubernetes_job",
@@ -68,6 +78,8 @@ __all__ = [
     "eks_cluster",
     "heading",
     "instance",
+    "instance_status",
+    "instance_types_of",
     "job_outcome",
     "job_output",
     "jobs_prefix",

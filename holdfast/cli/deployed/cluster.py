@@ -5,6 +5,7 @@ Gathers what the commands show; how it looks is theirs.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from holdfast.cli.deployed.aws import AwsError
@@ -92,6 +93,23 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
     raise CommandError(
         "the cluster's file system has no dataset at /jobs; add one with auto_import to storage.lustre.datasets"
     )
+
+
+def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
+    """The instance type of each instance there is, and of each group."""
+    cluster, nodes = describe_cluster(context)
+    groups = {one["InstanceGroupName"]: one.get("InstanceType", "") for one in cluster.get("InstanceGroups", [])}
+    return {one["InstanceId"]: one["InstanceType"] for one in nodes}, {name: of for name, of in groups.items() if of}
+
+
+def by_name(context: Context) -> Context:
+    """The same cluster by its name, where its ARN was given: log groups are called after the name."""
+    if not context.session.cluster_name.startswith("arn:"):
+        return context
+    cluster, _ = describe_cluster(context)
+    if not cluster:
+        raise CommandError(f"there is no cluster {context.session.cluster_name}")
+    return replace(context, session=replace(context.session, cluster_name=str(cluster["ClusterName"])))
 
 
 def describe_stack(context: Context) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The event log of a cluster, read and written."""
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.cli.deployed.aws import AwsError
@@ -50,18 +51,28 @@ def _tell_of_strangers(count: int, first: str) -> None:
         error_console.print(f"holdfast: {count} lines of the event log are no events; the first: {first}", markup=False)
 
 
-def record_event(context: Context, *, kind: str, node: str = "", job: str = "", fault: str = "") -> None:
-    """Write an event of the command line's own into the cluster's event log."""
+def record_event(
+    context: Context,
+    *,
+    kind: str,
+    node: str = "",
+    job: str = "",
+    fault: str = "",
+    time_ns: int | None = None,
+    detail: Mapping[str, str | int] | None = None,
+) -> None:
+    """Write an event of the command line's own into the cluster's event log; ``time_ns`` as it is now by default."""
     from holdfast_common import Event, events_log_group
 
     event = Event(
-        time_ns=time.time_ns(),
+        time_ns=time.time_ns() if time_ns is None else time_ns,
         source="cli",
         cluster=context.session.cluster_name,
         node=node,
         job=job,
         kind=kind,
         fault=fault,
+        detail=detail or {},
     )
     group = events_log_group(context.session.cluster_name)
     try:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.cli.deployed.cluster import cluster_nodes
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.terminal import CommandError
 
@@ -40,6 +41,12 @@ def instance(context: Context, *, node: str) -> "Node":
             return candidate
     names = ", ".join(f"{n.spec.hostname} ({n.spec.instance_id})" for n in present) or "none"
     raise CommandError(f"there is no node {node!r}; the nodes are: {names}")
+
+
+def instance_status(context: Context, *, instance_id: str) -> str:
+    """As HyperPod says it, such as Running; empty where the cluster has no such instance."""
+    nodes = cluster_nodes(context)
+    return next((str(one["InstanceStatus"]["Status"]) for one in nodes if one["InstanceId"] == instance_id), "")
 
 
 def run(

@@ -28,6 +28,8 @@ from holdfast.cli.terminal import CommandError, error_console
 
 JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
 _TIMEOUT_S = 20.0
+HANDED_OVER = 75
+"""How a launcher ends whose ranks went to the spare (docs/health/hand-over.md)."""
 
 # The job file's options, of the first of these paths that is a file.
 _READ_OPTIONS = """cd -- "$1" 2>/dev/null || exit 0
@@ -104,11 +106,21 @@ def job_outcome(context: Context, *, job: str) -> str:
     with contextlib.suppress(CommandError):
         argv = ["scontrol", "--oneliner", "show", "job", check_job_id(job)]
         shown = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
-        states = re.findall(r" JobState=(\S+)", shown.stdout)
-        if shown.returncode == 0 and states:
+        if shown.returncode == 0 and (states := _states(shown.stdout)):
             return outcome(states)
         return outcome(record.state for record in accounting(context, jobs=[job]))
     return ""
+
+
+def _states(shown: str) -> list[str]:
+    """Of each task. One that has handed its ranks over is about to be requeued, whatever Slurm calls it till then."""
+    states = []
+    for line in shown.splitlines():
+        state, code = re.search(r" JobState=(\S+)", line), re.search(r" ExitCode=(\d+):", line)
+        if state:
+            left = state[1] == "FAILED" and code is not None and int(code[1]) == HANDED_OVER
+            states.append("PENDING" if left else state[1])
+    return states
 
 
 def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:

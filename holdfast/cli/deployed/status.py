@@ -17,6 +17,7 @@ from holdfast.cli.deployed.cluster import (
     describe_stack,
     hostname_of,
 )
+from holdfast.cli.deployed.events import read_events
 from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
 from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_rows
 from holdfast.cli.deployed.nodes import run
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 NODE_PREFIX = "hyperpod-"
 """Of the name of an instance's Node."""
+INCIDENTS_OF_S = 7 * 86_400
 STAND_IN_TAG = "holdfast:stand-in:"
 
 
@@ -77,6 +79,17 @@ class FileSystemView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IncidentView:
+    """One that is open; all of it: ``holdfast incidents ID``."""
+
+    id: str
+    node: str
+    host: str
+    fault: str
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusView:
     """All that ``holdfast status`` shows."""
 
@@ -107,6 +120,10 @@ class StatusView:
     """What could not be looked at, and why."""
     processes: "list[ProcessState]" = field(default_factory=list)
     """Of the local cloud."""
+    incidents: list[IncidentView] = field(default_factory=list)
+    """Those of the last week that are open."""
+    planted: list[str] = field(default_factory=list)
+    """Faults that last, each with its node: `holdfast inject --list` has the rest."""
 
 
 def read_status(context: Context) -> StatusView:
@@ -128,7 +145,7 @@ def read_status(context: Context) -> StatusView:
     slurm_states, jobs, ended = ({}, [], []) if is_eks else _read_slurm(context, nodes, unseen=unseen)
     kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
     if not session.stack_name:
-        unseen.append("the stack and the file system, which no --environment names")
+        unseen.append("the stack, the file system and incidents, which no --environment names")
     return StatusView(
         environment=session.environment,
         cloud=session.cloud,
@@ -152,7 +169,37 @@ def read_status(context: Context) -> StatusView:
         stand_ins=_seen(lambda: _stand_ins(context, cluster), what="tags", otherwise={}, unseen=unseen),
         unseen=unseen,
         processes=context.local.processes() if session.cloud == "embedded" else [],
+        incidents=_seen(lambda: _open_incidents(context), what="incidents", otherwise=[], unseen=unseen),
+        planted=_planted(context),
     )
+
+
+def _open_incidents(context: Context) -> list[IncidentView]:
+    """From the events of a week: a cluster of years has more than is read in a moment."""
+    from holdfast_common import timeline
+
+    if not context.session.stack_name:
+        return []
+    try:
+        events = read_events(context, since_ns=time.time_ns() - INCIDENTS_OF_S * 1_000_000_000)
+    except AwsError as error:
+        if error.code == "ResourceNotFoundException":
+            return []  # a cluster that writes no events
+        raise
+    return [
+        IncidentView(id=one.id, node=one.node, host=one.host, fault=one.fault, state=one.state.value)
+        for one in timeline(events).incidents
+        if one.is_open
+    ]
+
+
+def _planted(context: Context) -> list[str]:
+    if context.session.cloud != "embedded" or not any((context.local.home / "nodes").glob("*/planted/*.json")):
+        return []
+    from holdfast.localcloud.nodes import Fleet
+    from holdfast.localcloud.planting import planted
+
+    return [f"{one.fault} on {one.instance_id} ({one.host})" for one in planted(Fleet(home=context.local.home))]
 
 
 def _problem(context: Context) -> str:

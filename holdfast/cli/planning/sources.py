@@ -56,7 +56,7 @@ def learned(
         raise CommandError("--events and --actual are two sources of the same; give one of them")
     if actual:
         return _deployed(environment)
-    events = None if path is None else _told_in(path)
+    events = None if path is None else told_in(path)
     return events, None if environment is None else read_definition(environment_file(environment))
 
 
@@ -80,7 +80,7 @@ def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
     return found, definition or read_definition(environment_file(deployed))
 
 
-def _told_in(path: Path) -> "list[Event]":
+def told_in(path: Path) -> "list[Event]":
     """The events of a file. What is no event is named, never taken for one."""
     from holdfast_common import parse_events
 

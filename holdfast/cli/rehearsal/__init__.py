@@ -1,6 +1,7 @@
-"""Breaks a node under a job and watches it come back."""
+"""Breaks a node, by hand or under a job, and watches it come back."""
 
 from holdfast.cli.rehearsal.faults import Fault, inject
 from holdfast.cli.rehearsal.jobs import rehearse_jobs
+from holdfast.cli.rehearsal.planting import end_faults, plant_fault, planted_faults
 
-__all__ = ["Fault", "inject", "rehearse_jobs"]
+__all__ = ["Fault", "end_faults", "inject", "plant_fault", "planted_faults", "rehearse_jobs"]

@@ -20,6 +20,7 @@ from holdfast.cli.deployed import (
 )
 from holdfast.cli.kubernetes import COMPLETE
 from holdfast.cli.rehearsal.faults import Fault, inject
+from holdfast.cli.rehearsal.planting import plant_fault
 from holdfast.cli.submission import check_fits, prepare_data, submit_any
 from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.cli.views import summary
@@ -31,6 +32,8 @@ POLL_S = 0.3
 EVENTS_WITHIN_S = 10.0
 """After the end of a job, until its last events are read."""
 TOLD_LINES = 12
+HEALED = "xid-79"
+"""What the agents of a rehearsal are shown."""
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
@@ -88,9 +91,57 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
             progress=progress,
             job_may_end=True,
         )
+    if _may_heal(context, watch.events):
+        _heal(context, watch)
     with step("train to the end") as progress:
         watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
     return watch
+
+
+def _may_heal(context: Context, events: "list[Event]") -> bool:
+    """Whether health agents act in this cluster, and launchers of the job hand ranks over."""
+    from holdfast_common import kinds
+
+    acting = any(
+        event.kind == kinds.AGENT_STARTED and event.detail.get("mode") == "act" for event in read_events(context)
+    )
+    return acting and _has(events, kinds.VIEW_COMMITTED)
+
+
+def _heal(context: Context, watch: "_Watch") -> None:
+    """A GPU of a busy node falls off the bus: the agent names it, its ranks leave between two steps, the node goes."""
+    from holdfast_common import kinds
+
+    with step("wait for the spare") as progress:
+        if not watch.until(lambda events: _has(events, kinds.SPARE_READY), what="the spare", progress=progress):
+            progress.update("the job ended before it was back")
+            return
+    victim = _last_node_of(watch.events)
+    with step(f"plant {HEALED} on a busy node") as progress:
+        planted = plant_fault(context, node=victim, fault=HEALED, for_s=None, gpu=0)
+        progress.update(f"{victim}  {planted.detail}")
+    with step("hand its ranks over") as progress:
+        if watch.until(
+            lambda events: _has(events, kinds.HANDED_OVER), what="the ranks to be handed over", progress=progress
+        ):
+            progress.update(_told_of_hand_over(watch.events))
+    with step("replace the node that was named") as progress:
+        watch.until(
+            lambda events: any(
+                event.kind == kinds.NODE_REPLACED and event.detail.get("replaces") == victim for event in events
+            ),
+            what="the replacement",
+            progress=progress,
+            job_may_end=True,
+        )
+
+
+def _told_of_hand_over(events: "list[Event]") -> str:
+    from holdfast_common import kinds
+
+    last = next(event for event in reversed(events) if event.kind == kinds.HANDED_OVER)
+    rank, step_of, lost = (last.detail.get(name) for name in ("rank", "step", "steps_lost"))
+    return f"rank {rank} after step {step_of}, {lost} steps lost"
 
 
 def _has(events: "list[Event]", kind: str) -> bool:

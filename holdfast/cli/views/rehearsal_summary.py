@@ -1,6 +1,6 @@
 """What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.deployed import StatusView
+from holdfast.cli.views.incidents import LIST_PRICE, Fleet, IncidentRow, Price, incident_figures, rows_of
 from holdfast.cli.views.layout import coloured
 from holdfast.cli.views.status import node_table
-from holdfast_common import Event, Incident, JobTimeline, Timeline, timeline
+from holdfast_common import Event, Incident, JobTimeline, timeline
 
 
 def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
@@ -22,13 +23,14 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
         names: Of jobs, by their id. Default: they have none.
     """
     told = timeline(events)
+    found = rows_of(events, _fleet(view))
     parts: list[RenderableType] = [
         Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
         *(_job(job) for job in told.jobs),
-        *(_incident(incident) for incident in told.incidents),
-        *_comparison(told, names or {}),
+        *(incident_figures(row) for _, row in found),
+        *_comparison(found, told.jobs, names or {}),
         *_plan_against_actual(events, names or {}),
         _next_steps(view, told.jobs),
     ]
@@ -58,34 +60,30 @@ def _job(job: JobTimeline) -> Table:
     return table
 
 
-def _incident(incident: Incident) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_row(Text("incident", style="bold red"), f"{incident.node}: {incident.fault or 'lost'}")
-    replaced = f"replaced by {incident.replacement}" if incident.replacement else "node back"
-    rows = (
-        ("noticed", incident.noticed_after_s),
-        (replaced, incident.restored_after_s),
-        (f"job {incident.job} resumed", incident.resumed_after_s),
+def _fleet(view: StatusView) -> Fleet:
+    """The instance types of the cluster, at the list price."""
+    return Fleet(
+        type_of_node={node.instance_id: node.instance_type for node in view.nodes},
+        type_of_group={node.instance_group: node.instance_type for node in view.nodes},
+        price=Price.of(LIST_PRICE, region=""),
     )
-    for name, seconds in rows:
-        table.add_row(f"  {name}", "not seen" if seconds is None else f"after {seconds:.1f} s")
-    return table
 
 
-def _comparison(told: Timeline, names: Mapping[str, str]) -> list[RenderableType]:
+def _comparison(
+    found: Sequence[tuple[Incident, IncidentRow]], told: Sequence[JobTimeline], names: Mapping[str, str]
+) -> list[RenderableType]:
     """The same fault under several jobs, side by side; nothing where there is only one."""
-    hit = {incident.job: incident for incident in told.incidents if incident.resumed_after_s is not None}
-    jobs = [job for job in told.jobs if job.job in hit]
+    hit = {row.job: row.training_again_s for _, row in found if row.training_again_s is not None}
+    jobs = [job for job in told if job.job in hit]
     if len(jobs) < 2:
         return []
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")
     for column in ("job", "trained again after", "steps done again", "goodput"):
         table.add_column(column, justify="left" if column == "job" else "right")
     for job in jobs:
-        seconds = hit[job.job].resumed_after_s
         table.add_row(
             f"{job.job} {names.get(job.job, '')}".strip(),
-            f"{seconds:.1f} s",
+            f"{hit[job.job]:.1f} s",
             str(job.steps_redone),
             "" if job.goodput is None else f"{job.goodput:.0%}",
         )

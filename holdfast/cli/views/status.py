@@ -4,6 +4,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from holdfast.cli.deployed import StatusView
+from holdfast.cli.views.incidents import open_line
 from holdfast.cli.views.job_table import job_history
 from holdfast.cli.views.layout import Column, Facts, Fitted, coloured
 from holdfast.localcloud.processes import ProcessState
@@ -68,8 +69,15 @@ def _facts(view: StatusView) -> Facts:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.append(("stood in for", named))
+    if (told := open_line(view.incidents)) is not None:
+        facts.append(("incidents", told))
+    facts += [("planted" if first else "", Text(one, style="yellow")) for first, one in _with_first(view.planted)]
     facts += [(NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])
+
+
+def _with_first(lines: list[str]) -> list[tuple[bool, str]]:
+    return [(number == 0, line) for number, line in enumerate(lines)]
 
 
 def _process_line(process: ProcessState) -> Text:

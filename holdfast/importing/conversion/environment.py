@@ -211,7 +211,9 @@ def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Imported:
-    imported.note("", "images, observability, goodput and allowances are Holdfast's own: they have their defaults")
+    imported.note(
+        "", "images, observability, health, goodput and allowances are Holdfast's own: they have their defaults"
+    )
     if not is_ours:
         text = (
             "a cluster of this name is not made while another one has it: take another name, or delete that one first"

@@ -2,9 +2,11 @@
 From the events of a cluster to the numbers of a plan: how often its instances failed, and how long each stage took.
 
 A failure that somebody injected says nothing about how often instances fail, but a lot about how long recovery takes:
-it counts for the stages only. Instance-hours are counted while an instance is in service: from ``node_in_service``,
-``node_replaced``, ``node_rebooted`` or the first start of a job on it, to ``node_lost``, ``node_failed``,
-``node_deleted``, ``cluster_deleted`` or the latest event there is.
+it counts for the stages only. A verdict that was withdrawn, or asks for nothing, counts for neither.
+
+Instance-hours are counted while an instance is in service: from ``node_in_service``, ``node_replaced``,
+``node_rebooted`` or the first start of a job on it, to ``node_lost``, ``node_failed``, ``node_deleted``,
+``cluster_deleted`` or the latest event there is.
 """
 
 import itertools
@@ -22,7 +24,7 @@ from holdfast.planner.model import (
     estimate_time,
     goodput,
 )
-from holdfast_common import Event, Incident, kinds, timeline
+from holdfast_common import Event, Incident, When, kinds, timeline
 
 EMPTY: Mapping[str, float] = {}
 _NS_PER_HOUR = 3.6e12
@@ -78,14 +80,33 @@ def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Cal
     unique = {event.to_json(): event for event in events}
     ordered = sorted(unique.values(), key=lambda event: event.time_ns)
     incidents = timeline(ordered).incidents
-    failures = [each for each in incidents if each.injected_ns is None and each.fault != NOT_IN_SERVICE]
+    failures = _failures(incidents)
     seconds = _stage_seconds(ordered, incidents)
     estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
     return Calibration(
-        rate=estimate_rate(failures=len(failures), instance_hours=instance_hours(ordered), confidence=confidence),
+        rate=estimate_rate(failures=failures, instance_hours=instance_hours(ordered), confidence=confidence),
         stages={name: each for name, each in estimates.items() if each is not None},
         injected=sum(each.injected_ns is not None for each in incidents),
     )
+
+
+def _failures(incidents: Iterable[Incident]) -> int:
+    """
+    How often an instance failed by itself.
+
+    What was withdrawn or asks for nothing is no failure, nor is a process that died; two faults that one replacement
+    ended are one.
+    """
+    own = [
+        each
+        for each in incidents
+        if each.injected_ns is None
+        and each.fault != NOT_IN_SERVICE
+        and not each.is_of_nobody
+        and not each.is_of_process
+    ]
+    ended = {(each.node, each.restored_ns) for each in own if each.restored_ns is not None}
+    return len(ended) + sum(each.restored_ns is None for each in own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,15 +228,24 @@ def instance_hours(ordered: Sequence[Event]) -> float:
     return total_ns / _NS_PER_HOUR
 
 
+def _acted_on_ns(incident: Incident) -> int | None:
+    """The verdict, or where that could wait for its boundary, when a remedy was asked for: its wait cost nothing."""
+    noticed_ns = incident.noticed_ns if incident.noticed_ns is not None else incident.injected_ns
+    asked_ns = incident.asked_ns
+    waited = incident.when == When.BOUNDARY.value and asked_ns is not None
+    return max(noticed_ns or 0, asked_ns) if waited and asked_ns is not None else noticed_ns
+
+
 def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in STAGES}
     for incident in incidents:
+        if incident.is_of_nobody:
+            continue
         if incident.noticed_after_s is not None:
             seconds["detect"].append(incident.noticed_after_s)
-        noticed_ns = incident.noticed_ns if incident.noticed_ns is not None else incident.injected_ns
-        begun_ns = noticed_ns
-        if incident.restored_ns is not None and incident.noticed_ns is not None:
-            seconds["replace"].append((incident.restored_ns - incident.noticed_ns) / 1e9)
+        begun_ns = _acted_on_ns(incident)
+        if incident.restored_ns is not None and incident.noticed_ns is not None and begun_ns is not None:
+            seconds["replace"].append((incident.restored_ns - begun_ns) / 1e9)
             if incident.resumed_ns is not None and incident.restored_ns <= incident.resumed_ns:
                 begun_ns = incident.restored_ns
         if incident.resumed_ns is not None and begun_ns is not None:

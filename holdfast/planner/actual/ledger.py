@@ -6,7 +6,9 @@ A stretch is judged by the event that ends it, and by whether steps that still c
 ==============================================  ===========================================================
 a report of more steps                          useful; redo, in proportion, for steps that were done again
 a checkpoint                                    checkpoint, for as long as the event says that it took
-a fault that was injected, after the last step  redo: steps that no report tells of
+a fault that was injected, after the last step  redo: steps that no report tells of, or useful if they are kept
+``verdict``, where no step was done after it    detect
+``handed_over``                                 useful; rebuild, for as long as it says that the job stood still
 ``node_lost``, ``node_failed``                  detect
 ``recovery_agreed`` .. ``recovery_copied``      agree, abort, rebuild, copy: written by a runtime that recovers in place
 ``node_replaced``, ``node_rebooted``            replace
@@ -35,6 +37,7 @@ _IN_PLACE = {f"recovery_{done}": account for done, account in (
 )}  # fmt: skip
 _BETWEEN_ATTEMPTS = {
     kinds.FAULT_INJECTED: "redo",
+    kinds.VERDICT: "detect",
     kinds.NODE_LOST: "detect",
     kinds.NODE_FAILED: "detect",
     kinds.NODE_REPLACED: "replace",
@@ -119,6 +122,8 @@ def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
     """Whether an event ends a stretch of the job: its own events, and those of its nodes while it does not run."""
     if event.job == job and event.source == "job":
         return _is_of_job(event)
+    if event.kind == kinds.HANDED_OVER:
+        return event.job == job
     if event.kind not in _BETWEEN_ATTEMPTS:
         return False
     before = [own for own in running if own.time_ns <= event.time_ns]
@@ -127,6 +132,8 @@ def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
         return False
     if event.kind == kinds.JOB_SUBMITTED:
         return event.job == job
+    if event.kind == kinds.VERDICT and (after is None or _step(after, 0.0) > max(_step(own, 0.0) for own in before)):
+        return False
     started = next(own for own in reversed(before) if own.kind in _STARTS or own is before[0])
     nodes = {name for name in str(started.detail.get("nodes", "")).split(",") if name}
     return not nodes or bool(nodes & {event.node, str(event.detail.get("replaces", ""))})
@@ -149,6 +156,14 @@ def _stretches(start_ns: int, after: Event, *, step: float, kept_until: float) -
     end_ns = after.time_ns
     if after.kind in _STARTS:
         return [Stretch(account="rebuild", start_ns=start_ns, end_ns=end_ns)]
+    if after.kind == kinds.HANDED_OVER:
+        stood_ns = min(end_ns - start_ns, round(max(0.0, after.duration_s or 0.0) * 1e9))
+        return [
+            Stretch(account="useful", start_ns=start_ns, end_ns=end_ns - stood_ns),
+            Stretch(account="rebuild", start_ns=end_ns - stood_ns, end_ns=end_ns),
+        ]
+    if after.kind == kinds.FAULT_INJECTED and kept_until > step:
+        return [Stretch(account="useful", start_ns=start_ns, end_ns=end_ns)]
     if after.kind not in _MARKS:
         account = _IN_PLACE.get(after.kind) or _BETWEEN_ATTEMPTS[after.kind]
         return [Stretch(account=account, start_ns=start_ns, end_ns=end_ns)]

@@ -1,3 +1,3 @@
-"""Verbs about a cluster that is up: status, events, logs, jobs, submit, ssh, kill-node, rehearse."""
+"""Verbs about a cluster that is up: status, events, incidents, logs, jobs, submit, ssh, kill-node, inject, rehearse."""
 
-__all__ = ["events", "jobs", "kill_node", "logs", "rehearse", "ssh", "status", "submit"]
+__all__ = ["events", "incidents", "inject", "jobs", "kill_node", "logs", "rehearse", "ssh", "status", "submit"]

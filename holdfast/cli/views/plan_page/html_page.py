@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from html import escape
 
+from holdfast.cli.views.pages import STYLE
 from holdfast.cli.views.plan import (
     COST_COLUMNS,
     GOODPUT_COLUMNS,
@@ -21,7 +22,6 @@ from holdfast.cli.views.plan import (
 )
 from holdfast.cli.views.plan_page import plots
 from holdfast.cli.views.plan_page.colours import account, every, strategy, stylesheet
-from holdfast.cli.views.plan_page.style import STYLE
 from holdfast.planner import ACCOUNTS, Plan, PlanAgainstActual, Stretch, example_run
 from holdfast.planner.inputs import Inputs
 

@@ -1,4 +1,4 @@
-"""How the page looks on a screen, on a phone and on paper. Colours are variables, made in ``_colours``."""
+"""How the page looks on a screen, on a phone and on paper. Each page makes the colours that are variables here."""
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fbfbf9; --card: #fff; }

@@ -1,0 +1,152 @@
+"""``holdfast incidents``: each fault as one story, from its first sign to full strength, told from events alone."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.definitions import read_definition
+from holdfast.cli.deployed import (
+    CLUSTER,
+    PROFILE,
+    REGION,
+    AwsError,
+    Context,
+    by_name,
+    instance_types_of,
+    locate,
+    parse_since,
+    read_events,
+)
+from holdfast.cli.planning import told_in
+from holdfast.cli.terminal import CommandError, console, error_console, installed_version, print_json
+from holdfast.cli.views.incidents import (
+    LIST_PRICE,
+    Fleet,
+    IncidentRow,
+    Price,
+    chosen,
+    incident_detail,
+    incident_table,
+    rows_of,
+)
+from holdfast.environments import environment_file
+from holdfast_common import Event, Incident, events_log_group
+
+ENVIRONMENT = typer.Option(
+    "--environment",
+    "-e",
+    metavar="ENV",
+    help="Name in environments/, or a path; with --events: whose instance types those are.",
+)
+
+
+def incidents(
+    incident: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Only this one, in detail; the beginning of its id will do.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with their time axis.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Also write the time axis alone, as a picture.")] = None,
+    events: Annotated[Path | None, typer.Option(help="Events (JSON lines) of a file, of any cluster.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only those that began since: 2026-11-22T18:00, 30m, 2h, 1d.")
+    ] = None,
+    price: Annotated[str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.")] = LIST_PRICE,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
+    cluster: Annotated[str | None, CLUSTER] = None,
+    region: Annotated[str | None, REGION] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+) -> None:
+    """Show what broke, how it was noticed and repaired, and what it took."""
+    since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
+    if events is not None:
+        _refuse_two_sources(cluster=cluster, region=region, profile=profile)
+        told, fleet = told_in(events), _described(environment, price=price)
+    else:
+        context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
+        fleet = _deployed(context, price=price)
+        told = _of_cluster(context)
+    found = [one for one in rows_of(told, fleet) if one[0].start_ns >= since_ns]
+    if incident is not None:
+        found = chosen(found, incident, none="all events: holdfast events")
+    rows = [row for _, row in found]
+    if json:
+        print_json([dataclasses.asdict(row) for row in rows])
+    elif incident is not None:
+        for row in rows:
+            console.print(incident_detail(row, price_note=fleet.price.note))
+    elif rows:
+        console.print(incident_table(rows))
+    else:
+        error_console.print("no incidents" if since is None else f"no incidents since {since}")
+    if html is not None:
+        _write("--html", html, lambda: _page(found, told, fleet), quiet=json)
+    if svg is not None:
+        if not found:
+            raise CommandError(f"--svg {svg}: there is no incident to draw")
+        _write("--svg", svg, lambda: _picture([one for one, _ in found], told), quiet=json)
+
+
+def _refuse_two_sources(**given: str | None) -> None:
+    named = [f"--{name}" for name, value in given.items() if value is not None]
+    if named:
+        raise CommandError(f"got --events and {' and '.join(named)}; a file of events needs no cluster; leave one out")
+
+
+def _described(environment: str | None, *, price: str) -> Fleet:
+    if environment is None:
+        return Fleet(price=Price.of(price, region=""))
+    definition = read_definition(environment_file(environment))
+    groups = {one.name: one.instance_type for one in definition.cluster.instance_groups if one.instance_type}
+    return Fleet(type_of_group=groups, price=Price.of(price, region=definition.region))
+
+
+def _deployed(context: Context, *, price: str) -> Fleet:
+    of_price = Price.of(price, region=context.session.region)
+    by_node, by_group = instance_types_of(context)
+    return Fleet(type_of_node=by_node, type_of_group=by_group, price=of_price)
+
+
+def _of_cluster(context: Context) -> list[Event]:
+    try:
+        return read_events(context)
+    except AwsError as error:
+        if error.code != "ResourceNotFoundException":
+            raise
+        group = events_log_group(context.session.cluster_name)
+        raise CommandError(
+            f"there is no log group {group} in {context.session.region}, so nothing is known of incidents; "
+            f"give events of a file with --events"
+        ) from None
+
+
+def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> None:
+    """Into a file that is not there, or that this command has written before."""
+    from holdfast.cli.views.incidents.page import is_ours
+
+    try:
+        if path.exists() and path.stat().st_size and not is_ours(path):
+            raise CommandError(
+                f"{option} {path} is there and was not written by holdfast incidents; give another path, or remove it"
+            )
+        path.write_text(made(), encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{option} {path} cannot be written: {error}") from None
+    if not quiet:
+        console.print(f"wrote {path}", style="dim")
+
+
+def _page(found: Sequence[tuple[Incident, IncidentRow]], told: Sequence[Event], fleet: Fleet) -> str:
+    from holdfast.cli.views.incidents.page import page
+
+    return page(found, told, fleet, made_at=datetime.now(UTC), version=installed_version())
+
+
+def _picture(found: Sequence[Incident], told: Sequence[Event]) -> str:
+    from holdfast.cli.views.incidents.page import picture
+
+    return picture(found, told)

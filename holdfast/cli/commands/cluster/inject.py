@@ -1,0 +1,108 @@
+"""``holdfast inject``: plant a fault on a node, as its kernel, driver, disk, link or file system would have it."""
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.deployed import Context, load, refuse_on_aws
+from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
+from holdfast.cli.terminal import CommandError, console, print_json
+
+if TYPE_CHECKING:
+    from holdfast.localcloud.planting import Planted
+
+
+def _complete_fault(incomplete: str) -> list[tuple[str, str]]:
+    from holdfast.localcloud.planting import names_beginning_with
+
+    return names_beginning_with(incomplete)
+
+
+def inject(
+    node: Annotated[str | None, typer.Argument(help="Instance id, host name or address.")] = None,
+    fault: Annotated[
+        str | None,
+        typer.Argument(
+            help="xid-N, clean-up-burst, gpu-lost, xid-63-pending, ecc-rate, hung-driver, stalled-mount, lossy-link, "
+            "read-only-disk, disk-full, oom, destroy, freeze or cut (docs/health/planting.md).",
+            autocompletion=_complete_fault,
+        ),
+    ] = None,
+    for_s: Annotated[
+        float | None, typer.Option("--for", metavar="S", help="End it after so many seconds. Default: with its node.")
+    ] = None,
+    gpu: Annotated[int, typer.Option(help="Number of the GPU that it is about.", min=0, max=15)] = 0,
+    end: Annotated[bool, typer.Option("--end", help="End what is planted on the node, or this fault of it.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Show what is planted now.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was planted, and when it ends, as JSON.")] = False,
+) -> None:
+    """
+    Plant a fault on a node of the local HyperPod. Nobody is told: who notices, notices by itself.
+
+    What is planted ends with its time, with its node, with --end, or with `holdfast down`.
+    """
+    _check(node=node, fault=fault, for_s=for_s, end=end, listed=listed)
+    context = load()
+    refuse_on_aws(context, what="holdfast inject", node=node)
+    if listed or end:
+        _show(_found(context, node=node, fault=fault, end=end), json=json, ended=end)
+        return
+    assert node is not None
+    assert fault is not None
+    done = plant_fault(context, node=node, fault=fault, for_s=for_s, gpu=gpu)
+    if json:
+        print_json(_as_json(done))
+    else:
+        console.print(f"{done.instance_id} ({done.host}): {done.fault}, {_until(done)}")
+        console.print(f"  {done.detail}")
+        console.print("  watch with: holdfast events --follow")
+
+
+def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:
+    """A mistake is told before anything is looked at."""
+    from holdfast.localcloud.planting import FAULTS, FaultError, fault_named, seconds_of
+
+    if end and listed:
+        raise CommandError("--end and --list are given; allowed: one of them")
+    if node is None and not listed:
+        raise CommandError("no node is given; write: holdfast inject NODE FAULT, or holdfast inject --list")
+    if fault is None and not (end or listed):
+        raise CommandError(f"no fault is given; allowed: {', '.join(FAULTS)}")
+    try:
+        if fault is not None:
+            seconds_of(fault_named(fault), for_s)
+    except FaultError as error:
+        raise CommandError(str(error)) from None
+    if for_s is not None and (end or listed):
+        raise CommandError("--for is for planting; leave it out with --end and --list")
+
+
+def _found(context: Context, *, node: str | None, fault: str | None, end: bool) -> "list[Planted]":
+    if end and node is not None:
+        return end_faults(context, node=node, fault=fault)
+    return [one for one in planted_faults(context, node=node) if fault in (None, one.fault)]
+
+
+def _show(found: "list[Planted]", *, json: bool, ended: bool) -> None:
+    if json:
+        print_json([_as_json(one) for one in found])
+        return
+    if not found:
+        console.print("nothing is planted")
+    for one in found:
+        console.print(f"{one.instance_id} ({one.host}): {one.fault}, {'ended' if ended else _until(one)}; {one.detail}")
+
+
+def _as_json(one: "Planted") -> dict[str, Any]:
+    hidden = ("pid", "start_ticks")
+    return {name: value for name, value in asdict(one).items() if name not in hidden}
+
+
+def _until(one: "Planted") -> str:
+    if not one.lasts:
+        return "done"
+    if one.ends_ns is None:
+        return "planted until its node ends"
+    return f"planted for {max(0.0, (one.ends_ns - time.time_ns()) / 1e9):.1f} s more"

@@ -1,0 +1,45 @@
+"""How fast each job did its steps over time, from its reports alone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast_common import Event, in_order, kinds
+
+_STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
+_REPORTS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Between two reports of one job."""
+
+    start_ns: int
+    end_ns: int
+    steps_per_s: float
+    """On the average of that time; 0 where it ended with a start from no later step than before."""
+
+
+def paces(events: Iterable[Event]) -> dict[str, tuple[Pace, ...]]:
+    """By job, one after the other without a gap, from its first report to its last."""
+    marks: dict[str, list[tuple[int, float, bool]]] = {}
+    for event in in_order(events):
+        step = event.detail.get("step")
+        if event.source != "job" or event.kind not in _STARTS + _REPORTS or isinstance(step, bool):
+            continue
+        if isinstance(step, int | float):
+            marks.setdefault(event.job, []).append((event.time_ns, float(step), event.kind in _STARTS))
+    return {job: found for job, own in marks.items() if (found := _between(own))}
+
+
+def _between(marks: list[tuple[int, float, bool]]) -> tuple[Pace, ...]:
+    """A report of no more steps says nothing, and is left out; a start ends the time before it in any case."""
+    found: list[Pace] = []
+    at_ns, at_step, _ = marks[0]
+    for time_ns, step, is_start in marks[1:]:
+        if not is_start and step <= at_step:
+            continue
+        if time_ns > at_ns:
+            rate = max(0.0, step - at_step) / ((time_ns - at_ns) / 1e9)
+            found.append(Pace(start_ns=at_ns, end_ns=time_ns, steps_per_s=rate))
+        at_ns, at_step = max(at_ns, time_ns), step
+    return tuple(found)

@@ -1,0 +1,126 @@
+"""One row per incident, with the fields of ``holdfast incidents --json`` in their order; and which rows are meant."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.cli.terminal import CommandError
+from holdfast.cli.views.incidents.costs import Fleet, cost_usd, gpu_hours
+from holdfast_common import Event, Incident, in_order, timeline
+
+SHORTEST_PREFIX = 3
+SHOWN_IDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyRow:
+    """A remedy that was asked for, or refused."""
+
+    time_s: float
+    remedy: str | None
+    way: str | None
+    outcome: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRow:
+    """A line of evidence."""
+
+    time_s: float
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentRow:
+    """What is told of an incident. Seconds count from its start; what is unknown is None."""
+
+    id: str
+    node: str | None
+    host: str | None
+    fault: str | None
+    state: str
+    when: str | None
+    started_ns: int
+    signal_s: float | None
+    verdict_s: float | None
+    training_again_s: float | None
+    replaced_s: float | None
+    at_strength_s: float | None
+    steps_lost: int | None
+    steps_redone: int | None
+    gpu_hours: float | None
+    cost_usd: float | None
+    job: str | None
+    replacement: str | None
+    remedies: tuple[RemedyRow, ...]
+    evidence: tuple[EvidenceRow, ...]
+
+
+def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
+    """The incidents of a cluster's events, oldest first."""
+    ordered = in_order(events)
+    known = fleet.with_nodes_of(ordered)
+    return [(incident, row_of(incident, known)) for incident in timeline(ordered).incidents]
+
+
+def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
+    return IncidentRow(
+        id=incident.id,
+        node=incident.node or None,
+        host=incident.host or None,
+        fault=incident.fault or None,
+        state=incident.state.value,
+        when=incident.when or None,
+        started_ns=incident.start_ns,
+        signal_s=incident.signal_s,
+        verdict_s=incident.noticed_after_s,
+        training_again_s=incident.resumed_after_s,
+        replaced_s=incident.restored_after_s,
+        at_strength_s=incident.at_strength_after_s,
+        steps_lost=incident.steps_lost,
+        steps_redone=incident.steps_redone,
+        gpu_hours=gpu_hours(incident, fleet),
+        cost_usd=cost_usd(incident, fleet),
+        job=incident.job or None,
+        replacement=incident.replacement or None,
+        remedies=tuple(
+            RemedyRow(
+                time_s=incident.after_s(step.time_ns),
+                remedy=step.remedy or None,
+                way=step.way or None,
+                outcome=step.outcome,
+            )
+            for step in incident.remedies
+        ),
+        evidence=tuple(
+            EvidenceRow(time_s=incident.after_s(line.time_ns), source=line.source, text=line.text)
+            for line in incident.evidence
+        ),
+    )
+
+
+def chosen(
+    found: Sequence[tuple[Incident, IncidentRow]], wanted: str, *, none: str
+) -> list[tuple[Incident, IncidentRow]]:
+    """
+    Those of an id, of any name that it ever had, or of the beginning of one.
+
+    Args:
+        none: What to do where there is no incident at all.
+
+    Raises:
+        CommandError: none is meant, or several are.
+    """
+    exact = [one for one in found if wanted in one[0].names]
+    if exact:
+        return exact
+    begun = [one for one in found if any(name.startswith(wanted) for name in one[0].names)]
+    if len(begun) == 1 and len(wanted) >= SHORTEST_PREFIX:
+        return begun
+    if begun:
+        ids = ", ".join(row.id for _, row in begun[:SHOWN_IDS])
+        raise CommandError(f"got {wanted!r}, which begins the ids {ids}; give one of them")
+    if not found:
+        raise CommandError(f"there is no incident {wanted!r}, nor any other; {none}")
+    ids = ", ".join(row.id for _, row in found[-SHOWN_IDS:])
+    raise CommandError(f"there is no incident {wanted!r}; the newest: {ids}; all: holdfast incidents")

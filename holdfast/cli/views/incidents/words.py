@@ -1,0 +1,45 @@
+"""Texts from a log that anybody on a node can write to, and numbers that may be unknown, made fit to be shown."""
+
+import unicodedata
+from datetime import UTC, datetime
+
+UNKNOWN = "-"
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+
+def plain(text: str) -> str:
+    """Without anything that steers a terminal, turns the direction of writing, or cannot be written as UTF-8."""
+    return "".join(
+        f"\\u{ord(one):04x}" if unicodedata.category(one) in _HIDDEN and one != "\t" else one for one in text
+    )
+
+
+def seconds(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if value < 100:
+        return f"{value:.1f} s"
+    if value < 7200:
+        return f"{value / 60:.0f} min" if value >= 600 else f"{value:.0f} s"
+    return f"{value / 3600:.1f} h" if value < 172_800 else f"{value / 86_400:.1f} d"
+
+
+def number(value: float | None, *, digits: int = 2) -> str:
+    return UNKNOWN if value is None else f"{value:,.{digits}f}"
+
+
+def dollars(value: float | None) -> str:
+    return UNKNOWN if value is None else f"${value:,.2f}"
+
+
+def count(value: int | None) -> str:
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def text_or(value: str | None) -> str:
+    return UNKNOWN if value is None else plain(value)
+
+
+def moment(time_ns: int) -> str:
+    """UTC, to the second."""
+    return datetime.fromtimestamp(time_ns // 1_000_000_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
