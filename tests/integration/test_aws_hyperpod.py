@@ -214,13 +214,9 @@ def test_names_are_taken_once_and_unknown_clusters_are_not_found(client, cluster
 
 
 def test_what_nobody_implements_says_so(client):
-    code, message = refusal(
-        client("sagemaker").start_cluster_health_check, ClusterName="lab", DeepHealthCheckConfigurations=[]
-    )
+    code, message = refusal(client("sagemaker").list_cluster_operations, ClusterName="lab")
 
-    assert (code, message) == (
-        "NotImplemented", "not implemented by the embedded AWS: sagemaker.StartClusterHealthCheck"
-    )  # fmt: skip
+    assert (code, message) == ("NotImplemented", "not implemented by the embedded AWS: sagemaker.ListClusterOperations")
 
 
 def test_operations_of_sagemaker_outside_hyperpod_are_motos(client):

@@ -1,6 +1,7 @@
 """The private plane between the SageMaker service and the HyperPod control plane, played here by the test."""
 
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -201,3 +202,107 @@ def test_a_report_from_before_new_software_was_asked_for_does_not_end_the_update
     new = [{"instance_id": f"i-new{name}", "replaces": name, "status": "Running"} for name in before]
     post(aws, cluster_arn=sagemaker.arn, nodes=new, cluster_status="InService")
     assert status(sagemaker)[0] == "InService"
+
+
+# --- what is under way with a node
+
+
+def asked(call, *ids):
+    answer = call(ClusterName="lab", NodeIds=list(ids))
+    failed = [(one.get("ErrorCode") or one["Code"], one["Message"]) for one in answer.get("Failed", ())]
+    return answer.get("Successful", []), failed
+
+
+def report(aws, sagemaker, node, status, **more):
+    post(aws, cluster_arn=sagemaker.arn, nodes=[{"instance_id": node, "status": status, **more}])
+
+
+@pytest.mark.documented("HP-110")
+def test_a_node_with_an_operation_under_way_is_in_use_until_it_works_again(aws, sagemaker):
+    all_running(aws, sagemaker)
+    (first, _), (second, _) = nodes(sagemaker)
+    assert asked(sagemaker.batch_replace_cluster_nodes, first) == ([first], [])
+    for call in (sagemaker.batch_replace_cluster_nodes, sagemaker.batch_reboot_cluster_nodes):
+        (done, ((code, words),)) = asked(call, first)
+        assert (done, code) == ([], "InstanceIdInUse")
+        assert re.fullmatch(
+            r"Node has active replacement operation \(started: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\). "
+            r"Wait for completion or retry if operation is stale\.",
+            words,
+        )
+    new = "i-00000000000000abc"
+    report(aws, sagemaker, new, "Pending", replaces=first)
+    assert asked(sagemaker.batch_replace_cluster_nodes, new)[1][0][0] == "InstanceIdInUse"
+    assert asked(sagemaker.batch_delete_cluster_nodes, new)[1][0][0] == "NodeIdInUse"
+    report(aws, sagemaker, new, "Running")
+    assert asked(sagemaker.batch_reboot_cluster_nodes, new, second) == ([new, second], [])
+
+
+@pytest.mark.documented("HP-110")
+def test_an_operation_that_stands_still_keeps_its_node_in_use_and_says_since_when(aws, sagemaker):
+    all_running(aws, sagemaker)
+    (first, _), _ = nodes(sagemaker)
+    asked(sagemaker.batch_reboot_cluster_nodes, first)
+    report(aws, sagemaker, first, "Pending")  # the reboot has begun, and nothing more is heard of it
+    words = {asked(sagemaker.batch_replace_cluster_nodes, first)[1][0] for _ in range(2)}
+    ((code, said),) = words
+    assert (code, said.split(" (")[0]) == ("InstanceIdInUse", "Node has active reboot operation")
+    report(aws, sagemaker, first, "Failure", message="it did not come back")
+    assert asked(sagemaker.batch_replace_cluster_nodes, first) == ([first], [])
+
+
+@pytest.mark.documented("HP-111")
+def test_an_instance_that_is_not_there_yet_is_neither_rebooted_nor_replaced(aws, sagemaker):
+    all_running(aws, sagemaker)
+    sagemaker.update_cluster(ClusterName="lab", InstanceGroups=[{**sagemaker.group, "InstanceCount": 3}])
+    new = next(name for name, state in nodes(sagemaker) if state == "Pending")
+    for call in (sagemaker.batch_replace_cluster_nodes, sagemaker.batch_reboot_cluster_nodes):
+        (_, ((code, words),)) = asked(call, new)
+        assert (code, "is in Pending status" in words) == ("InvalidInstanceStatus", True)
+    report(aws, sagemaker, new, "ShuttingDown")
+    assert asked(sagemaker.batch_reboot_cluster_nodes, new)[1][0][0] == "InvalidInstanceStatus"
+    assert asked(sagemaker.batch_delete_cluster_nodes, new)[1][0][0] == "InvalidNodeStatus"
+
+
+def check(sagemaker, *ids, kinds=("InstanceStress",), group="g"):
+    named = {"InstanceIds": list(ids)} if ids else {}
+    wanted = [{"InstanceGroupName": group, "DeepHealthChecks": list(kinds), **named}]
+    return sagemaker.start_cluster_health_check(ClusterName="lab", DeepHealthCheckConfigurations=wanted)
+
+
+@pytest.mark.documented("HP-112")
+def test_a_deep_health_check_is_asked_for_and_ends_with_the_status_of_its_instance(aws, sagemaker):
+    all_running(aws, sagemaker)
+    (first, _), (second, _) = nodes(sagemaker)
+    assert check(sagemaker, first)["ClusterArn"] == sagemaker.arn
+    assert get(aws, "requests")["requests"] == [
+        {"cluster_arn": sagemaker.arn, "instance_id": first, "action": "check InstanceStress"}
+    ]
+    report(aws, sagemaker, first, "DeepHealthCheckInProgress")
+    assert nodes(sagemaker) == [(first, "DeepHealthCheckInProgress"), (second, "Running")]
+    assert "active deep health check operation" in asked(sagemaker.batch_reboot_cluster_nodes, first)[1][0][1]
+    with pytest.raises(sagemaker.exceptions.ClientError, match="cannot be checked: it is deep health check"):
+        check(sagemaker, first)
+    report(aws, sagemaker, first, "Running")
+    assert get(aws, "requests")["requests"] == []
+    told = sagemaker.list_cluster_events(ClusterName="lab", NodeId=first)["Events"]
+    assert any("Deep health check InstanceStress of instance" in event["Description"] for event in told)
+    check(sagemaker, kinds=("InstanceConnectivity", "InstanceStress"))
+    assert len(get(aws, "requests")["requests"]) == 2
+
+
+@pytest.mark.documented("HP-112")
+def test_a_deep_health_check_of_what_is_not_there_is_refused_as_a_whole(aws, sagemaker):
+    with pytest.raises(sagemaker.exceptions.ClientError, match="only when it is InService"):
+        check(sagemaker)
+    all_running(aws, sagemaker)
+    (first, _), _ = nodes(sagemaker)
+    for arguments, words in (
+        ({"group": "other"}, "does not exist in cluster"),
+        ({"ids": (first, "i-00000000")}, "is not in instance group 'g'"),
+        ({"ids": (first,), "kinds": ("InstanceConnectivity",)}, "requires at least 2 instances"),
+        ({"kinds": ("InterNode",)}, "enum value set"),
+    ):
+        with pytest.raises(sagemaker.exceptions.ClientError, match=words):
+            check(sagemaker, *arguments.pop("ids", ()), **arguments)
+    assert get(aws, "requests")["requests"] == []

@@ -75,8 +75,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory, binaries: Any) -> Iterator
 
     environment = python_mounts(at="/opt/holdfast/env")
     root = images.NodeRoot(environment=tuple(mount.target for mount in environment))
-    registry = images.Registry(store=store, stand_ins=images.stand_ins(), root=root, is_node=is_node)
-    registry.start(fleet.listen(GATEWAY, images.PORT))
+    listener = fleet.listen(GATEWAY, images.PORT)
+    registry = images.Registry(listener=listener, store=store, stand_ins=images.stand_ins(), root=root, is_node=is_node)
+    registry.start()
     tools = home / "tools"
     tools.mkdir()
     for name in ("containerd", "containerd_shim", "ctr", "runc"):

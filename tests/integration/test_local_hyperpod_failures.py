@@ -127,6 +127,57 @@ def test_a_rebooting_instance_is_pending_and_keeps_its_disk(serving: HyperPodLab
     assert again.read_file("/root/runs") == b"run\n"
 
 
+HARDENED = """\
+[Unit]
+After=network.target munge.service
+
+[Service]
+ExecStartPre=/bin/sh -c 'echo started >> /var/lib/mine/starts'
+ExecStart=/bin/sleep infinity
+StateDirectory=mine
+Restart=always
+RestartSec=100ms
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_KILL
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@pytest.mark.documented("HP-109")
+def test_an_enabled_unit_is_started_again_after_a_kill_and_after_a_reboot(serving: HyperPodLab):
+    name = next(iter(serving.instances("lab", "workers")))
+    node = serving.fleet.node(name)
+    node.write_file("/etc/systemd/system/mine.service", HARDENED.encode())
+    ok(node, "systemctl", "enable", "--now", "mine")
+
+    def pid(of: Any) -> str:
+        found = of.run(["systemctl", "show", "-p", "MainPID", "--value", "mine"], timeout_s=20).stdout.strip()
+        active = of.run(["systemctl", "is-active", "mine"], timeout_s=20).stdout.strip()
+        return found if active == "active" and found not in ("", "0") else ""
+
+    first = pid(node)
+    ok(node, "kill", "-KILL", first)
+    eventually(lambda: pid(node) not in ("", first), "the killed service")
+    ok(node, "mount", "-t", "tmpfs", "later", "/mnt")
+    assert " /mnt " in ok(node, "cat", f"/proc/{pid(node)}/mountinfo"), "a later mount of the node is not seen"
+    serving.sagemaker.batch_reboot_cluster_nodes(ClusterName="lab", NodeIds=[name])
+    eventually(lambda: serving.fleet.node(name).pid != node.pid)
+    again = serving.fleet.node(name)
+    eventually(lambda: pid(again), "the service after the reboot")
+    assert again.read_file("/var/lib/mine/starts") == b"started\n" * 3
+    status = ok(again, "cat", f"/proc/{pid(again)}/status")
+    assert "CapEff:\t0000000000000020" in status
+    assert "NoNewPrivs:\t1" in status
+    eventually(lambda: serving.instances("lab")[name] == "Running")
+    assert len(ok(again, "pgrep", "-x", "slurmd").split()) == 1, "slurmd was started twice"
+    ok(again, "systemctl", "disable", "--now", "mine")
+
+
 @pytest.mark.documented("HP-61", "HP-62")
 def test_the_controller_is_neither_replaced_nor_deleted_by_the_api(serving: HyperPodLab):
     (head,) = serving.instances("lab", "head")

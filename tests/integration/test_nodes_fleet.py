@@ -360,7 +360,7 @@ def test_a_boot_that_fails_half_way_says_why_and_leaves_nothing(fleet: Fleet):
     broken = spec(11, files={"/proc/1/no-such-file": FileSpec(content=b"")})
     with pytest.raises(NodeError, match=r"did not boot: .*no-such-file"):
         fleet.boot(broken)
-    assert sorted(path.name for path in fleet.directory.iterdir()) == ["fabric", "fleet.json"]
+    assert sorted(path.name for path in fleet.directory.iterdir()) == ["fabric", "fleet.json", "kernel-log"]
     for _ in range(5):
         with pytest.raises(NodeError, match="no-such-file"):
             fleet.boot(broken)

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ PATIENT = (
     "beat=0.3,heartbeat=10,leave=11,ready=12,minority=20,view=60,connect=70,transfer=80,progress=60,start=300,stop=5"
 )
 """For a busy machine: what is killed is noticed by its closed connection, whatever they are."""
+AGAIN = (-signal.SIGKILL, 75)
+"""A scheduler starts these again."""
 PYTHONPATH = os.pathsep.join(str(ROOT / part) for part in ("containers/training", "containers/common", "tests/support"))
 
 
@@ -49,7 +51,10 @@ class Job:
     """On a machine that is full of other work it takes a minute to import torch."""
     until_step: int = 0
     """It is killed once any rank has committed this step. Default: 0, it runs to its end."""
+    until: Callable[[], bool] = lambda: False
+    """It is killed once this says so. Default: it runs to its end."""
     restart_launchers: bool = True
+    """Those that were killed, and those that gave their ranks away."""
     program: Path = PROGRAM
     torch: str = "plain_torch"
     """Preloaded. Default: torch without what takes it long to import and what the programs of tests do not use."""
@@ -75,6 +80,11 @@ class Outcome:
     @property
     def finished(self) -> bool:
         return all(code == 0 for code in self.codes)
+
+
+def agent_socket(folder: Path, node: int) -> Path:
+    """Where the launcher of a node looks for the health agent."""
+    return folder / f"{node}.agent"
 
 
 def run_job(folder: Path, job: Job) -> Outcome:
@@ -122,6 +132,9 @@ def differences(outcome: Outcome, calm: Outcome) -> list[str]:
 
 def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
     own = {"PYTHONPATH": PYTHONPATH, "HOLDFAST_STATUS": str(folder / f"{node}.sock"), "PYTHONUNBUFFERED": "1"}
+    own["HOLDFAST_AGENT_SOCKET"] = str(agent_socket(folder, node))
+    own["HOLDFAST_EVENTS"] = str(folder / "events.jsonl")
+    own["HOLDFAST_INSTANCE_ID"] = f"i-{node}"
     own["HOLDFAST_TOKEN"] = "of a test"  # the default would be a file in the home directory
     if job.faults:
         own |= {"HOLDFAST_FAULTS": json.dumps(list(job.faults)), "HOLDFAST_FAULTS_FIRED": str(folder / "fired")}
@@ -132,13 +145,15 @@ def _wait(launchers: list[subprocess.Popen[bytes]], start: Any, job: Job, folder
     end = time.monotonic() + job.timeout_s
     while time.monotonic() < end:
         codes = [launcher.poll() for launcher in launchers]
-        if all(code is not None and code != -signal.SIGKILL for code in codes) or (
+        if all(code is not None and code not in AGAIN for code in codes) or (
             not job.restart_launchers and all(code is not None for code in codes)
         ):
             return tuple(code or 0 for code in codes)
         for node, code in enumerate(codes):
-            if code == -signal.SIGKILL and job.restart_launchers:
+            if code in AGAIN and job.restart_launchers:
                 launchers[node] = start(node)
+        if job.until():
+            break
         if job.until_step and max(_outcome(folder, ()).steps, default=0) >= job.until_step:
             break
         time.sleep(0.05)

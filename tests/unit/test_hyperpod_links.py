@@ -204,11 +204,14 @@ class Logs:
         self.lines += [event["message"] for event in logEvents]
 
 
-def test_a_line_that_the_service_refuses_is_dropped_and_the_others_are_put() -> None:
+def test_a_line_that_the_service_refuses_leaves_a_word_in_its_place_and_the_others_are_put() -> None:
     logs = Logs()
     shipper = LogShipper(logs=logs)
     shipper.put(group="g", stream="s", lines=[(number, f"line {number}") for number in range(5)])
     shipper.put(group="g", stream="s", lines=[(5, "bad"), (6, "line 6")])
     shipper.start()
     shipper.stop()
-    assert logs.lines == [*(f"line {number}" for number in range(5)), "line 6"]
+    *before, stand_in, last = logs.lines
+    assert before == [f"line {number}" for number in range(5)]
+    assert stand_in.startswith("[holdfast] a line was refused by CloudWatch Logs")
+    assert last == "line 6"

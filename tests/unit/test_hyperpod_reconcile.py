@@ -1,13 +1,15 @@
 """The control plane's decisions."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from holdfast.localcloud.hyperpod.control import (
     GATHER_S,
-    MAX_ATTEMPTS,
+    Check,
     Health,
+    Hold,
     MarkFailed,
     Observed,
     Prepare,
@@ -17,7 +19,7 @@ from holdfast.localcloud.hyperpod.control import (
     SetStatus,
     decide,
 )
-from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
+from holdfast.localcloud.hyperpod.model import MAX_ATTEMPTS, Cluster, Group, Instance
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc"
 ALIVE = {"i-0": Health.ALIVE, "i-1": Health.ALIVE}
@@ -274,3 +276,89 @@ def test_a_health_label_is_not_followed_without_node_recovery(mark: str) -> None
 def test_a_replacement_that_was_interrupted_is_begun_again() -> None:
     (decided,) = decide(Observed(cluster=cluster("InService", "ShuttingDown", **EKS)))
     assert isinstance(decided, Replace)
+
+
+# --- deep health checks
+
+
+def deep(status: str, **settings: Any) -> Cluster:
+    made = cluster("InService", status, "Running", **settings)
+    group = Group(name="workers", instance_type="ml.p5.48xlarge", slurm_role="Compute", deep_checks=("InstanceStress",))
+    return replace(made, groups=(group,))
+
+
+def test_checks_that_were_asked_for_are_run_and_those_of_an_interrupted_start_are_the_groups() -> None:
+    asked = Observed(cluster=deep("Running"), health=ALIVE, requests={"i-0": "check InstanceConnectivity"})
+    assert decide(asked) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceConnectivity",))]
+    interrupted = Observed(cluster=deep("DeepHealthCheckInProgress"), health=ALIVE)
+    assert decide(interrupted) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))]
+
+
+def test_an_instance_that_is_lost_or_marked_while_it_is_checked_is_treated_as_any_other() -> None:
+    being_checked = deep("DeepHealthCheckInProgress")
+    lost = Observed(
+        cluster=being_checked, health={**ALIVE, "i-0": Health.DEAD}, requests={"i-0": "check InstanceStress"}
+    )
+    assert [(type(one), one.instance_id) for one in decide(lost)] == [(Replace, "i-0")]  # type: ignore[union-attr]
+    marked = Observed(cluster=being_checked, health=ALIVE, marks={"i-0": "reboot"})
+    assert isinstance(decide(marked)[0], Reboot)
+
+
+def test_a_cluster_that_is_being_made_is_not_in_service_while_an_instance_is_checked() -> None:
+    making = replace(deep("DeepHealthCheckInProgress"), status="Creating")
+    assert SetStatus(arn=ARN, status="InService") not in decide(
+        Observed(cluster=making, health=ALIVE, busy=frozenset({"i-0"}))
+    )
+    assert decide(Observed(cluster=making, health=ALIVE)) == [
+        Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))
+    ]
+
+
+# --- many at once
+
+
+def five(seen: Health, *, accused: int = 4, **more: Any) -> Observed:
+    """Five workers, some of which seem to be broken."""
+    health = {f"i-{number}": seen if number < accused else Health.ALIVE for number in range(5)}
+    return Observed(cluster=cluster("InService", *["Running"] * 5), health=health, **more)
+
+
+def kinds_of(observed: Observed) -> list[type]:
+    return [type(action) for action in decide(observed)]
+
+
+@pytest.mark.parametrize("seen", [Health.FROZEN, Health.SILENT])
+def test_of_four_workers_of_five_that_are_accused_at_once_one_goes_and_a_person_is_asked(seen: Health) -> None:
+    decided = decide(five(seen))
+    assert [(type(one), one.instance_id) for one in decided] == [  # type: ignore[union-attr]
+        (Hold, "i-1"), (Hold, "i-2"), (Hold, "i-3"), (Replace, "i-0"),
+    ]  # fmt: skip
+    assert "4 of 5 instances seem to be broken at once" in decided[0].message  # type: ignore[union-attr]
+    after = five(seen, accused=3, judged_lately=1)
+    assert kinds_of(after) == [Hold, Hold, Hold], "once the first is back, and for an hour"
+
+
+def test_slurm_accuses_no_more_at_once_than_anybody_else() -> None:
+    marks = {f"i-{number}": "unresponsive" for number in range(4)}
+    assert kinds_of(five(Health.ALIVE, marks=marks)) == [Hold, Hold, Hold, Reboot]
+
+
+def test_with_a_share_of_one_all_are_believed() -> None:
+    assert kinds_of(five(Health.SILENT, share=1.0)) == [Replace] * 4
+
+
+def test_an_accusation_that_stands_alone_is_believed_however_many_came_before() -> None:
+    assert kinds_of(five(Health.FROZEN, accused=1, judged_lately=20)) == [Replace]
+
+
+def test_who_is_gone_or_was_asked_for_or_marked_is_under_no_limit_here() -> None:
+    assert kinds_of(five(Health.DEAD)) == [Replace] * 4
+    requests = {f"i-{number}": "replace" for number in range(4)}
+    assert kinds_of(five(Health.SILENT, requests=requests)) == [Replace] * 4
+    marks = {f"i-{number}": "replace" for number in range(4)}
+    assert kinds_of(five(Health.ALIVE, marks=marks)) == [Replace] * 4
+
+
+def test_a_cluster_is_in_service_again_though_some_of_its_instances_are_held() -> None:
+    observed = replace(five(Health.SILENT, accused=3, judged_lately=1), cluster=cluster("Updating", *["Running"] * 5))
+    assert decide(observed)[-1] == SetStatus(arn=ARN, status="InService")

@@ -218,11 +218,9 @@ def test_an_image_with_an_endless_list_of_accounts_is_cut(store: Store) -> None:
 class Caller:
     """A client of a registry on loopback."""
 
-    def __init__(self, *, registry: Registry, store: Store) -> None:
-        self.registry, self.store = registry, store
-        listener = socket.create_server(("127.0.0.1", 0))
-        self._port = listener.getsockname()[1]
-        registry.start(listener)
+    def __init__(self, *, registry: Registry, store: Store, port: int) -> None:
+        self.registry, self.store, self._port = registry, store, port
+        registry.start()
 
     def ask(self, path: str, *, method: str = "GET", source: str = "127.0.0.1") -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5, source_address=(source, 0))
@@ -237,13 +235,15 @@ class Caller:
 @pytest.fixture(scope="module")
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     store = Store(home=tmp_path_factory.mktemp("registry"))
+    listener = socket.create_server(("127.0.0.1", 0))
     registry = Registry(
+        listener=listener,
         store=store,
         stand_ins=StandIns([row("*/app")]),
         root=NodeRoot(machine=Path("/nonexistent")),
         is_node=lambda address: address == "127.0.0.1",
     )
-    yield Caller(registry=registry, store=store)
+    yield Caller(registry=registry, store=store, port=listener.getsockname()[1])
     registry.stop()
 
 

@@ -34,7 +34,7 @@ def test_events_are_chosen_by_kind_node_job_and_time(choice: Choice, times: list
 
 
 def test_a_kind_that_nobody_writes_is_refused_with_those_there_are() -> None:
-    with pytest.raises(CommandError, match=r"got --kind node_list; allowed: checkpoint_saved, .*node_lost"):
+    with pytest.raises(CommandError, match=r"got --kind node_list; allowed: agent_started, .*node_lost"):
         Choice(kinds=frozenset({"node_list"})).of(EVENTS)
 
 

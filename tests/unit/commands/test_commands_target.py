@@ -115,6 +115,7 @@ def test_what_hyperpods_events_do_not_have_is_refused(option: str, asked: list[t
         (["ssh", "i-5"], "workers-i-5"),
         (["ssh", "ip-10-1-0-5", "--", "reboot"], "workers-i-5"),
         (["kill-node", "i-5"], "workers-i-5"),
+        (["inject", "i-5", "xid-79"], "workers-i-5"),
     ],
 )
 def test_what_cannot_be_done_on_aws_is_refused_with_the_clusters_real_target_and_nothing_is_touched(

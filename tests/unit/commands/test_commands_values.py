@@ -21,6 +21,7 @@ BASE: dict[str, list[str]] = {
     "rehearse": ["JOB"],
     "ssh": ["i-1"],
     "kill-node": ["i-1"],
+    "inject": ["i-1", "hung-driver"],
     "cancel": ["7"],
     "images build": ["--containers", "/nowhere"],
     "images add": ["docker-archive:/nowhere", "name"],

@@ -13,6 +13,8 @@ BOUNDED = {
     "inprocess/run.py: self._member.join": "view and leave; a spare waits until it is needed, or its launcher is gone",
     "launcher/ranks/forker.py: line.recv": "the socket's time limit, frozen",
     "launcher/ranks/forker.py: process.wait": "called when its descriptor says that it has ended",
+    "launcher/node/agent_link.py: reader.readline": "a task that nobody waits for; it ends with the launcher",
+    "launcher/node/agent_link.py: self._changed.wait": "inside of wait_for",
     "launcher/node/places.py: self._prepared.wait": "prepare() has start, and ends the job",
     "launcher/node/ranks.py: slot.silent.wait": "inside of wait_for",
     "launcher/links/connections.py: link.ended.wait": "inside of wait_for",

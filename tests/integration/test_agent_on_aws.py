@@ -1,0 +1,202 @@
+"""The agent's own client against the embedded AWS: events that arrive once, HyperPod asked by its API."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from footing import ready_network, service_role
+from waiting import eventually
+
+from holdfast.localcloud.aws import serve
+from holdfast_agent.aws import LOGS, SAGEMAKER, Api, AwsError, Settings
+from holdfast_agent.controller import Looker
+from holdfast_agent.remedies import Hands, Mark, RemedySettings, Request, Stage, View
+from holdfast_agent.shipping import EventShipper, LogStream
+from holdfast_agent.slurm import Program
+
+GROUP = "/holdfast/lab/events"
+
+
+class Cloud:
+    """An embedded AWS with a cluster ``lab``, and the settings that an agent has on its nodes."""
+
+    def __init__(self, home: Path) -> None:
+        self.aws = serve(home=home, hyperpod="simulated")
+        keys = self.aws.keys
+        self.settings = Settings(
+            variables={
+                "AWS_ENDPOINT_URL": self.aws.endpoint,
+                "AWS_REGION": "us-west-2",
+                "AWS_ACCESS_KEY_ID": keys.access_key_id,
+                "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+                "AWS_SESSION_TOKEN": keys.session_token or "",
+            }
+        )
+        self.client("logs").create_log_group(logGroupName=GROUP)
+
+    def client(self, service: str) -> Any:
+        return boto3.client(service, region_name="us-west-2", **self.aws.client_arguments)
+
+    def cluster(self) -> list[dict[str, Any]]:
+        """Its instances."""
+        ec2, sagemaker = self.client("ec2"), self.client("sagemaker")
+        vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
+        subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.1.0.0/20")["Subnet"]["SubnetId"]
+        group = ec2.create_security_group(GroupName="lab", Description="lab", VpcId=vpc)["GroupId"]
+        ready_network(ec2, vpc=vpc, group=group)
+        role = service_role(self.client("iam"), "lab")
+        groups = [
+            {"InstanceGroupName": name, "InstanceType": "ml.c5.xlarge", "InstanceCount": count, "ExecutionRole": role}
+            | {"SlurmConfig": {"NodeType": kind, **({"PartitionNames": ["dev"]} if kind == "Compute" else {})}}
+            for name, count, kind in (("controller", 1, "Controller"), ("workers", 2, "Compute"))
+        ]
+        sagemaker.create_cluster(
+            ClusterName="lab",
+            InstanceGroups=groups,
+            VpcConfig={"SecurityGroupIds": [group], "Subnets": [subnet]},
+            Orchestrator={"Slurm": {"SlurmConfigStrategy": "Managed"}},
+        )
+        eventually(lambda: sagemaker.describe_cluster(ClusterName="lab")["ClusterStatus"] == "InService")
+        return list(sagemaker.list_cluster_nodes(ClusterName="lab")["ClusterNodeSummaries"])
+
+    def lines(self, stream: str) -> list[str]:
+        logs = self.client("logs")
+        found = logs.get_log_events(logGroupName=GROUP, logStreamName=stream, startFromHead=True)["events"]
+        return [one["message"] for one in found]
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    made = Cloud(tmp_path_factory.mktemp("cloud"))
+    yield made
+    made.aws.stop()
+
+
+def shipper(cloud: Cloud, folder: Path, stream: str) -> EventShipper:
+    made = LogStream(api=Api(LOGS, settings=cloud.settings), group=GROUP, stream=stream)
+    return EventShipper(
+        path=folder / "events.jsonl",
+        stream=made,
+        state=folder / "shipped.json",
+        stream_name=stream,
+        look_s=0.05,
+        shown_after_s=0.2,
+    )
+
+
+@pytest.mark.parametrize("keeps_state", [True, False])
+def test_events_arrive_once_over_restarts(cloud: Cloud, tmp_path: Path, keeps_state: bool) -> None:
+    stream = f"i-{keeps_state}"
+    lines = [json.dumps({"time_ns": 0, "number": number}) for number in range(25)]
+    for part in (lines[:10], lines[10:]):
+        with (tmp_path / "events.jsonl").open("a") as file:
+            file.write("".join(line + "\n" for line in part))
+        wanted = lines[: lines.index(part[-1]) + 1]
+        one = shipper(cloud, tmp_path, stream)
+        one.start()
+        eventually(lambda one=one, wanted=wanted: one.numbers()["events_shipped_total"] == len(wanted) or one.problem)
+        assert one.problem == ""
+        one.stop()
+        assert cloud.lines(stream) == wanted
+        if not keeps_state:
+            (tmp_path / "shipped.json").unlink()
+
+
+def test_a_group_that_is_not_there_yet_is_waited_for(cloud: Cloud, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text("{}\n")
+    made = LogStream(api=Api(LOGS, settings=cloud.settings), group="/holdfast/late/events", stream="i-1")
+    one = EventShipper(
+        path=tmp_path / "events.jsonl",
+        stream=made,
+        state=tmp_path / "shipped.json",
+        stream_name="i-1",
+        look_s=0.05,
+        shown_after_s=0.0,
+    )
+    one.start()
+    eventually(lambda: "ResourceNotFound" in one.problem)
+    cloud.client("logs").create_log_group(logGroupName="/holdfast/late/events")
+    eventually(lambda: one.numbers()["events_shipped_total"] == 1)
+    one.stop()
+
+
+def test_keys_that_are_none_are_refused_by_name(cloud: Cloud) -> None:
+    variables = {**cloud.settings.variables, "AWS_SECRET_ACCESS_KEY": "wrong"}
+    with pytest.raises(AwsError) as caught:
+        Api(LOGS, settings=Settings(variables=variables)).call("DescribeLogGroups")
+    assert caught.value.status in (400, 403)
+
+
+class Book:
+    """Marked as one that goes."""
+
+    def look(self) -> View:
+        return View(me="w", nodes=2, marks=(Mark(node="w", stage=Stage.ASKED),))
+
+    def write(self, stage: Stage, remedy: str, fault: str = "") -> None: ...
+
+    def asked(self, remedy: str) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_path: Path) -> None:
+    instances = cloud.cluster()
+    config = tmp_path / "resource_config.json"
+    arn = cloud.client("sagemaker").describe_cluster(ClusterName="lab")["ClusterArn"]
+    config.write_text(json.dumps({"ClusterConfig": {"ClusterArn": arn}}))
+    api = Api(SAGEMAKER, settings=cloud.settings)
+    looker = Looker(
+        cluster="lab",
+        sagemaker=api,
+        logs=Api(LOGS, settings=cloud.settings),
+        program=Program(),
+        resource_config=config,
+        with_slurm=False,
+    )
+    seen = looker.look(boot_s=1.0)
+    assert seen.problems == ()
+    assert {one.instance_id for one in seen.instances or ()} == {one["InstanceId"] for one in instances}
+    assert {one.status for one in seen.instances or ()} == {"Running"}
+    assert (seen.records, seen.is_told) == ((), False)
+
+    def ask(instance_id: str, remedy: str = "replace") -> tuple[str, str]:
+        from holdfast_agent.remedies import ApiAsker
+
+        settings = RemedySettings(mode="act", way="api", cluster="lab", host="w", instance_id=instance_id)
+        hands = Hands(settings=settings, book=Book(), asker=ApiAsker(settings=settings, api=api))
+        answer = hands.do(Request(number=1, deed="ask", remedy=remedy))
+        return answer.outcome, answer.why
+
+    by_group = {one["InstanceGroupName"]: one["InstanceId"] for one in instances}
+    assert ask("i-00000000000000000")[0] == "refused"
+    outcome, why = ask(by_group["controller"])
+    assert (outcome, "InvalidInstanceStatus" in why) == ("refused", True)
+    first, second = ask(by_group["workers"]), ask(by_group["workers"])
+    assert first == ("done", "")
+    assert second[0] in ("in-use", "refused"), "asked for twice: under way, or replaced by now"
+
+
+def test_hmas_findings_are_read_from_its_streams(cloud: Cloud, tmp_path: Path) -> None:
+    logs = cloud.client("logs")
+    group = "/aws/sagemaker/Clusters/lab/abc"
+    logs.create_log_group(logGroupName=group)
+    record = '{"msg":"x","HealthMonitoringAgentDetectionEvent":"HealthEvent"}'
+    config = tmp_path / "resource_config.json"
+    config.write_text(json.dumps({"ClusterConfig": {"ClusterArn": "arn:aws:sagemaker:us-west-2:1:cluster/abc"}}))
+    api = Api(LOGS, settings=cloud.settings)
+    looker = Looker(cluster="lab", sagemaker=api, logs=api, program=Program(), resource_config=config, with_slurm=False)
+    assert looker.look(boot_s=1.0).records == ()
+    for stream, text in (
+        ("SagemakerHealthMonitoringAgent/workers/i-7", record),
+        ("SagemakerHealthMonitoringAgent/workers/i-7b", '{"msg":"all is well"}'),
+        ("LifecycleConfig/workers/i-7", record),
+    ):
+        logs.create_log_stream(logGroupName=group, logStreamName=stream)
+        events = [{"timestamp": int(api.now_s() * 1000), "message": text}]
+        logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=events)
+    found = looker.look(boot_s=2.0).records or ()
+    assert [(one.instance_id, one.text) for one in found] == [("i-7", record)]

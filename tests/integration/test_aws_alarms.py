@@ -1,0 +1,225 @@
+"""Alarms of the embedded CloudWatch: data points put through its API, states and notices read through it."""
+
+import json
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from holdfast.localcloud.aws import serve
+from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
+
+REGION = "us-west-2"
+ACCOUNT = "123456789012"
+NOON = datetime(2026, 11, 23, 12, 0, 5, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory):
+    running = serve(home=tmp_path_factory.mktemp("cloud"), hyperpod="simulated")
+    made = {}
+
+    def client(service):
+        if service not in made:
+            made[service] = boto3.client(service, region_name=REGION, **running.client_arguments)
+        return made[service]
+
+    yield client
+    for one in made.values():
+        one.close()
+    running.stop()
+
+
+@pytest.fixture
+def evaluation(cloud):
+    """The clock of the alarms, in the hand of the test."""
+    account = cloud("sts").get_caller_identity()["Account"]
+    return Evaluation(client=cloud, account=account, region=REGION, in_moto=lambda _: nullcontext())
+
+
+def put(cloud, name, *values, end=NOON):
+    """A value for each of the minutes before ``end``; None for a minute without one."""
+    whole = end.replace(second=0, microsecond=0)
+    for back, value in enumerate(reversed(values), start=1):
+        if value is not None:
+            datum = {"MetricName": name, "Value": value, "Timestamp": whole - timedelta(minutes=back)}
+            cloud("cloudwatch").put_metric_data(Namespace="Lab", MetricData=[datum])
+
+
+def state(cloud, name):
+    (alarm,) = cloud("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    return alarm["StateValue"], alarm["StateReason"]
+
+
+def alarm(cloud, name, metric, **more):
+    cloud("cloudwatch").put_metric_alarm(
+        **{
+            "AlarmName": name,
+            "Namespace": "Lab",
+            "MetricName": metric,
+            "Statistic": "Sum",
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "Threshold": 1,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+            "TreatMissingData": "notBreaching",
+            **more,
+        }
+    )
+
+
+def test_an_alarm_goes_off_tells_its_topic_and_is_over(cloud, evaluation):
+    topic = cloud("sns").create_topic(Name="alarms")["TopicArn"]
+    queue = cloud("sqs").create_queue(QueueName="alarms")["QueueUrl"]
+    arn = cloud("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    cloud("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
+    alarm(cloud, "lost", "Lost", AlarmActions=[topic], OKActions=[topic])
+
+    evaluation.minute(NOON)
+    assert state(cloud, "lost")[0] == "OK"
+    put(cloud, "Lost", 2.0)
+    evaluation.minute(NOON)
+
+    value, reason = state(cloud, "lost")
+    assert value == "ALARM"
+    assert reason == ("Threshold Crossed: 1 datapoint(s) [2.0] was greater than or equal to the threshold (1).")
+    evaluation.minute(NOON + timedelta(minutes=1))
+    evaluation.minute(NOON + timedelta(minutes=3))
+    assert state(cloud, "lost")[0] == "OK"
+    told = [
+        json.loads(message["Body"])
+        for _ in range(3)
+        for message in cloud("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=0).get("Messages", [])
+    ]
+    changes = {(one["OldStateValue"], one["NewStateValue"]) for one in told}
+    assert {("OK", "ALARM"), ("ALARM", "OK")} <= changes
+
+
+def test_an_expression_sees_events_of_several_metrics(cloud, evaluation):
+    metrics = [
+        {
+            "Id": name,
+            "MetricStat": {"Metric": {"Namespace": "Lab", "MetricName": name}, "Period": 60, "Stat": "Sum"},
+            "ReturnData": False,
+        }
+        for name in ("failed", "told")
+    ]
+    cloud("cloudwatch").put_metric_alarm(
+        AlarmName="total",
+        Metrics=[*metrics, {"Id": "total", "Expression": "FILL(failed, 0) + FILL(told, 0)", "ReturnData": True}],
+        EvaluationPeriods=1,
+        Threshold=2,
+        ComparisonOperator="GreaterThanOrEqualToThreshold",
+    )
+    put(cloud, "failed", 1.0)
+    evaluation.minute(NOON)
+    assert state(cloud, "total")[0] == "OK"
+    put(cloud, "told", 1.0)
+    evaluation.minute(NOON)
+    assert state(cloud, "total")[0] == "ALARM"
+
+
+def test_what_comes_after_a_filled_minute_was_judged_is_not_seen_by_one_of_one_but_by_one_of_three(cloud, evaluation):
+    for name, periods in (("narrow", 1), ("wide", 3)):
+        cloud("cloudwatch").put_metric_alarm(
+            AlarmName=name,
+            Metrics=[
+                {
+                    "Id": "late",
+                    "MetricStat": {"Metric": {"Namespace": "Lab", "MetricName": "late"}, "Period": 60, "Stat": "Sum"},
+                    "ReturnData": False,
+                },
+                {"Id": "filled", "Expression": "FILL(late, 0)", "ReturnData": True},
+            ],
+            EvaluationPeriods=periods,
+            DatapointsToAlarm=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanOrEqualToThreshold",
+        )
+    evaluation.minute(NOON)
+    put(cloud, "late", 1.0)
+    evaluation.minute(NOON + timedelta(minutes=1))
+
+    assert state(cloud, "narrow")[0] == "OK"
+    assert state(cloud, "wide")[0] == "ALARM"
+
+
+def test_silence_is_what_the_alarm_says_it_is(cloud, evaluation):
+    for treatment in ("missing", "breaching", "notBreaching"):
+        alarm(cloud, f"silence-{treatment}", "Silent", TreatMissingData=treatment)
+    evaluation.minute(NOON)
+
+    found = {
+        treatment: state(cloud, f"silence-{treatment}")[0] for treatment in ("missing", "breaching", "notBreaching")
+    }
+    assert found == {"missing": "INSUFFICIENT_DATA", "breaching": "ALARM", "notBreaching": "OK"}
+
+
+def test_a_window_of_half_an_hour_slides_by_the_minute(cloud, evaluation):
+    alarm(cloud, "idle", "Progress", Period=1800, ComparisonOperator="LessThanThreshold", TreatMissingData="breaching")
+    put(cloud, "Progress", 1.0)
+    evaluation.minute(NOON + timedelta(minutes=29))
+    assert state(cloud, "idle")[0] == "OK"
+    evaluation.minute(NOON + timedelta(minutes=30))
+    assert state(cloud, "idle")[0] == "OK", "the last real data point is still in the evaluation range"
+    evaluation.minute(NOON + timedelta(minutes=91))
+    assert state(cloud, "idle")[0] == "ALARM"
+
+
+def test_a_metric_filter_with_a_pattern_that_is_none_is_refused(cloud):
+    cloud("logs").create_log_group(logGroupName="patterns")
+    transformation = {"metricName": "A", "metricNamespace": "Lab", "metricValue": "1"}
+    with pytest.raises(ClientError, match="Invalid filter pattern"):
+        cloud("logs").put_metric_filter(
+            logGroupName="patterns", filterName="one", filterPattern="{ $.a", metricTransformations=[transformation]
+        )
+    for value in ("1", "2"):
+        cloud("logs").put_metric_filter(
+            logGroupName="patterns",
+            filterName="one",
+            filterPattern="{ $.a = 1 }",
+            metricTransformations=[{**transformation, "metricValue": value}],
+        )
+    (kept,) = cloud("logs").describe_metric_filters(logGroupName="patterns")["metricFilters"]
+    assert kept["metricTransformations"][0]["metricValue"] == "2"
+
+
+def test_log_events_are_found_by_pattern(cloud):
+    logs = cloud("logs")
+    logs.create_log_group(logGroupName="search")
+    logs.create_log_stream(logGroupName="search", logStreamName="a")
+    messages = [json.dumps({"level": level, "n": n}) for n, level in enumerate(("info", "error", "error"))]
+    moment = int(datetime.now(tz=UTC).timestamp() * 1000)
+    events = [{"timestamp": moment, "message": one} for one in messages]
+    logs.put_log_events(logGroupName="search", logStreamName="a", logEvents=events)
+
+    found = logs.filter_log_events(logGroupName="search", filterPattern='{ $.level = "error" && $.n > 1 }')["events"]
+
+    assert [json.loads(event["message"])["n"] for event in found] == [2]
+
+
+@pytest.mark.e2e
+def test_a_line_in_a_log_group_sets_off_an_alarm_within_two_minutes(cloud):
+    import time
+
+    logs = cloud("logs")
+    logs.create_log_group(logGroupName="live")
+    logs.create_log_stream(logGroupName="live", logStreamName="a")
+    logs.put_metric_filter(
+        logGroupName="live",
+        filterName="live",
+        filterPattern="{ $.kind = node_lost }",
+        metricTransformations=[{"metricName": "Live", "metricNamespace": "Lab", "metricValue": "1"}],
+    )
+    alarm(cloud, "live", "Live")
+    event = {"timestamp": int(time.time() * 1000), "message": json.dumps({"kind": "node_lost"})}
+    logs.put_log_events(logGroupName="live", logStreamName="a", logEvents=[event])
+    seen = [state(cloud, "live")[0]]
+    deadline = time.monotonic() + 140
+    while seen[-1] != "ALARM" and time.monotonic() < deadline:
+        time.sleep(1)
+        if (now := state(cloud, "live")[0]) != seen[-1]:
+            seen.append(now)
+    assert seen[-1] == "ALARM"

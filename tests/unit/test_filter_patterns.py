@@ -1,0 +1,149 @@
+"""Filter patterns of CloudWatch Logs, by the examples of its user guide (FilterAndPatternSyntax)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, value_at
+
+TRAIL = json.dumps(
+    {
+        "eventType": "UpdateTrail",
+        "sourceIPAddress": "111.111.111.111",
+        "arrayKey": ["value", "another value"],
+        "objectList": [{"name": "a", "id": 1}, {"name": "b", "id": 2}],
+        "SomeObject": None,
+        "cluster.name": "c",
+    }
+)
+USERS = json.dumps(
+    {
+        "user": {"id": 1, "email": "John.Stiles@example.com"},
+        "users": [{"id": 2, "email": "John.Doe@example.com"}, {"id": 3, "email": "Jane.Doe@example.com"}],
+        "actions": ["GET", "PUT", "DELETE"],
+        "coordinates": [[0, 1, 2], [4, 5, 6], [7, 8, 9]],
+    }
+)
+REQUEST = '127.0.0.1 Prod frank [10/Oct/2000:13:25:15 -0700] "GET /index.html HTTP/1.0" 404 1534'
+NUMBERS = json.dumps(
+    {"bandwidth": 80, "latency": 40, "refreshRate": 60, "responseTime": 5, "errorCode": 400, "number": [1000]}
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message", "matches"),
+    [
+        ("", "anything", True),
+        ('" "', "two words", True),
+        ("ERROR", "[ERROR 401] UNAUTHORIZED REQUEST", True),
+        ("ERROR", "[error 401]", False),
+        ("ERROR ARGUMENTS", "[ERROR 419] MISSING ARGUMENTS", True),
+        ("ERROR ARGUMENTS", "[ERROR 400] BAD REQUEST", False),
+        ("?ERROR ?ARGUMENTS", "[ERROR 400] BAD REQUEST", True),
+        ("?ERROR ?ARGUMENTS", "nothing", False),
+        ("?ERROR ?ARGUMENTS REQUEST", "[INFO] REQUEST FAILED", True),
+        ('"INTERNAL SERVER ERROR"', "[ERROR 500] INTERNAL SERVER ERROR", True),
+        ('"INTERNAL SERVER ERROR"', "[ERROR 500] INTERNAL ERROR OF A SERVER", False),
+        ("ERROR -ARGUMENTS", "[ERROR 400] BAD REQUEST", True),
+        ("ERROR -ARGUMENTS", "[ERROR 419] MISSING ARGUMENTS", False),
+        ("%AUTHORIZED%", "[ERROR 401] UNAUTHORIZED REQUEST", True),
+        ("{ $.eventType = \"UpdateTrail\" }", TRAIL, True),
+        ("{ $.eventType = UpdateTrail }", TRAIL, True),
+        ("{ $.eventType = \"Update*\" }", TRAIL, True),
+        ("{ $.eventType != \"UpdateTrail\" }", TRAIL, False),
+        ("{ $.sourceIPAddress != 123.123.* }", TRAIL, True),
+        ("{ $.arrayKey[0] = \"value\" }", TRAIL, True),
+        ("{ $.arrayKey[2] = \"value\" }", TRAIL, False),
+        ("{ $.arrayKey = \"value\" }", TRAIL, False),
+        ("{ $.eventType = %Trail% }", TRAIL, True),
+        ("{ $.arrayKey[*] = %val.{2}% }", TRAIL, True),
+        ("{ $.* = %111\\.111\\.111\\.1[0-9]{1,2}% }", TRAIL, True),
+        ("{ $.['cluster.name'] = \"c\" }", TRAIL, True),
+        ("{ $.SomeObject IS NULL }", TRAIL, True),
+        ("{ $.eventType IS NULL }", TRAIL, False),
+        ("{ $.SomeOtherObject NOT EXISTS }", TRAIL, True),
+        ("{ $.eventType NOT EXISTS }", TRAIL, False),
+        ("{ $.objectList[1].id = 2 }", TRAIL, True),
+        ("{ $.eventType = \"UpdateTrail\" }", "no JSON", False),
+        ("{ $.absent != 1 }", TRAIL, False),
+        ("{ ($.user.id = 1) && ($.users[0].email = \"John.Doe@example.com\") }", USERS, True),
+        (
+            "{ $.user.email = \"John.Stiles@example.com\" || $.coordinates[0][1] = \"nonmatch\""
+            " && $.actions[2] = \"nonmatch\" }",
+            USERS,
+            True,
+        ),
+        (
+            "{ ($.user.email = \"John.Stiles@example.com\" || $.coordinates[0][1] = \"nonmatch\")"
+            " && $.actions[2] = \"nonmatch\" }",
+            USERS,
+            False,
+        ),
+        ("{ ($.user.id = 2 && $.users[0].email = \"nonmatch\") || $.actions[2] = \"GET\" }", USERS, False),
+        ("{ $.bandwidth > 75 }", NUMBERS, True),
+        ("{ $.latency < 50 }", NUMBERS, True),
+        ("{ $.refreshRate >= 60 }", NUMBERS, True),
+        ("{ $.responseTime <= 5 }", NUMBERS, True),
+        ("{ $.errorCode = 400}", NUMBERS, True),
+        ("{ $.errorCode != 500 }", NUMBERS, True),
+        ("{ $.number[0] = 1e+3 }", NUMBERS, True),
+        ("{ $.number[0] != 1e-3 }", NUMBERS, True),
+        ("[ip=%127\\.0\\.0\\.[1-9]%, a, b, at, request =*.html*, status_code = 4*, bytes]", REQUEST, True),
+        ("[..., request =*.html*, status_code = 4*, bytes]", REQUEST, True),
+        ("[..., status_code = 404 || status_code = 410, bytes]", REQUEST, True),
+        ("[..., status_code = 410, bytes]", REQUEST, False),
+        ("[w1=ERROR, w2]", "ERROR 09/25/2014 12:00:02 Failed to process request", True),
+        ("[w1=ERROR, w2]", "WARNING 09/25/2014 12:00:02 Invalid user request", False),
+        ("[w1=ERROR || w1=WARNING, w2]", "WARNING 09/25/2014 12:00:02 Invalid user request", True),
+        ("[w1!=ERROR && w1!=WARNING, w2]", "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200", True),
+        (
+            "[logLevel, date, time, method, url=%/service/resource/[0-9]+$%, response_time]",
+            "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200",
+            True,
+        ),
+        (
+            "[logLevel, date, time, method, url=%/service/resource/[0-9]+/part/[0-9]+$%, response_time]",
+            "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200",
+            False,
+        ),
+    ],
+)  # fmt: skip
+def test_a_pattern_matches_what_the_guide_says(pattern: str, message: str, matches: bool) -> None:
+    assert parse_pattern(pattern).matches(message) is matches
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["{", "{ $.a }", "{ $ = 1 }", "{ $.a = }", "{ $.a = 1", "[a", "{ $.a > word }", "%(a)%", '"open', "{ $.*.* = 1 }",
+     "{ $.a = 1 } more", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }", "a" * 1025],
+)  # fmt: skip
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(FilterPatternError):
+        parse_pattern(pattern)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_text_is_a_pattern_or_is_refused(pattern: str, message: str) -> None:
+    try:
+        found = parse_pattern(pattern)
+    except FilterPatternError:
+        return
+    assert found.matches(message) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("selector", "value"),
+    [
+        ("$.detail.step", 7.0),
+        ("$.duration_s", 1.5),
+        ("$.text", 12.0),
+        ("$.word", None),
+        ("$.absent", None),
+        ("$", None),
+    ],
+)
+def test_a_metric_takes_its_value_from_the_event(selector: str, value: float | None) -> None:
+    message = json.dumps({"detail": {"step": 7}, "duration_s": 1.5, "text": "12", "word": "x"})
+    assert value_at(message, selector) == value
