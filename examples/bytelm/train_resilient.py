@@ -10,14 +10,13 @@ import sys
 from functools import partial
 
 import torch
-import torch.distributed as dist
 
 import holdfast_runtime as holdfast
 from data import Corpus
 from holdfast_common import EventLog, kinds
 from holdfast_runtime.snapshots import ReplicaCheckpoints
 from model import ModelConfig, build_model
-from settings import RefusedError, Settings, find_place, parse_settings
+from settings import RefusedError, Settings, parse_settings
 
 REPORT_EVERY_STEPS = 5
 WARMUP_STEPS = 10
@@ -29,47 +28,33 @@ def share_of_rate(step: int, *, total: int) -> float:
 
 
 class Report:
-    """Tells the cluster what happens. Only one rank speaks, and after a recovery it may be another process."""
+    """
+    Tells of steps and checkpoints. Only one rank speaks, and after a recovery it may be another process.
+
+    That the job runs, how far it is, and each recovery, its launchers write into the cluster's events.
+    """
 
     def __init__(self, run: holdfast.Run, settings: Settings) -> None:
         self._run = run
         self._settings = settings
         self._events = EventLog.from_environment(source="job")
-        self._node = find_place().node
         self._generation = 0
         self._checkpoint = -1
 
     def step(self, step: holdfast.Step) -> None:
         """Called in each step, after its update."""
-        if self._run.generation != self._generation:
-            self._began(step.number)
         done = step.number + 1
+        if self._run.is_logger and self._run.generation != self._generation:
+            print(f"generation {self._run.generation} goes on from step {step.number}", flush=True)
+        self._generation = self._run.generation
         if self._run.is_logger and (done % REPORT_EVERY_STEPS == 0 or done in (1, self._settings.steps)):
             print(f"step {done}/{self._settings.steps} loss {step.loss:.4f}", flush=True)
-            self._events.write(kind=kinds.JOB_PROGRESS, detail={"step": done, "loss": step.loss})
 
     def checkpointed(self, step: int) -> None:
         """Tell of a checkpoint that is new since the last call."""
         if self._run.is_logger and step > self._checkpoint:
             self._checkpoint = step
             self._events.write(kind=kinds.CHECKPOINT_SAVED, detail={"step": step})
-
-    def finished(self, loss: float) -> None:
-        """The last step is done."""
-        if self._run.is_logger:
-            self._events.write(kind=kinds.JOB_FINISHED, detail={"step": self._run.step, "loss": loss})
-
-    def _began(self, step: int) -> None:
-        """The ranks of this generation are together."""
-        again, self._generation = step > 0, self._run.generation
-        nodes: list[str] = [""] * self._run.world_size
-        dist.all_gather_object(nodes, self._node)
-        if self._run.is_logger:
-            print(f"generation {self._generation} from step {step}: ranks on {', '.join(nodes)}", flush=True)
-            self._events.write(
-                kind=kinds.JOB_RESUMED if again else kinds.JOB_STARTED,
-                detail={"step": step, "world_size": len(nodes), "nodes": ",".join(nodes)},
-            )
 
 
 def main() -> int:
@@ -88,7 +73,7 @@ def main() -> int:
     run = holdfast.Run(
         model, optimizer, scheduler=scheduler, checkpoint=checkpoints, checkpoint_every=settings.checkpoint_every
     )
-    report, loss = Report(run, settings), float("nan")
+    report = Report(run, settings)
     for step in run.steps(settings.steps):
         with step:
             inputs, targets = corpus.batch(
@@ -96,12 +81,11 @@ def main() -> int:
             )
             mean = model.loss(inputs, targets)
             mean.backward()
-            loss = step.update(mean)
+            step.update(mean)
             report.step(step)
         report.checkpointed(checkpoints.newest_step() if step.number % REPORT_EVERY_STEPS == 0 else -1)
     checkpoints.wait()
     report.checkpointed(checkpoints.newest_step())
-    report.finished(loss)
     return 0
 
 

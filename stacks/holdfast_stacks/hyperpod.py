@@ -35,6 +35,8 @@ LIFECYCLE_SOURCES = (
     SOURCES / "lifecycle" / "holdfast_lifecycle",
     SOURCES / "containers" / "common" / "holdfast_common",
     SOURCES / "containers" / "training" / "holdfast_runtime",
+    SOURCES / "containers" / "health-agent" / "holdfast_agent",
+    SOURCES / "containers" / "health-agent" / "holdfast-agent.service",
 )
 EVENTS_PATH = "/var/log/holdfast/events.jsonl"
 OF_AWS_ONLY = ("HF032", "HF038", "HF627")
@@ -91,6 +93,11 @@ class HyperPodStack(Stack):
         cluster = self._cluster(environment, settings, groups, ground, scripts, control_plane)
         image.grant_pull(cluster.role)
         metrics = watch.watch(self, environment, cluster=cluster, ground=ground)
+        if metrics.prometheus is not None and bundle is not None and watch.sends_metrics(environment):
+            bundle.tell("metrics.json", {"remote_write_url": metrics.prometheus.remote_write_url})
+            for role in cluster.node_roles:
+                metrics.prometheus.grant_remote_write(role)
+            ground.network.add_interface_endpoint("aps-workspaces")  # where nodes have no other way to it
         experiments.grant_write(cluster)
         if environment.eks is not None and control_plane is not None:
             kubernetes.addons(
@@ -146,7 +153,8 @@ class HyperPodStack(Stack):
             tags=_tags(environment),
         )
         ground.data.bucket.grant_read_write(cluster.role)
-        ground.events.log_group.grant_write(cluster.role)
+        if environment.has_health_agent:
+            cluster.allow_health_agent(events=ground.events.log_group)
         if not on_slurm and lustre is not None and lustre.file_system.efa:
             lustre.file_system.grant_describe(cluster)  # pods mount it; without this, over TCP
             ground.network.add_interface_endpoint("fsx")
@@ -179,6 +187,7 @@ class HyperPodStack(Stack):
             name=environment.name,
             sources=LIFECYCLE_SOURCES,
             scripts=[folder / script for script in environment.lifecycle.scripts],
+            checks=[folder / check for check in environment.health.checks],
             config={
                 "cluster_name": environment.cluster_name,
                 "orchestrator": environment.orchestrator,
@@ -189,6 +198,10 @@ class HyperPodStack(Stack):
                 "events_path": EVENTS_PATH,
                 "scripts": [Path(script).name for script in environment.lifecycle.scripts],
                 "training_image": image.uri,
+                "health": {
+                    **environment.health.model_dump(),
+                    "checks": [Path(check).name for check in environment.health.checks],
+                },
                 **(kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,

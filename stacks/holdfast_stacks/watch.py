@@ -46,7 +46,9 @@ def watch(
         scope,
         "Observability",
         cluster_name=environment.cluster_name,
-        # Without ``events``: nothing ships them on AWS yet, and what waits for them would be silent for ever.
+        # Without an agent nobody ships events, and what waits for them would be silent for ever.
+        events=ground.events.log_group if _ships(environment) else None,
+        jobs_report=False,  # those of other launchers do not, and their GPUs would count as idle
         eks_cluster_name=environment.eks_cluster_name if settings.container_insights else None,
         node_count=sum(group.total_count for group in groups),
         spare_count=sum(group.spare_count for group in groups),
@@ -76,7 +78,7 @@ def watch(
             "Prometheus",
             alias=environment.cluster_name,
             alerts=observability.alerts,
-            rules=_has_exporters(environment),
+            rules=_has_exporters(environment) or sends_metrics(environment),
             encryption_key=ground.key,
             retention_days=settings.log_retention_days,
             removal_policy=removal_policy(environment),
@@ -92,8 +94,18 @@ def watch(
     return Metrics(prometheus=prometheus, grafana=grafana)
 
 
+def _ships(environment: config.Environment) -> bool:
+    """Whether the agents of nodes ship events: in pods they have no rights in AWS."""
+    return environment.has_health_agent and environment.eks is None
+
+
+def sends_metrics(environment: config.Environment) -> bool:
+    """Whether the agents of nodes write to the workspace, which they are told by the scripts that install them."""
+    return environment.observability.prometheus and _ships(environment)
+
+
 def _has_exporters(environment: config.Environment) -> bool:
-    """Whether something on the nodes writes to the workspace: HyperPod's add-on does, and there is none for Slurm."""
+    """Whether HyperPod's add-on writes to the workspace; there is none for Slurm."""
     return environment.eks is not None and environment.eks.observability_addon
 
 
