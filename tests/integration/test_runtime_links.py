@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, free_ports
-from link_ends import End, run, until
+from link_ends import PATIENT, End, run, until
 
 from holdfast_runtime.control import listen
 from holdfast_runtime.launcher.links import Trouble, Warm
@@ -208,13 +208,14 @@ def test_a_launcher_that_hears_that_processes_live_through_faults_tells_all_the_
         # The fourth launcher never comes, so that no view is asked for.
         peers = f"127.0.0.1:{port},127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
         options = ("--peers", peers, "--node-rank", "0", "--rdzv-id", "run", "--socket", str(tmp_path / "0.sock"))
+        options = (*options, "--deadlines", f"heartbeat={PATIENT.heartbeat},minority=90")
         launcher = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", *options, "never.py"),
             env={**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_TOKEN": "secret"},
             stderr=asyncio.subprocess.DEVNULL,
         )
         try:
-            first, second = await End(1).open(), await End(2).open()
+            first, second = await End(1, deadlines=PATIENT).open(), await End(2, deadlines=PATIENT).open()
             first.links._dial(("127.0.0.1", port))
             await until(lambda: bool(first.up))
             if met == "before":
@@ -222,14 +223,12 @@ def test_a_launcher_that_hears_that_processes_live_through_faults_tells_all_the_
                 await until(lambda: bool(second.up))
             first.links.send(0, Warm())
             if met == "after":
-                await until(lambda: bool(first.messages))  # it was told on, to the one that said it too
+                await until(lambda: (0, Warm()) in first.messages)  # it was told on, to the one that said it too
                 second.links._dial(("127.0.0.1", port))
 
-            await until(lambda: bool(second.messages))
-
-            assert second.messages[0] == (0, Warm())
+            await until(lambda: (0, Warm()) in second.messages)
         finally:
-            launcher.kill()
+            launcher.terminate()
             await launcher.wait()
 
     run(test())

@@ -8,6 +8,8 @@ from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links import Handlers, Hello, Identity, LinkMessage, Links
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
+PATIENT = Deadlines(beat=0.05, heartbeat=25.0)
+"""For tests that are not about silence: a busy machine keeps a process from its turn for longer than 0.4 s."""
 
 
 opened: list["End"] = []
@@ -17,7 +19,9 @@ opened: list["End"] = []
 class End:
     """One launcher's links, and what they have told."""
 
-    def __init__(self, node: int, *, token: str = "secret", run_id: str = "run") -> None:
+    def __init__(
+        self, node: int, *, token: str = "secret", run_id: str = "run", deadlines: Deadlines = DEADLINES
+    ) -> None:
         self.up: list[tuple[int, int]] = []
         """Node and incarnation."""
         self.down: list[tuple[int, str]] = []
@@ -35,7 +39,7 @@ class End:
             stranger=self.strangers.append,
         )
         identity = Identity(node=node, run_id=run_id, token=token)
-        self.links = Links(identity, host="127.0.0.1", deadlines=DEADLINES, handlers=handlers)
+        self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers)
 
     async def open(self, *others: "End", port: int = 0) -> "End":
         opened.append(self)

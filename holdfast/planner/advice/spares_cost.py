@@ -27,6 +27,7 @@ def spares_costs(scenario: Scenario, *, work_h: float) -> tuple[SparesCost, ...]
     """
     The work of ``work_h`` undisturbed hours with 0, 1, 2 ... spares, up to the number beyond which none can pay.
 
+    Numbers with which training never ends are left out, but for 0, 1 and the scenario's own.
     Goodput only grows with spares, and never beyond that with as many spares as instances; so once the bill at that
     goodput is above the smallest one found, every further spare only adds to it.
     """
@@ -43,7 +44,7 @@ def _until_none_pays(scenario: Scenario, work_h: float) -> Iterator[SparesCost]:
     alone_h: float | None = None
     smallest = float("inf")
     first = fewest(lambda spares: goodput(scenario.with_spares(spares)) > 0, 0, scenario.instances)
-    for spares in sorted({0, *range(first, scenario.instances + 1)}):
+    for spares in sorted({0, 1, scenario.spares, *range(first, scenario.instances + 1)}):
         count = scenario.instances + spares
         if spares > max(scenario.spares, 1) and (at_best <= 0 or work_h / at_best * count >= smallest):
             return

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from event_logs import log_of
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.planner import calibrate, goodput
@@ -124,6 +124,8 @@ def test_what_was_given_wins_over_what_was_measured() -> None:
 
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(options(), logs)
+@example(Options(instances=899, spares=1, strategy="by-hand", resume_s=4831.0), events(0))
+@example(Options(instances=899, spares=100, strategy="by-hand"), events(0))
 def test_plots_and_answers_say_what_the_table_says(given_options: Options, log: list[Event] | None) -> None:
     inputs = gather(replace(given_options, price="50"), events=log)
     plan = inputs.plan(runs=2, seed=0)
