@@ -374,8 +374,8 @@ def test_shared_file_systems_are_found_by_kind_and_fsx_by_name(tmp_path: Path) -
         "4 1 0:51 / /home\\040two rw - nfs4 10.0.0.2:/home rw",
         "5 1 0:52 / /s3 rw - fuse mount-s3 rw",
     )
-    places = Mounts(node="i-1", mountinfo=table).places(probing.mounts(Path(table).read_text()))
-    assert sorted(places) == ["/fsx", "/home two", "/shared"]
+    chosen = Mounts(node="i-1", mountinfo=table).chosen(probing.mounts(Path(table).read_text()))
+    assert sorted(chosen) == ["/fsx", "/home two", "/shared"]
 
 
 def test_a_disk_that_is_mounted_twice_is_tried_once(tmp_path: Path) -> None:
@@ -384,8 +384,8 @@ def test_a_disk_that_is_mounted_twice_is_tried_once(tmp_path: Path) -> None:
         f"2 1 8:2 / {tmp_path} rw - xfs /dev/sdb rw",
         f"3 1 8:2 / {tmp_path}/x rw - xfs /dev/sdb rw",
     )
-    places = Disks(node="i-1").places(probing.mounts("\n".join(rows)))
-    assert places == {"/": "/var/tmp", str(tmp_path): str(tmp_path)}
+    chosen = Disks(node="i-1").chosen(probing.mounts("\n".join(rows)))
+    assert chosen == {"/": "/var/tmp", str(tmp_path): str(tmp_path)}
 
 
 def test_no_shared_file_system_is_not_supported(tmp_path: Path) -> None:

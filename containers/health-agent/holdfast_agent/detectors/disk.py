@@ -1,8 +1,7 @@
 """Local disks: full, read-only, failing, or not answering."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Optional
 
 from holdfast_agent.detectors.probing import Conditions, Mount, Probing
 from holdfast_agent.signals import conditions
@@ -14,10 +13,7 @@ ROOM_OF_THE_ROOT = "/var/tmp"  # noqa: S108 - the file is opened without followi
 
 
 class Disks(Probing):
-    """
-    Args:
-        paths: Mount points. Default: every disk that is mounted, once, and the root
-    """
+    """Every disk that is mounted, once, and the root."""
 
     name = "disk"
     interval_s = 5.0
@@ -28,21 +24,10 @@ class Disks(Probing):
         full=conditions.DISK_FULL,
     )
 
-    def __init__(
-        self, *, paths: Optional[Sequence[str]] = None, node: str, mountinfo: str = "/proc/self/mountinfo"
-    ) -> None:
-        super().__init__(node=node, mountinfo=mountinfo)
-        self._paths = paths
-
-    def places(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
-        if self._paths is not None:
-            return {path: path for path in self._paths}
-        chosen: dict[str, Mount] = {}
+    def chosen(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
+        found: dict[str, Mount] = {}
         for mount in sorted(table.values(), key=lambda mount: len(mount.point)):
             local = mount.kind in KINDS and Path(mount.point).is_dir()
             if mount.point == "/" or mount.point in WELL_KNOWN or (local and not mount.point.startswith("/fsx")):
-                chosen.setdefault(mount.device, mount)
-        return {mount.point: ROOM_OF_THE_ROOT if mount.point == "/" else mount.point for mount in chosen.values()}
-
-    def must_be_writable(self, point: str) -> bool:
-        return self._paths is not None and point in self._paths
+                found.setdefault(mount.device, mount)
+        return {mount.point: ROOM_OF_THE_ROOT if mount.point == "/" else mount.point for mount in found.values()}

@@ -1,7 +1,6 @@
 """Shared file systems: a node whose Lustre does not answer looks healthy to everybody but its job."""
 
-from collections.abc import Mapping, Sequence
-from typing import Optional
+from collections.abc import Mapping
 
 from holdfast_agent.detectors.probing import Conditions, Mount, Probing
 from holdfast_agent.signals import conditions
@@ -12,10 +11,7 @@ WELL_KNOWN = "/fsx"
 
 
 class Mounts(Probing):
-    """
-    Args:
-        paths: Mount points, all of which must be there and writable. Default: every shared file system, and /fsx
-    """
+    """Every shared file system, and /fsx."""
 
     name = "mounts"
     means = Conditions(
@@ -24,16 +20,5 @@ class Mounts(Probing):
         failed=conditions.FILESYSTEM_ERROR,
     )
 
-    def __init__(
-        self, *, paths: Optional[Sequence[str]] = None, node: str, mountinfo: str = "/proc/self/mountinfo"
-    ) -> None:
-        super().__init__(node=node, mountinfo=mountinfo)
-        self._paths = paths
-
-    def places(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
-        if self._paths is not None:
-            return {path: path for path in self._paths}
+    def chosen(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
         return {point: point for point, mount in table.items() if mount.kind in SHARED or point == WELL_KNOWN}
-
-    def must_be_writable(self, point: str) -> bool:
-        return self._paths is not None and point in self._paths

@@ -7,8 +7,8 @@ shut itself down as ``rw``.
 
 import errno
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
@@ -125,12 +125,12 @@ class _Watched:
     errors: int = 0
     stuck: "tuple[Signal, ...]" = ()
     found: "tuple[Signal, ...]" = ()
-    adopt: "list[int]" = field(default_factory=list)
 
 
 class Probing(Detector):
     """
     Args:
+        paths: Mount points, all of which must be there and writable. Default: those that the kind of detector chooses
         node: Part of the name of the file that is written, so that no two nodes write the same.
         mountinfo: Path of the kernel's table. Default: that of this process
     """
@@ -139,22 +139,20 @@ class Probing(Detector):
     deadline_s: Optional[float] = 6.0
     means: Conditions
 
-    def __init__(self, *, node: str, mountinfo: str = "/proc/self/mountinfo") -> None:
+    def __init__(
+        self, *, paths: Optional[Sequence[str]] = None, node: str, mountinfo: str = "/proc/self/mountinfo"
+    ) -> None:
         super().__init__()
+        self._paths = paths
         self._node = node or "node"
         self._mountinfo = mountinfo
         self._watched: dict[str, _Watched] = {}
         self._table_s = float("-inf")
         self._memory: Mapping[str, Any] = {}
 
-    def places(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
-        """Mount points to watch, each with the folder in which to write."""
+    def chosen(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
+        """Mount points to watch where nobody named any, each with the folder in which to write."""
         raise NotImplementedError
-
-    def must_be_writable(self, point: str) -> bool:
-        """Whether a person has said so; otherwise only what was writable before can have become read-only."""
-        del point
-        return False
 
     def descriptors(self) -> "tuple[int, ...]":
         return tuple(one for watched in self._watched.values() for one in watched.child.descriptors())
@@ -206,7 +204,7 @@ class Probing(Detector):
         except OSError as problem:
             self.reason = f"{self._mountinfo}: {problem.strerror}"
             return
-        wanted = self.places(table)
+        wanted = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
         for point, folder in wanted.items():
             if point not in self._watched:
                 self._watched[point] = self._begin(at, point, folder)
@@ -268,7 +266,8 @@ class Probing(Detector):
         name = errno.errorcode.get(number, str(number))
         text = f"{point}: {told.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
         if number == errno.EROFS:
-            expected = watched.writable or watched.emergency or self.must_be_writable(point)
+            named = point in (self._paths or ())  # otherwise only what was writable can have become read-only
+            expected = watched.writable or watched.emergency or named
             return (self.signal(at, self.means.read_only, text, device=point),) if expected else ()
         if number in _NO_FAULT:
             if not self.means.full or number != errno.ENOSPC:
