@@ -1,7 +1,8 @@
 """How long somebody has been waited for, and whether a process is still the one it was."""
 
-import os
 from typing import Optional
+
+from holdfast_agent.kernel_files import read_bytes
 
 LONGEST_STEP_S = 1.0
 """What one turn of the loop adds at most: a stopped agent, or a machine that slept, has not waited."""
@@ -28,15 +29,9 @@ class Patience:
 
 def started_at(pid: int) -> Optional[int]:
     """When a process began, in clock ticks since boot, which tells it from a later one of its number; None: gone."""
-    try:
-        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    stat = read_bytes(f"/proc/{pid}/stat", most=1024)
+    if stat is None:
         return None
-    try:
-        fields = os.read(descriptor, 1024).rpartition(b")")[2].split()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+    fields = stat.rpartition(b")")[2].split()
     # State Z has ended: whoever should reap it may be stopped.
     return int(fields[19]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None

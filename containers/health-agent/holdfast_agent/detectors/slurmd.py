@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast_agent.children import Program
 from holdfast_agent.detectors.detector import Detector, Instant, Seen
+from holdfast_agent.kernel_files import read_bytes
 from holdfast_agent.signals import conditions
 
 ASKED_EVERY_S = 60.0
@@ -103,15 +104,6 @@ class Slurmd(Detector):
 
     def _runs(self, pid: int) -> bool:
         """It is slurmd itself, not a step's child, and neither stopped nor ended."""
-        try:
-            descriptor = os.open(f"{self._root}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            stat = os.read(descriptor, 512)
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
+        stat = read_bytes(f"{self._root}/{pid}/stat", most=512) or b""
         name, _, rest = stat.partition(b"(")[2].rpartition(b")")
         return name == b"slurmd" and rest[1:2] not in b"TtZX"

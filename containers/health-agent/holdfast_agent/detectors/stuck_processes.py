@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Optional
 
 from holdfast_agent.detectors.detector import Detector, Facts, Instant, Seen
+from holdfast_agent.kernel_files import read_bytes
 from holdfast_agent.signals import Signal, conditions
 
 _KILL = 1 << 8
@@ -65,13 +66,5 @@ class StuckProcesses(Detector):
         return fields if pending & _KILL else None
 
     def _read(self, name: str) -> Optional[str]:
-        try:
-            descriptor = os.open(f"{self._root}/{name}", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            return os.read(descriptor, 4096).decode("utf-8", "replace")
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
+        found = read_bytes(f"{self._root}/{name}", most=4096)
+        return None if found is None else found.decode("utf-8", "replace")

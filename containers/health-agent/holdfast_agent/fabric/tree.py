@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from holdfast_agent.kernel_files import read_bytes
+
 ROOT = "/sys/class/infiniband"
 WATCHED = frozenset(
     (
@@ -72,13 +74,4 @@ def _listed(folder: str) -> "list[str]":
 
 
 def _read(path: str) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return os.read(descriptor, 256).decode("ascii", "replace").strip()
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
+    return (read_bytes(path, most=256) or b"").decode("ascii", "replace").strip()
