@@ -100,7 +100,8 @@ def test_other_nodes_can_make_no_device_nodes(fleet: Fleet):
 
 def test_freezing_stops_containers_too(fleet: Fleet):
     node = fleet.boot(NodeSpec(instance_id="i-3", hostname="ip-10-1-0-7", address="10.1.0.7", runs_containers=True))
-    counter = "unshare --fork --pid --mount-proc sh -c 'while :; do date +%s%N > /run/next; mv /run/next /run/now; sleep 0.02; done'"
+    count = "while :; do date +%s%N > /run/next; mv /run/next /run/now; sleep 0.02; done"
+    counter = f"unshare --fork --pid --mount-proc sh -c '{count}'"
     node.run(["/bin/sh", "-c", f"{counter} > /dev/null 2>&1 &"], timeout_s=10)
     eventually(lambda: node.inside("/run/now").exists(), "no count")
     node.freeze()

@@ -107,7 +107,9 @@ def advise_spares(scenario: Scenario, *, target: float) -> SparesAdvice:
         target=target,
         spares=spares,
         goodput=reached,
-        by_spares=tuple((count, goodput(scenario.with_spares(count))) for count in sorted({*_thinned(0, shown), scenario.spares})),
+        by_spares=tuple(
+            (count, goodput(scenario.with_spares(count))) for count in sorted({*_thinned(0, shown), scenario.spares})
+        ),
         hangs_on=strongest(lost_per_work, scenario.with_spares(spares if spares is not None else most)),
     )
 
