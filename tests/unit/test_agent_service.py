@@ -308,6 +308,26 @@ def test_to_ask_for_the_status_makes_nothing_old_news(tmp_path: Path) -> None:
     assert [event.action for event in events if event.kind == kinds.VERDICT][-1] == "reboot"
 
 
+class Reader:
+    """What serves or sends metrics, without a thread."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def numbers(self) -> dict[str, float]:
+        return {"scrapes_total": 3.0}
+
+
+def test_nothing_is_measured_where_nobody_wants_to_know(tmp_path: Path) -> None:
+    assert turned(service_of(tmp_path, Scripted()), 1).measured == {}
+    service = service_of(tmp_path, Scripted())
+    service.measure([Reader()])
+    measured = turned(service, 1).measured
+    assert measured["holdfast_agent_scrapes_total", ()] == 3.0
+    assert measured["holdfast_detector_hung", (("detector", "scripted"),)] == 0.0
+
+
 def test_an_agent_at_rest_looks_at_each_thing_in_its_time(tmp_path: Path) -> None:
     settings = {
         "kernel_log.path": tmp_path / "messages",

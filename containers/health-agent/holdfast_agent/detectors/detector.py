@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Optional, Union
 
-from holdfast_agent.signals import Happening, Signal
+from holdfast_agent.signals import Happening, Metric, Signal
 
 REMINDED_AFTER_S = 60.0
 """How often a condition that goes on holding is told again."""
@@ -48,7 +48,7 @@ class Detector:
         """Why it is not supported, or what is wrong with its source."""
         self.hung = 0
         """Processes that were asked and do not answer."""
-        self.numbers: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self.numbers: dict[Metric, float] = {}
         """What it measured, by the name of a metric and its labels."""
         self._standing: dict[tuple[str, str], tuple[float, Signal]] = {}
 

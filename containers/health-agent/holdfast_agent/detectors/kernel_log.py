@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from holdfast_agent.detectors.detector import Detector, Instant, Seen
 from holdfast_agent.logs import Batch, DeviceLog, FollowedFile, Source
-from holdfast_agent.signals import Happening, Numbers, Signal
+from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import LogReader, Recognizer, Record, is_worth_a_look, parse_kmsg, same_device
 from holdfast_common import kinds
 
@@ -116,7 +116,7 @@ class KernelLog(Detector):
             if isinstance(one, Signal) and one.condition == _XID and one.code is not None:
                 self._xids[one.device] = one.code
         known = {same_device(address): (index, address) for index, address in self._gpus().items()}
-        found: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        found: dict[Metric, float] = {}
         for device in {*known, *self._xids}:
             index, address = known.get(device, ("", device))
             labels: tuple[tuple[str, str], ...] = (("pci_bus_id", address),)

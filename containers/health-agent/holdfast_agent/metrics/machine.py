@@ -3,15 +3,17 @@
 from contextlib import suppress
 from pathlib import Path
 
+from holdfast_agent.signals import Metric, Numbers
+
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _TICKS_PER_S = 100.0
 """USER_HZ, which is 100 wherever Linux runs GPUs."""
 _MEMORY = ("MemTotal", "MemFree", "MemAvailable")
 
 
-def machine_numbers(proc: Path = Path("/proc")) -> "dict[tuple[str, tuple[tuple[str, str], ...]], float]":
+def machine_numbers(proc: Path = Path("/proc")) -> Numbers:
     """Load, memory, CPU time and kills for want of memory; what cannot be read is left out."""
-    found: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    found: dict[Metric, float] = {}
     with suppress(OSError, ValueError):
         loads = (proc / "loadavg").read_text("ascii").split()[:3]
         found.update({(f"node_load{minutes}", ()): float(load) for minutes, load in zip((1, 5, 15), loads)})

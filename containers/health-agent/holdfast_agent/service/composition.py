@@ -112,7 +112,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
             "boot": boot,
         },
     )
-    service.add_companions(measuring(configuration, lambda: service.measured))
+    service.measure(measuring(configuration, lambda: service.measured))
     status = StatusSocket(path=Path(configuration.status_path), answer=service.status)
     try:
         service.run(doors=((status, status.serve),))

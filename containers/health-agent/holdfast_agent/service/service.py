@@ -21,7 +21,7 @@ from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import Companion, Hands, Launchers, Watch
 from holdfast_agent.service.state import StateFile
 from holdfast_agent.service.telling import shown, told
-from holdfast_agent.signals import Happening, Signal
+from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds
 
@@ -92,7 +92,8 @@ class Service:
         self._alive_s = 0.0
         self._longest_turn_s = 0.0
         self._watchdog_s = watchdog_s()
-        self._measured: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._measured: Numbers = {}
+        self._is_measured = False
 
     def run(self, *, doors: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
         """
@@ -145,13 +146,14 @@ class Service:
         self._longest_turn_s = max(self._longest_turn_s, self._clock().boot_s - at.boot_s)
 
     @property
-    def measured(self) -> "dict[tuple[str, tuple[tuple[str, str], ...]], float]":
-        """What ``numbers`` were a second ago; for other threads."""
+    def measured(self) -> Numbers:
+        """What ``numbers`` were a second ago; for the threads that ``measure`` was given."""
         return self._measured
 
-    def add_companions(self, companions: "Sequence[Companion]") -> None:
-        """Before ``run``: threads that need the service itself."""
+    def measure(self, companions: "Sequence[Companion]") -> None:
+        """Before ``run``: threads that want ``measured``; for none nothing is measured."""
         self._companions += tuple(companions)
+        self._is_measured = bool(companions)
 
     def status(self) -> "dict[str, Any]":
         """What is known; nobody is asked."""
@@ -174,9 +176,9 @@ class Service:
             "state": {"unsaved": self._state.unsaved, "problem": self._state.problem},
         }
 
-    def numbers(self) -> "dict[tuple[str, tuple[tuple[str, str], ...]], float]":
+    def numbers(self) -> Numbers:
         """Everything measured, by the name of a metric and its labels."""
-        found = {key: value for one in self.detectors for key, value in one.numbers.items()}
+        found: dict[Metric, float] = {key: value for one in self.detectors for key, value in one.numbers.items()}
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)
         for companion in self._companions:
@@ -260,7 +262,8 @@ class Service:
         if happenings:
             self._keep(at, happenings)
         self._act(at, verdicts)
-        self._measured = self.numbers()
+        if self._is_measured:
+            self._measured = self.numbers()
         if self._outbox.pending and at.boot_s >= self._retry_s:
             self._retry_s = at.boot_s + RETRIED_EVERY_S
             self._outbox.flush()

@@ -2,5 +2,6 @@
 
 from collections.abc import Mapping
 
-Numbers = Mapping["tuple[str, tuple[tuple[str, str], ...]]", float]
-"""Labels are pairs of name and value."""
+Metric = tuple[str, tuple[tuple[str, str], ...]]
+"""Name and labels, which are pairs of name and value."""
+Numbers = Mapping[Metric, float]
