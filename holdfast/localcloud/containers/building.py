@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.containers.store import ImageError, Store, StoredImage
+from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 
 TIMEOUT_S = 900
 TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
@@ -84,7 +85,7 @@ def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
 
 def _mounted_below(folder: Path) -> list[str]:
     """Deepest first. buildah mounts its storage on itself."""
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    points = [entry.point for entry in mount_entries(Path("/proc/self/mountinfo").read_text())]
     return [point for point in reversed(points) if point.startswith(f"{folder}/")]
 
 

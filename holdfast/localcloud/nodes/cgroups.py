@@ -13,6 +13,7 @@ from pathlib import Path
 
 from holdfast.localcloud.nodes.kernel import boot
 from holdfast.localcloud.nodes.kernel.limits import DENIED_DEVICES
+from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 from holdfast.localcloud.nodes.kernel.plan import Cgroup
 
 _REMOVED_WITHIN_S = 5.0
@@ -108,13 +109,11 @@ def _hierarchies(home: Path) -> list[tuple[str, Path]]:
     """Controllers, as /proc/self/cgroup has them, and the mount point, of each that is mounted by whom it concerns."""
     mounted: dict[frozenset[str], Path] = {}
     unified: list[Path] = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        left, _, right = line.partition(" - ")
-        kind, _, options = right.split(" ", 2)
-        at = Path(left.split()[4])
-        if kind == "cgroup" and (at.is_relative_to(_SYSTEM) or at.is_relative_to(home)):
-            mounted.setdefault(frozenset(options.split(",")), at)
-        if kind == "cgroup2" and at.is_relative_to(_SYSTEM):
+    for entry in mount_entries(Path("/proc/self/mountinfo").read_text()):
+        at = Path(entry.point)
+        if entry.kind == "cgroup" and (at.is_relative_to(_SYSTEM) or at.is_relative_to(home)):
+            mounted.setdefault(frozenset(entry.options), at)
+        if entry.kind == "cgroup2" and at.is_relative_to(_SYSTEM):
             unified.append(at)
     found = []
     for line in Path("/proc/self/cgroup").read_text().splitlines():

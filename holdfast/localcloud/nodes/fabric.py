@@ -5,20 +5,17 @@ The machine's own network is never touched. Plugging a node in is done by ``kern
 
 import contextlib
 import ipaddress
-import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from holdfast.localcloud.nodes.kernel import boot
+from holdfast.localcloud.nodes.kernel.namespaces import in_namespace, in_thread
 
 from .spec import NodeError
-
-_T = TypeVar("_T")
 
 METADATA_ADDRESS = "169.254.169.254"
 """Where EC2 instances find what they are; ``Fabric.listen`` can serve it."""
@@ -46,15 +43,10 @@ def set_network(settings: Mapping[str, str], *, namespace: Path) -> None:
     """Write settings below /proc/sys/net of a network namespace, which /proc shows to whoever is in it."""
 
     def write() -> None:
-        fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            boot.setns(fd, boot.CLONE_NEWNET)
-        finally:
-            os.close(fd)
         for path, value in settings.items():
             Path("/proc/sys/net", path).write_text(value)
 
-    _in_thread(write)
+    in_namespace(namespace, boot.CLONE_NEWNET, write)
 
 
 def link_name(instance_id: str) -> str:
@@ -81,7 +73,7 @@ class Fabric:
     def create(self, network: Network) -> None:
         gateway = network.gateway
         self.path.touch()
-        _in_thread(self._pin_new_namespace)
+        in_thread(self._pin_new_namespace)
         run_ip(
             "link set lo up",
             "link add br0 type bridge stp_state 0 mcast_snooping 0",
@@ -116,12 +108,14 @@ class Fabric:
     def stream(self) -> socket.socket:
         """A TCP socket that will connect from inside the fabric, whatever the caller's namespace is."""
         self._require()
-        return _in_thread(lambda: _socket_here(self.path, socket.SOCK_STREAM))
+        return in_namespace(self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
 
     def pinger(self) -> socket.socket:
         """A raw ICMP socket that sends from inside the fabric, whatever the caller's namespace is."""
         self._require()
-        return _in_thread(lambda: _socket_here(self.path, socket.SOCK_RAW, socket.IPPROTO_ICMP))
+        return in_namespace(
+            self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        )
 
     def _require(self) -> None:
         if not self.exists():
@@ -138,20 +132,11 @@ class Fabric:
 
 def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
     """A TCP socket that listens inside a network namespace; it keeps working whatever the caller's namespace is."""
-    return _in_thread(lambda: _listen_here(namespace, address, port))
+    return in_namespace(namespace, boot.CLONE_NEWNET, lambda: _listen_here(address, port))
 
 
-def _socket_here(namespace: Path, kind: int, protocol: int = 0) -> socket.socket:
-    fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        boot.setns(fd, boot.CLONE_NEWNET)
-    finally:
-        os.close(fd)
-    return socket.socket(socket.AF_INET, kind, protocol)
-
-
-def _listen_here(namespace: Path, address: str, port: int) -> socket.socket:
-    listener = _socket_here(namespace, socket.SOCK_STREAM)
+def _listen_here(address: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
@@ -160,22 +145,3 @@ def _listen_here(namespace: Path, address: str, port: int) -> socket.socket:
         listener.close()
         raise NodeError(f"cannot listen on {address}:{port} inside the fabric: {error}") from error
     return listener
-
-
-def _in_thread(action: Callable[[], _T]) -> _T:
-    """Run in a thread that ends at once: namespaces belong to threads, and the caller's must not change."""
-    results: list[_T] = []
-    failures: list[Exception] = []
-
-    def body() -> None:
-        try:
-            results.append(action())
-        except Exception as error:  # noqa: BLE001  carried to the calling thread
-            failures.append(error)
-
-    thread = threading.Thread(target=body, name="namespace")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]

@@ -5,13 +5,13 @@ Pure apart from reading the machine's own files. The mounting is in ``kernel.boo
 
 import hashlib
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast.localcloud.nodes.kernel import plan
+from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
@@ -55,10 +55,8 @@ def _below(path: str, parents: Iterable[str]) -> bool:
 def disk_mounts(mountinfo: str) -> list[str]:
     """Mount points below / that hold part of the system, parents first: an overlay's lower does not include them."""
     found = set()
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        at = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), left.split()[4])
-        kind = right.split()[0]
+    for entry in mount_entries(mountinfo):
+        at, kind = entry.point, entry.kind
         hidden = _below(at, [*_OWN_DIRECTORIES, *_PRIVATE, *_ENGINES])
         if at.split("/")[1] in SHARED and kind not in _PSEUDO and not kind.startswith("fuse") and not hidden:
             found.add(at)

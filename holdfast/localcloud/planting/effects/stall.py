@@ -9,12 +9,12 @@ with a Lustre whose metadata server is away. Who waits can be killed. The descri
 import contextlib
 import ctypes
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.localcloud.nodes import REACHABLE, Node
 from holdfast.localcloud.nodes.kernel import proc
+from holdfast.localcloud.nodes.kernel.mounts import MountEntry, mount_entries
 from holdfast.localcloud.planting.effects.holding import Holding
 from holdfast.localcloud.planting.faults import FaultError
 
@@ -64,12 +64,13 @@ def _mark(descriptor: int, place: str) -> bool:
 
 def _file_systems(node: Node, *, path: str) -> set[tuple[str, str]]:
     """Device and folder in it of what is mounted at ``path``, or of all shared file systems that the node can mount."""
-    known = [line for line in _mountinfo(node.pid) if line[2] == path]
+    mounted = _mounted(node.pid)
+    known = [entry for entry in mounted if entry.point == path]
     if not known:
-        known = [line for line in _mountinfo(node.pid) if line[2].startswith(f"{REACHABLE}/")]
+        known = [entry for entry in mounted if entry.point.startswith(f"{REACHABLE}/")]
     if not known:
         raise FaultError(f"node {node.spec.instance_id} has nothing mounted at {path}, so nothing can stall there")
-    return {(device, root) for device, root, _ in known}
+    return {(entry.device, entry.root) for entry in known}
 
 
 def _mounts(node: Node, *, of: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -80,25 +81,18 @@ def _mounts(node: Node, *, of: set[tuple[str, str]]) -> Iterator[tuple[str, str]
         if not space or space in seen:
             continue
         seen.add(space)
-        for device, root, point in _mountinfo(pid):
-            within = any(device == known and f"{root}/".startswith(f"{top}/") for known, top in of)
-            if within and not point.startswith(f"{REACHABLE}/"):
-                yield f"{space} {point}", f"/proc/{pid}/root{point}"
+        for entry in _mounted(pid):
+            within = any(entry.device == device and f"{entry.root}/".startswith(f"{top}/") for device, top in of)
+            if within and not entry.point.startswith(f"{REACHABLE}/"):
+                yield f"{space} {entry.point}", f"/proc/{pid}/root{entry.point}"
 
 
 def _point(key: str) -> str:
     return key.partition(" ")[2]
 
 
-def _mountinfo(pid: int) -> list[tuple[str, str, str]]:
-    """Device, folder in it and mount point of all that a process has mounted (proc_pid_mountinfo(5))."""
+def _mounted(pid: int) -> list[MountEntry]:
     try:
-        lines = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
+        return mount_entries(Path(f"/proc/{pid}/mountinfo").read_text())
     except OSError:
         return []
-    fields = [[_unescaped(field) for field in line.split()[2:5]] for line in lines]
-    return [(device, root, point) for device, root, point in fields]
-
-
-def _unescaped(field: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
