@@ -80,3 +80,23 @@ def test_a_node_in_quarantine_takes_no_rank_any_more(tmp_path: Path) -> None:
     assert [(node, answer.outcome) for node, answer in agents.answers] == [(2, "done")]
     resumed = [event for event in events(tmp_path) if event.kind == kinds.JOB_RESUMED]
     assert [event.detail["nodes"] for event in resumed] == ["i-0,i-1"], "the rank went to a new process of its own node"
+
+
+def test_a_rank_that_stands_still_is_started_anew_and_the_job_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    calm = run_job(tmp_path / "calm", Job(steps=STEPS, nodes=1, ranks=3, spares=0, deadlines=PATIENT))
+    once = iter([1])
+    folder = tmp_path / "restarted"
+    agents = Agents(
+        folder,
+        3,
+        lambda jobs: next(once, -1) if 1 in jobs and max(job.step for job in jobs.values()) > 2 else -1,
+        "restart",
+    )
+
+    with agents:
+        outcome = run_job(folder, Job(steps=STEPS, pause_s=0.3, nodes=3, ranks=1, spares=0, deadlines=PATIENT))
+
+    assert outcome.finished, outcome.text[-3000:]
+    assert [(node, answer.outcome, answer.ranks) for node, answer in agents.answers] == [(1, "done", (1,))]
+    assert differences(outcome, calm) == []
+    assert [event.kind for event in events(folder)].count(kinds.JOB_RESUMED) == 1

@@ -62,7 +62,8 @@ class Agents:
             node = -1 if asked else self.wish(jobs)
             if node >= 0:
                 number += 1
-                order = node_socket.Command(id=str(number), command=self.command, reason="a test wants it")
+                ranks = tuple(rank.rank for rank in jobs[node].ranks if rank.rank >= 0)
+                order = node_socket.Command(id=str(number), command=self.command, reason="a test wants it", ranks=ranks)
                 asked = self._sockets[node].tell(jobs[node], order)
             time.sleep(0.01)
 

@@ -163,6 +163,7 @@ def verdict(
     severity: Severity = Severity.DEVICE,
     device: str = "0000:18:00",
     withdrawn: bool = False,
+    pids: tuple[int, ...] = (),
 ) -> Verdict:
     return Verdict(
         incident=incident,
@@ -174,6 +175,7 @@ def verdict(
         when=when,
         evidence=(Evidence(line=1, text="NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus."),),
         withdrawn=withdrawn,
+        pids=pids,
     )
 
 

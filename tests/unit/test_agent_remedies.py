@@ -1,5 +1,6 @@
 """What follows from verdicts, in virtual time: claimed, handed over, asked for, and left alone where nothing is due."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from simulated_nodes import Agent, Board, job, run
 
 from holdfast_agent.configuration import Configuration
+from holdfast_agent.launchers import JobReport
 from holdfast_agent.remedies import Job, Mark, RemedySettings, Stage, WordsError, parse_request
 from holdfast_common import Remedy, Severity, When, kinds, node_socket
 
@@ -375,6 +377,76 @@ def test_a_snapshot_that_is_none_is_not_taken() -> None:
     _, (one, *_) = agents(1.0)
     for bad in ({}, {"needs": [], "plan": {}}, {"needs": {}, "plan": {"phase": "dancing"}}):
         assert not one.remediator.restore(bad)
+
+
+# --- a process that has to begin anew
+
+
+CRASHED: dict[str, Any] = {
+    "fault": "gpu-application-error",
+    "remedy": Remedy.RESTART_PROCESS,
+    "severity": Severity.PROCESS,
+    "pids": (101,),
+}
+
+
+def with_step(step: int) -> JobReport:
+    before = job()
+    return replace(before, ranks=tuple(replace(rank, step=step) for rank in before.ranks))
+
+
+def test_a_process_that_the_kernel_named_and_that_stands_still_is_started_anew_by_its_launcher() -> None:
+    board, (one, *_) = agents(1.0)
+    one.jobs = [with_step(5)]
+    one.accuse(**CRASHED)
+    run([one], for_s=29)
+    assert one.orders == []
+    run([one], for_s=600)
+    ((_, order),) = one.orders
+    assert (order.command, order.ranks) == ("restart", (0,))
+    (told,) = one.kinds(kinds.REMEDY_REQUESTED)
+    assert (told.action, told.detail["way"], told.job) == ("restart-process", "runtime", "12")
+    assert board.deeds == [], "the node is nowhere asked for"
+
+
+def test_a_process_that_makes_steps_is_left_alone_whatever_the_kernel_said() -> None:
+    _, (one, *_) = agents(1.0)
+    one.jobs = [with_step(5)]
+    one.accuse(**CRASHED)
+    run([one], for_s=20)
+    one.jobs = [with_step(6)]
+    run([one], for_s=600)
+    assert (one.orders, one.told) == ([], [])
+
+
+@pytest.mark.parametrize("pids", [(), (1,), (99999,)])
+def test_a_process_that_no_launcher_owns_is_nobodys(pids: tuple[int, ...]) -> None:
+    _, (one, *_) = agents(1.0)
+    one.jobs = [with_step(5)]
+    one.accuse(**{**CRASHED, "pids": pids})
+    run([one], for_s=900)
+    assert (one.orders, one.told) == ([], [])
+
+
+def test_who_only_observes_says_which_rank_would_begin_anew() -> None:
+    _, (one, *_) = agents(1.0, mode="observe")
+    one.jobs = [with_step(5)]
+    one.accuse(**CRASHED)
+    run([one], for_s=60)
+    assert one.orders == []
+    (told,) = one.told
+    assert (told.kind, told.detail["why"]) == (kinds.REMEDY_REFUSED, "observe")
+
+
+def test_killed_meanwhile_a_process_is_started_anew_once() -> None:
+    _, (one, *_) = agents(1.0)
+    one.jobs = [with_step(5)]
+    one.accuse(**CRASHED)
+    for _ in range(6):
+        run([one], for_s=10)
+        one.kill()
+        one.accuse(**CRASHED)
+    assert len(one.orders) == 1
 
 
 # --- words and settings

@@ -133,7 +133,10 @@ HANDED_OVER = "handed_over"
 agent: the ranks of a node went to the spare while the job goes on; `detail.rank`, `detail.step`, `duration_s`
 """
 NODE_QUALIFIED = "node_qualified"
-"""lifecycle: the checks before a node joins have passed; `duration_s`, `detail.seconds`"""
+"""
+lifecycle: the checks before a node joins have passed; agent: those of an idle node; `duration_s`, `detail.seconds`, and
+of the agent `detail.incident`, for which they were due
+"""
 
 FAULT_INJECTED = "fault_injected"
 """

@@ -21,10 +21,11 @@ RANKS = 256
 TEXT_LENGTH = 500
 NAME_LENGTH = 128
 
-COMMANDS = ("hand-over", "quarantine", "dump")
+COMMANDS = ("hand-over", "quarantine", "dump", "restart")
 """
 hand-over: give the ranks of this node to the spare at the next common step, and end. quarantine: no process of this
 node gets a rank of this run any more; those that have one keep it. dump: write where each rank is, for people.
+restart: end the processes of some ranks, which stand still; they begin anew.
 """
 OUTCOMES = ("begun", "done", "refused", "failed")
 """refused: it cannot be, and nothing was changed. failed: it was begun, and the job goes on as it was."""
@@ -91,11 +92,13 @@ class Command:
         id: Comes back with each answer.
         command: Of ``COMMANDS``.
         reason: For people.
+        ranks: For restart: which. Default: none
     """
 
     id: str
     command: str
     reason: str = ""
+    ranks: "tuple[int, ...]" = ()
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,11 @@ class Program:
             return self._late_end()
         return None
 
+    def stop(self) -> None:
+        """Kill it; ``poll`` tells when it has ended."""
+        if self.running:
+            self._kill()
+
     def close(self) -> None:
         """Kill it and let go."""
         if self.running:

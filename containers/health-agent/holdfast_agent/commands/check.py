@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Optional
@@ -20,6 +21,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--deep", action="store_true", help="also under load: before a node joins, or while it idles")
     parser.add_argument("--seconds", type=float, metavar="N", help="of load; default: burn_in.seconds")
+    parser.add_argument("--idle", action="store_true", help="give way to whatever else runs on the node")
     parser.add_argument("--peers", metavar="DIR", help="folder of reports of nodes of the same type, to compare with")
     parser.add_argument("--disk", metavar="DIR", default="/var/tmp", help="where the disk is tried; default: /var/tmp")  # noqa: S108
 
@@ -33,6 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     if mistake:
         print(f"error: {mistake}", file=sys.stderr)
         return 2
+    if arguments.idle:
+        os.nice(19)
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     looked = examined(configuration)
     trials = _trials(arguments, configuration) if arguments.deep else []
     report = _report(looked, trials, Path(arguments.peers) if arguments.peers else None)
@@ -62,12 +67,14 @@ def _trials(arguments: argparse.Namespace, configuration: Configuration) -> "lis
 def _report(looked: Examined, trials: "list[Trial]", peers: Optional[Path]) -> "dict[str, Any]":
     figures = {name: value for trial in trials for name, value in trial.figures.items()}
     problems = [f"{one['fault']} {one['device']}: {' '.join(one['evidence'][-1:])}".strip() for one in looked.incidents]
-    problems += [f"{trial.name}: {problem}" for trial in trials for problem in trial.problems]
+    tried = [f"{trial.name}: {problem}" for trial in trials for problem in trial.problems]
     if peers is not None:
-        problems += slower(figures, medians(peers))
+        tried += slower(figures, medians(peers))
+    problems += tried
     return {
         "healthy": not problems and bool(looked.supported),
         "problems": problems,
+        "trial_problems": tried,
         "figures": figures,
         "looked": list(looked.supported),
         "not_supported": dict(looked.unsupported),

@@ -53,6 +53,7 @@ class Configuration(NamedTuple):
     controller_enabled: bool = False
     checks_directory: str = "/etc/holdfast/checks"
     burn_in_seconds: float = 5.0
+    burn_in_repeat_s: float = 3600.0
     cluster_name: str = ""
     cluster_orchestrator: str = ""
     node_instance_id: str = ""
@@ -98,6 +99,12 @@ KEYS = {
     "controller_enabled": Key("controller.enabled", "whether this is the cluster's controller"),
     "checks_directory": Key("checks.directory", "the folder of custom checks"),
     "burn_in_seconds": Key("burn_in.seconds", "how long `check --deep` takes", least=1.0, most=86400.0),
+    "burn_in_repeat_s": Key(
+        "burn_in.repeat_s",
+        "how often an idle node is tried out; 0: only when a verdict asks for it",
+        least=0.0,
+        most=1e7,
+    ),
     "cluster_name": Key("cluster.name", "the cluster's name; default: HOLDFAST_CLUSTER"),
     "cluster_orchestrator": Key(
         "cluster.orchestrator", "who runs jobs; empty: not known", choices=("slurm", "eks", "")

@@ -8,5 +8,16 @@ say is no evidence against a node, and a node is nowhere judged here.
 from holdfast_agent.launchers.job_report import JobReport, handed_over, independent
 from holdfast_agent.launchers.launcher_socket import MOST_OF_A_USER, LauncherSocket
 from holdfast_agent.launchers.peer import LieError, Peer, peer_of
+from holdfast_agent.launchers.restarting import Restarting
 
-__all__ = ["MOST_OF_A_USER", "JobReport", "LauncherSocket", "LieError", "Peer", "handed_over", "independent", "peer_of"]
+__all__ = [
+    "MOST_OF_A_USER",
+    "JobReport",
+    "LauncherSocket",
+    "LieError",
+    "Peer",
+    "Restarting",
+    "handed_over",
+    "independent",
+    "peer_of",
+]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Protocol
 
-from holdfast_agent.launchers import JobReport
+from holdfast_agent.launchers import JobReport, Restarting
 from holdfast_agent.remedies.hands_line import HandsLine
 from holdfast_agent.remedies.need import Need, need_of, strongest
 from holdfast_agent.remedies.plan import Plan, Situation
@@ -16,7 +16,7 @@ from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.words import Answer, Request
 from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
-from holdfast_common import node_socket
+from holdfast_common import Remedy, node_socket
 
 MOST_NEEDS = 256
 
@@ -57,6 +57,7 @@ class Remediator:
         self._tell = tell
         self._hands: Line = hands or HandsLine(config=config, overrides=overrides)
         self._plan = Plan(settings=settings, started_s=boot_s)
+        self._restarting = Restarting(acts=settings.mode == "act", host=settings.host)
         self._needs: dict[str, Need] = {}
 
     @property
@@ -91,6 +92,7 @@ class Remediator:
             self._needs.pop(verdict.incident, None)
             if need is not None:
                 self._needs[verdict.incident] = need
+            self._accuse(verdict, boot_s=boot_s)
         while len(self._needs) > MOST_NEEDS:
             del self._needs[next(iter(self._needs))]
         decision = self._plan.step(
@@ -104,21 +106,33 @@ class Remediator:
         )
         if decision.is_cured:
             self._needs.clear()
-        for job, command in decision.orders:
+        orders, told = self._restarting.step(tuple(jobs), boot_s=boot_s)
+        for job, command in [*decision.orders, *orders]:
             self._tell(job, command)
         if decision.request is not None:
             self._hands.send(decision.request, boot_s=boot_s)
-        return tuple(decision.told)
+        return (*decision.told, *told)
+
+    def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
+        """A process that the kernel named has to begin anew; whoever else asks for that is not believed."""
+        if verdict.withdrawn:
+            self._restarting.withdraw(verdict.incident)
+        elif verdict.remedy is Remedy.RESTART_PROCESS and verdict.pids:
+            evidence = verdict.evidence[-1].text[:300] if verdict.evidence else ""
+            self._restarting.accuse(
+                verdict.pids, incident=verdict.incident, fault=verdict.fault, evidence=evidence, boot_s=boot_s
+            )
 
     def snapshot(self) -> "dict[str, Any]":
         """What has to outlive the agent, for JSON."""
         needs = {name: need.to_json() for name, need in self._needs.items()}
-        return {"needs": needs, "plan": self._plan.snapshot()}
+        return {"needs": needs, "plan": self._plan.snapshot(), "restarting": self._restarting.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> bool:
         """Go on where an agent of the same boot and instance ended; False where the snapshot is none, and not taken."""
         try:
             needs = {str(name): Need.from_json(need) for name, need in snapshot["needs"].items()}
+            self._restarting.restore(snapshot.get("restarting") or {"accused": {}, "done": []})
             self._plan.restore(snapshot["plan"])
         except (KeyError, TypeError, ValueError, AttributeError):
             return False

@@ -23,6 +23,7 @@ from holdfast_agent.detectors import (
 )
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.remedies import HandsLine, Remediator, RemedySettings
+from holdfast_agent.service.idling import idling
 from holdfast_agent.service.measuring import measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
@@ -89,11 +90,21 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         cluster=configuration.cluster_name,
         node=configuration.node_instance_id,
     )
-    detectors = detectors_of(configuration)
     watch = _watch(configuration)
     launchers = LauncherSocket(path=Path(configuration.socket_path)) if configuration.socket_path else None
     hands = _hands(configuration, launchers, Path(file), assignments)
+    engines: list[Engine] = []
+    idle = idling(
+        configuration,
+        launchers,
+        hands,
+        file=Path(file),
+        assignments=assignments,
+        standing=lambda: engines[0].standing() if engines else (),
+    )
+    detectors = (*detectors_of(configuration), *idle)
     engine = _restored(state, outbox, detectors, watch, hands, node=node, boot=boot)
+    engines.append(engine)
     service = Service(
         detectors=detectors,
         engine=engine,

@@ -56,5 +56,9 @@ HMA_FINDING = "hma-finding"
 """HyperPod's own agent found something; device: PCI address or empty; code: Xid or None; facts: ``type``, ``action``"""
 CHECK_FAILED = "check-failed"
 """A custom check ended with exit code 1; device: its name; facts: ``severity`` and ``remedy`` where it told them"""
+BURN_IN_FAILED = "burn-in-failed"
+"""The deep check of an idle node found something, twice in a row"""
+JOBS_AGREE = "jobs-agree"
+"""Processes of jobs of different users ended here, and their launchers started others in their places"""
 
 CONDITIONS = tuple(value for name, value in sorted(globals().items()) if name.isupper() and isinstance(value, str))

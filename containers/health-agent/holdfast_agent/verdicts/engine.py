@@ -26,6 +26,7 @@ JOINED_WITHIN_S = 15.0
 """Switch and GPUs tell of one failure about 12 s apart (leptonai/gpud's sample)."""
 BURST_S = 1.0
 """Lines that follow each other faster are one occurrence."""
+MOST_PIDS = 32
 _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 _BY_REBOOT = (Remedy.RESET_GPU, Remedy.REBOOT)
 
@@ -223,6 +224,9 @@ class Engine:
             known = sighting_of(row, name=name, device=device, code=signal.code, at_s=now_s, time_ns=began_ns)
             incident.sightings[name] = known
         known.last_s = max(known.last_s, now_s)
+        pid = signal.facts.get("pid")
+        if isinstance(pid, int) and pid not in known.pids:
+            known.pids = [*known.pids, pid][-MOST_PIDS:]
         known.part = str(signal.facts.get("row", known.part))
         if not known.bursts or now_s - known.bursts[-1] >= BURST_S:
             known.bursts = [*known.bursts, now_s][-50:]
@@ -330,6 +334,7 @@ class Engine:
             evidence=incident.lines(),
             withdrawn=False,
             check=asked.check,
+            pids=incident.pids(now_s),
             signal_ns=incident.first_ns,
         )
 

@@ -39,6 +39,8 @@ class Sighting:
     """UTC, where that is known; 0 where not."""
     bursts: "list[float]" = field(default_factory=list)
     over: bool = False
+    pids: "list[int]" = field(default_factory=list)
+    """Processes that its lines name."""
 
     def counts(self, now_s: float) -> bool:
         return not self.over and now_s >= self.due_s
@@ -83,6 +85,11 @@ class Incident:
         else:
             when = When.NOW if When.NOW in whens else When.BOUNDARY
         return Asked(remedy=remedy, when=when, check=check)
+
+    def pids(self, now_s: float) -> "tuple[int, ...]":
+        """Processes named by what asks for the remedy of a process."""
+        counting = [one for one in self.sightings.values() if one.counts(now_s)]
+        return tuple(pid for one in counting if one.remedy is Remedy.RESTART_PROCESS for pid in one.pids)
 
     def leading(self, now_s: float) -> Sighting:
         """The sighting that best says what the incident is about."""

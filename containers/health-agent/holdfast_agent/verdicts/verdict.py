@@ -31,6 +31,7 @@ class Verdict:
         withdrawn: The incident asks for nothing more: it is over, or was none.
         check: A deep check is due at the boundary.
         reason: Why it was withdrawn. Default: empty
+        pids: Processes that the kernel named in lines that ask for the remedy of a process. Default: none
         signal_ns: When the first sign of the incident was seen, UTC; nothing is judged by it. Default: 0, not known
         news: The word before on this incident was another. An event is written for news only: a storm of lines is none.
     """
@@ -46,5 +47,6 @@ class Verdict:
     withdrawn: bool
     check: bool = False
     reason: str = ""
+    pids: "tuple[int, ...]" = ()
     signal_ns: int = field(default=0, compare=False)
     news: bool = True

@@ -82,12 +82,29 @@ class ForAgent:
         elif command.command == "quarantine":
             self._departure.quarantine(command.reason)
             answer(self._done(command, ""))
+        elif command.command == "restart":
+            self._restart(command, answer)
         else:
             self._dump(command, answer)
 
     def _done(self, command: node_socket.Command, reason: str) -> node_socket.Answer:
         return node_socket.Answer(
             id=command.id, command=command.command, outcome="done", reason=reason, step=self._slots.known_step
+        )
+
+    def _restart(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
+        """End processes that the kernel accused; what follows is what follows from any loss."""
+        found = [slot for slot in self._slots.in_view if slot.rank in command.ranks and slot.process is not None]
+        for slot in found:
+            if slot.process is not None:
+                slot.process.kill()
+        ranks = tuple(slot.rank for slot in found)
+        step = self._slots.known_step
+        outcome, reason = ("done", "") if found else ("refused", "none of these ranks is here any more")
+        answer(
+            node_socket.Answer(
+                id=command.id, command=command.command, outcome=outcome, reason=reason, ranks=ranks, step=step
+            )
         )
 
     def _dump(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:

@@ -1,0 +1,53 @@
+"""Who needs a node: ranks of a launcher that speaks to the agent, or any job of Slurm that does not."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from holdfast_agent.launchers import JobReport
+
+_STEP = re.compile(rb"slurmstepd: \[(\d+)")
+
+
+def needed_by(jobs: Sequence[JobReport], *, proc: str = "/proc") -> str:
+    """
+    In words; empty where nobody does. A launcher whose processes have no rank waits, as a spare does.
+
+    Args:
+        jobs: What each launcher of the node said last.
+        proc: Where processes are to be seen. Default: /proc
+    """
+    for job in jobs:
+        if any(rank.rank >= 0 for rank in job.ranks):
+            return f"job {job.job} has ranks here"
+    waiting = {job.task for job in jobs}
+    for task in _tasks(proc):
+        if task not in waiting:
+            return f"job {task or 'of Slurm'} runs here"
+    return ""
+
+
+def _tasks(proc: str) -> "list[str]":
+    """Slurm's jobs with a step here; one whose number cannot be read is empty."""
+    found = []
+    for name in os.listdir(proc):  # noqa: PTH208 - hundreds of names
+        if not name.isdigit() or _read(f"{proc}/{name}/comm") != b"slurmstepd\n":
+            continue
+        line = _read(f"{proc}/{name}/cmdline")
+        if b"infinity" not in line:  # which keeps Slurm's control group, with or without jobs
+            step = _STEP.match(line)
+            found.append(step[1].decode() if step else "")
+    return found
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,108 @@
+"""
+Processes that the kernel accused and that stand still: their launcher is asked to start them anew. Pure.
+
+NVIDIA's class RESTART_APP says that the process cannot go on with its GPU. Most see it and end, and a launcher sees
+that by itself. One that makes steps is left alone, whatever the kernel said; one that does not for half a minute is a
+rank for which all others of its job wait.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from holdfast_agent.launchers.job_report import JobReport
+from holdfast_agent.signals import Happening
+from holdfast_common import kinds, node_socket
+
+GRACE_S = 30.0
+FORGOTTEN_AFTER_S = 600.0
+MOST_ACCUSED = 64
+
+
+@dataclass(frozen=True)
+class Accused:
+    """
+    A process that the kernel named in a line of an incident.
+
+    Args:
+        step: Updates that it had finished when it was seen first; -1: not seen yet.
+    """
+
+    incident: str
+    fault: str
+    evidence: str
+    since_s: float
+    step: int = -1
+
+
+class Restarting:
+    """
+    Of one node.
+
+    Args:
+        acts: Whether launchers are asked. Otherwise it is told what they would be asked.
+        host: The node's name.
+    """
+
+    def __init__(self, *, acts: bool, host: str) -> None:
+        self._acts, self._host = acts, host
+        self._accused: dict[int, Accused] = {}
+        self._done: list[str] = []
+
+    def accuse(self, pids: Iterable[int], *, incident: str, fault: str, evidence: str, boot_s: float) -> None:
+        """The kernel named these processes."""
+        for pid in pids:
+            if pid > 1 and pid not in self._accused and f"{incident} {pid}" not in self._done:
+                self._accused[pid] = Accused(incident=incident, fault=fault, evidence=evidence, since_s=boot_s)
+        while len(self._accused) > MOST_ACCUSED:
+            del self._accused[next(iter(self._accused))]
+
+    def withdraw(self, incident: str) -> None:
+        """It was none."""
+        self._accused = {pid: one for pid, one in self._accused.items() if one.incident != incident}
+
+    def step(
+        self, jobs: Sequence[JobReport], *, boot_s: float
+    ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
+        """What to say to whom, and what there is to tell."""
+        orders: list[tuple[JobReport, node_socket.Command]] = []
+        told: list[Happening] = []
+        ranks = {rank.pid: (job, rank) for job in jobs for rank in job.ranks if rank.rank >= 0}
+        for pid, one in [*self._accused.items()]:
+            if pid not in ranks:
+                if boot_s - one.since_s > FORGOTTEN_AFTER_S:
+                    del self._accused[pid]
+                continue
+            job, rank = ranks[pid]
+            if one.step < 0:
+                self._accused[pid] = one = Accused(**{**asdict(one), "step": rank.step})
+            if rank.step > one.step:
+                del self._accused[pid]
+            elif boot_s - one.since_s >= GRACE_S:
+                del self._accused[pid]
+                self._done = [*self._done[-255:], f"{one.incident} {pid}"]
+                order = node_socket.Command(
+                    id=f"{one.incident[:64]} {job.job} {pid}"[:120],
+                    command="restart",
+                    reason=f"{one.fault}: {one.evidence}"[:400],
+                    ranks=(rank.rank,),
+                )
+                orders += [(job, order)] if self._acts else []
+                told.append(self._told(one, job, rank.rank))
+        return orders, told
+
+    def _told(self, one: Accused, job: JobReport, rank: int) -> Happening:
+        detail: dict[str, Any] = {"incident": one.incident, "way": "runtime", "host": self._host, "rank": rank}
+        kind, why = kinds.REMEDY_REQUESTED, one.evidence
+        if not self._acts:
+            kind, why, detail["why"] = kinds.REMEDY_REFUSED, f"observe: rank {rank} would be started anew", "observe"
+        return Happening(kind=kind, job=job.job, fault=one.fault, evidence=why, action="restart-process", detail=detail)
+
+    def snapshot(self) -> "dict[str, Any]":
+        """For JSON."""
+        return {"accused": {str(pid): asdict(one) for pid, one in self._accused.items()}, "done": self._done}
+
+    def restore(self, snapshot: "Mapping[str, Any]") -> None:
+        """Of the same boot; raises KeyError, TypeError or ValueError."""
+        self._accused = {int(pid): Accused(**one) for pid, one in snapshot["accused"].items()}
+        self._done = [str(one) for one in snapshot["done"]]
