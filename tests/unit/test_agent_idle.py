@@ -69,10 +69,10 @@ def test_one_failure_is_no_finding_and_two_in_a_row_are() -> None:
     time = IdleTime(repeat_s=HOUR_S, began_s=0.0)
     time.decide(Look(boot_s=3000.0), running=False)
     time.ended(("memory: 1 block",), Look(boot_s=3600.0))
-    assert time.found == ()
+    assert not time.found
     assert time.decide(Look(boot_s=3601.0), running=False) is Turn.START, "again at once"
     time.ended((), Look(boot_s=3610.0))
-    assert time.found == ()
+    assert not time.found
     for boot_s in (7300.0, 7310.0):
         time.ended(("memory: 1 block",), Look(boot_s=boot_s))
     assert time.found == ("memory: 1 block",)

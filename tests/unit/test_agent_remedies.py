@@ -375,7 +375,8 @@ def test_a_node_that_was_rebooted_with_its_agent_does_not_ask_again() -> None:
 
 def test_a_snapshot_that_is_none_is_not_taken() -> None:
     _, (one, *_) = agents(1.0)
-    for bad in ({}, {"needs": [], "plan": {}}, {"needs": {}, "plan": {"phase": "dancing"}}):
+    bad_ones: list[dict[str, Any]] = [{}, {"needs": [], "plan": {}}, {"needs": {}, "plan": {"phase": "dancing"}}]
+    for bad in bad_ones:
         assert not one.remediator.restore(bad)
 
 

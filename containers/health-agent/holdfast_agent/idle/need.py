@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from holdfast_agent.kernel_files import read_bytes
 from holdfast_agent.launchers import JobReport
 
 _STEP = re.compile(rb"slurmstepd: \[(\d+)")
@@ -31,23 +32,10 @@ def _tasks(proc: str) -> "list[str]":
     """Slurm's jobs with a step here; one whose number cannot be read is empty."""
     found = []
     for name in os.listdir(proc):  # noqa: PTH208 - hundreds of names
-        if not name.isdigit() or _read(f"{proc}/{name}/comm") != b"slurmstepd\n":
+        if not name.isdigit() or read_bytes(f"{proc}/{name}/comm", most=16) != b"slurmstepd\n":
             continue
-        line = _read(f"{proc}/{name}/cmdline")
+        line = read_bytes(f"{proc}/{name}/cmdline", most=256) or b""
         if b"infinity" not in line:  # which keeps Slurm's control group, with or without jobs
             step = _STEP.match(line)
             found.append(step[1].decode() if step else "")
     return found
-
-
-def _read(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
