@@ -1,7 +1,7 @@
 """The packages of this repository and what their files import, read from the source and not from a running program."""
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,25 +35,25 @@ def modules_below(roots: Iterable[Path]) -> dict[str, Path]:
 
 def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Iterator[Import]:
     """All imports of a file. ``modules`` tells a module that is imported from a package from a name in it."""
-    tree = ast.parse(file.read_text())
     package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
-    waiting = _inside(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    typing = _inside(tree, lambda node: isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
-    for node in ast.walk(tree):
+    for node, waits, typing in _statements(ast.parse(file.read_text()).body):
+        for module in _named(node, package=package, modules=modules):
+            yield Import(file=file, line=node.lineno, importer=importer, module=module, waits=waits, typing=typing)
+
+
+def _statements(
+    body: Iterable[ast.AST], *, waits: bool = False, typing: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool, bool]]:
+    """Each import with whether it waits and whether it is for types; expressions, which hold none, are passed by."""
+    for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for module in _named(node, package=package, modules=modules):
-                yield Import(
-                    file=file,
-                    line=node.lineno,
-                    importer=importer,
-                    module=module,
-                    waits=id(node) in waiting,
-                    typing=id(node) in typing,
-                )
-
-
-def _inside(tree: ast.AST, of: Callable[[ast.AST], bool]) -> set[int]:
-    return {id(inner) for node in ast.walk(tree) if of(node) for inner in ast.walk(node)}
+            yield node, waits, typing
+            continue
+        below = waits or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        checked = typing or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+            if isinstance(inner := getattr(node, field, None), list):
+                yield from _statements(inner, waits=below, typing=checked)
 
 
 def _named(node: ast.Import | ast.ImportFrom, *, package: str, modules: Mapping[str, Path]) -> Iterator[str]:

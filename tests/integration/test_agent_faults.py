@@ -160,6 +160,7 @@ def test_no_verdict_is_lost_or_told_twice_by_an_agent_that_is_killed_at_any_mome
     assert state["detectors"]["kernel-log"]["position"]["offset"] == agent.kernel_log.stat().st_size
 
 
+@pytest.mark.e2e
 def test_an_agent_that_stood_still_for_a_while_goes_on_and_accuses_nobody(
     agent: RunningAgent, driver: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_frozen_mount_is_told_in_ten_seconds_and_its_thaw_too(agent: RunningAg
     agent.end()
 
 
+@pytest.mark.e2e
 @pytest.mark.root
 def test_a_driver_that_holds_its_caller_for_ever_is_told_and_asked_by_nobody_else(
     agent: RunningAgent, driver: Path, tmp_path: Path
@@ -242,6 +244,7 @@ def hung(agent: RunningAgent) -> int:
     return int({one["name"]: one["hung"] for one in agent.status_or_none()["detectors"]}["nvml"])
 
 
+@pytest.mark.e2e
 @pytest.mark.root
 def test_a_full_disk_is_told_when_there_is_room_again_and_the_agent_goes_on(
     agent: RunningAgent, tmp_path: Path

@@ -212,6 +212,7 @@ def test_a_failed_creation_leaves_nothing(name: str, cloud: Cloud, tmp_path: Pat
     cloud.delete(stack)
 
 
+@pytest.mark.e2e
 def test_a_new_cluster_name_replaces_the_cluster_and_the_old_one_goes(cloud: Cloud, tmp_path: Path) -> None:
     found = document("minimal", cloud, stack="r-minimal")
     stack, template = synthesise(found, cloud, tmp_path)
@@ -225,6 +226,7 @@ def test_a_new_cluster_name_replaces_the_cluster_and_the_old_one_goes(cloud: Clo
     cloud.delete(stack)
 
 
+@pytest.mark.e2e
 def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: Path) -> None:
     made = {}
     for name in ("minimal", "slurm-p5"):

@@ -284,6 +284,7 @@ def test_a_rebooted_node_keeps_its_id_and_its_files(lab: Lab) -> None:
     eventually(lambda: states(lab) == {"idle"})
 
 
+@pytest.mark.e2e
 def test_a_replacement_that_fails_is_retried_three_times_and_then_left(lab: Lab) -> None:
     lab.s3.put_object(Bucket=BUCKET, Key="lifecycle/good/on_create.sh", Body=BROKEN.encode())
     os.kill(lab.fleet.node(lab.workers()[0]).pid, signal.SIGKILL)

@@ -134,6 +134,7 @@ def test_an_instance_that_fails_is_replaced_and_the_agents_evidence_is_told(lab:
     assert reservations(lab).count(before.hostname) == 0
 
 
+@pytest.mark.e2e
 @pytest.mark.documented("HP-115")
 def test_a_place_whose_instances_fail_again_and_again_is_left_after_three(lab: HyperPodLab):
     agent = INSTALL.format(agent=AGENT) % "#!/bin/sh\\necho always; exit 1\\n"

@@ -259,6 +259,7 @@ def begin(first: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.run("squeue", "--noheader", "--format=%i %j") == "1 before"
 
 
+@pytest.mark.e2e
 def test_jobs_and_their_numbers_go_on_under_another_controller_and_not_under_the_first(
     controllers: tuple[Controller, Controller], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_ranks_are_asked_where_they_are_and_the_answer_is_in_the_event_log(tmp_p
     Path(done.reason).rmdir()
 
 
+@pytest.mark.e2e
 def test_a_node_in_quarantine_takes_no_rank_any_more(tmp_path: Path) -> None:
     once = iter([2])
     fault = {"kind": "SIGKILL", "phase": "vote", "rank": 1, "step": 8, "victims": ["self"]}

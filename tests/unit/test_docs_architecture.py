@@ -1,5 +1,6 @@
 """The pictures in docs/architecture.md and docs/rooms.md are those of the imports."""
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -7,20 +8,24 @@ import pytest
 import draw_architecture as drawing
 
 ROOT = Path(__file__).parents[2]
-TREE = drawing.read_tree()
+
+
+@functools.cache
+def repository() -> drawing.Tree:
+    return drawing.read_tree()
 
 
 def test_the_picture_of_the_floors_is_that_of_the_imports() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
 
     assert page.count(drawing.BEGIN) == page.count(drawing.END) == 1
-    assert page == drawing.architecture_page(TREE, page), "imports changed: `make schema` draws the page again"
+    assert page == drawing.architecture_page(repository(), page), "imports changed: `make schema` draws the page again"
 
 
 def test_the_pictures_of_the_rooms_are_those_of_the_imports() -> None:
     page = (ROOT / "docs" / "rooms.md").read_text()
 
-    assert page == drawing.rooms_page(TREE), "imports or docstrings changed: `make schema` draws the page again"
+    assert page == drawing.rooms_page(repository()), "imports or docstrings changed: `make schema` draws the page again"
 
 
 def test_an_import_appears_as_an_arrow_and_one_that_follows_from_others_does_not(tmp_path: Path) -> None:
@@ -53,4 +58,4 @@ def test_an_import_appears_as_an_arrow_and_one_that_follows_from_others_does_not
 def test_no_arrow_leads_to_a_higher_floor() -> None:
     floor = {name: number for number, names in enumerate(drawing.FLOORS.values()) for name in names}
 
-    assert [arrow for arrow in drawing.top_arrows(TREE) if floor[arrow[0]] > floor[arrow[1]]] == []
+    assert [arrow for arrow in drawing.top_arrows(repository()) if floor[arrow[0]] > floor[arrow[1]]] == []

@@ -113,6 +113,7 @@ def test_new_nodes_come_into_service_after_their_lines_in_slurm_conf_in_both_mod
     grow_after_a_restart(lab, clusters, delay_s=DELAY_S)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("mode", ["extension", pytest.param("custom", marks=pytest.mark.e2e)])
 def test_a_controller_that_replaces_a_lost_one_knows_its_jobs(lab: Lab, clusters: Lifecycles, mode: str) -> None:
     lost = lab.node(mode, "controller")

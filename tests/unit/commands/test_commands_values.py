@@ -23,6 +23,7 @@ BASE: dict[str, list[str]] = {
     "kill-node": ["i-1"],
     "inject": ["i-1", "hung-driver"],
     "cancel": ["7"],
+    "kubernetes build": ["--from", "/nowhere"],
     "images build": ["--containers", "/nowhere"],
     "images add": ["docker-archive:/nowhere", "name"],
     "images remove": ["name"],
