@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, value_at
+from holdfast.localcloud.aws.monitoring.filter_patterns import (
+    FilterPatternError,
+    LogEvent,
+    number_at,
+    parse_pattern,
+    text_at,
+)
 
 TRAIL = json.dumps(
     {
@@ -111,7 +117,7 @@ NUMBERS = json.dumps(
     ],
 )  # fmt: skip
 def test_a_pattern_matches_what_the_guide_says(pattern: str, message: str, matches: bool) -> None:
-    assert parse_pattern(pattern).matches(message) is matches
+    assert parse_pattern(pattern).matches(LogEvent(message)) is matches
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,7 @@ def test_any_text_is_a_pattern_or_is_refused(pattern: str, message: str) -> None
         found = parse_pattern(pattern)
     except FilterPatternError:
         return
-    assert found.matches(message) in (True, False)
+    assert found.matches(LogEvent(message)) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -146,4 +152,39 @@ def test_any_text_is_a_pattern_or_is_refused(pattern: str, message: str) -> None
 )
 def test_a_metric_takes_its_value_from_the_event(selector: str, value: float | None) -> None:
     message = json.dumps({"detail": {"step": 7}, "duration_s": 1.5, "text": "12", "word": "x"})
-    assert value_at(message, selector) == value
+    assert number_at(LogEvent(message), selector) == value
+
+
+@pytest.mark.parametrize(
+    ("selector", "text"),
+    [
+        ("$.node.name", "i-1"),
+        ("$.step", "7"),
+        ("$.ok", "true"),
+        ("$.all[1]", "b"),
+        ("$.node", None),
+        ("$.none", None),
+        ("node", None),
+    ],
+)
+def test_a_dimension_is_a_scalar_of_the_event(selector: str, text: str | None) -> None:
+    content = {"node": {"name": "i-1"}, "step": 7, "ok": True, "all": ["a", "b"], "none": None}
+    assert text_at(LogEvent(json.dumps(content)), selector) == text
+
+
+def test_a_message_is_read_as_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    loads = json.loads
+
+    def counted(text: str) -> object:
+        read.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", counted)
+    event = LogEvent('{"a": 1, "b": 2}')
+    assert [parse_pattern(f"{{ $.{name} = {value} }}").matches(event) for name, value in (("a", 1), ("b", 3))] == [
+        True,
+        False,
+    ]
+    assert number_at(event, "$.b") == 2.0
+    assert read == [event.message]

@@ -83,9 +83,7 @@ class Evaluation:
 
     def _work(self) -> None:
         while not self._stopping.is_set():
-            moment = now()
-            wait_s = MINUTE_S + AFTER_THE_MINUTE_S - (moment.timestamp() % MINUTE_S)
-            woken = self._wake.wait(wait_s if wait_s <= MINUTE_S else wait_s - MINUTE_S)
+            woken = self._wake.wait((AFTER_THE_MINUTE_S - now().timestamp()) % MINUTE_S)
             self._wake.clear()
             if self._stopping.is_set():
                 return

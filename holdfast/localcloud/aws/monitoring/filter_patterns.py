@@ -24,11 +24,27 @@ class FilterPatternError(ValueError):
     """A pattern that CloudWatch Logs refuses."""
 
 
+@dataclass(frozen=True)
+class LogEvent:
+    """A message, which is read as JSON at most once, however many patterns and selectors are held against it."""
+
+    message: str
+
+    @functools.cached_property
+    def document(self) -> Any:
+        """What it says as JSON; None where it is no object and no list."""
+        try:
+            found = json.loads(self.message)
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict | list) else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class FilterPattern:
     """A pattern that was read."""
 
-    matches: Callable[[str], bool]
+    matches: Callable[[LogEvent], bool]
 
 
 @functools.lru_cache(maxsize=512)
@@ -45,40 +61,37 @@ def parse_pattern(pattern: str) -> FilterPattern:
     if text.startswith("{"):
         return FilterPattern(matches=_of_json(_Reader(text).json_pattern()))
     if text.startswith("["):
-        return FilterPattern(matches=_Reader(text).space_delimited_pattern())
-    return FilterPattern(matches=_of_terms(text))
+        return FilterPattern(matches=_of_message(_Reader(text).space_delimited_pattern()))
+    return FilterPattern(matches=_of_message(_of_terms(text)))
 
 
-def value_at(message: str, selector: str) -> float | None:
-    """The number at ``$.a.b`` of a log event that is JSON; None where there is none."""
-    found = _json(message)
-    if found is None:
+def number_at(event: LogEvent, selector: str) -> float | None:
+    """The first number at ``$.a.b`` of a log event that is JSON; None where there is none."""
+    return next((number for value in _selected(event, selector) if (number := _number(value)) is not None), None)
+
+
+def text_at(event: LogEvent, selector: str) -> str | None:
+    """The scalar at ``$.a.b`` of a log event that is JSON, as a text; None where there is none."""
+    value = next(iter(_selected(event, selector)), None)
+    if value is None or isinstance(value, dict | list):
         return None
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _selected(event: LogEvent, selector: str) -> Iterable[Any]:
     try:
-        path = _Reader(selector).selector()
+        values = _Reader(selector).selector()
     except FilterPatternError:
-        return None
-    for value in path(found):
-        number = _number(value)
-        if number is not None:
-            return number
-    return None
+        return ()
+    return () if event.document is None else values(event.document)
 
 
-def _json(message: str) -> Any:
-    try:
-        found = json.loads(message)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict | list) else None
+def _of_json(test: Test) -> Callable[[LogEvent], bool]:
+    return lambda event: event.document is not None and test(event.document)
 
 
-def _of_json(test: Test) -> Callable[[str], bool]:
-    def matches(message: str) -> bool:
-        found = _json(message)
-        return found is not None and test(found)
-
-    return matches
+def _of_message(test: Callable[[str], bool]) -> Callable[[LogEvent], bool]:
+    return lambda event: test(event.message)
 
 
 _TERM = re.compile(r'(?P<sign>[-?]?)(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|%(?P<regex>[^%]*)%|(?P<word>[^\s"%]+))\s*')

@@ -7,14 +7,19 @@ time and not the number of lines. Source: CloudWatch Logs user guide, "Creating 
 event is assumed.
 """
 
-import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, value_at
+from holdfast.localcloud.aws.monitoring.filter_patterns import (
+    FilterPatternError,
+    LogEvent,
+    number_at,
+    parse_pattern,
+    text_at,
+)
 
 MINUTE_S = 60
 MOST_PENDING = 10_000
@@ -52,16 +57,16 @@ class LogMetrics:
             filters: As DescribeMetricFilters shows them.
             events: ``timestamp`` in milliseconds since 1970, and ``message``.
         """
+        read = [(_minute(event), LogEvent(event["message"])) for event in events]
         for one in filters:
             try:
                 pattern = parse_pattern(one.get("filterPattern") or "")
             except FilterPatternError:
                 continue
-            for event in events:
-                minute = int(event["timestamp"]) // 1000 // MINUTE_S * MINUTE_S
-                holds = pattern.matches(event["message"])
+            for minute, event in read:
+                holds = pattern.matches(event)
                 for transformation in one["metricTransformations"]:
-                    self._count(transformation, event["message"], minute, holds=holds)
+                    self._count(transformation, event, minute, holds=holds)
 
     def take(self) -> dict[str, list[dict[str, Any]]]:
         """The data points since the last time, by namespace, as PutMetricData takes them."""
@@ -89,7 +94,7 @@ class LogMetrics:
             )
         return found
 
-    def _count(self, transformation: Mapping[str, Any], message: str, minute: int, *, holds: bool) -> None:
+    def _count(self, transformation: Mapping[str, Any], event: LogEvent, minute: int, *, holds: bool) -> None:
         namespace, name = transformation["metricNamespace"], transformation["metricName"]
         unit = transformation.get("unit") or "None"
         given = transformation.get("dimensions") or {}
@@ -99,7 +104,7 @@ class LogMetrics:
                 with self._lock:
                     self._defaults[namespace, name, (), unit, minute] = float(default)
             return
-        value, dimensions = _value(transformation["metricValue"], message), _dimensions(given, message)
+        value, dimensions = _value(transformation["metricValue"], event), _dimensions(given, event)
         if value is None or dimensions is None:
             return
         key = (namespace, name, dimensions, unit, minute)
@@ -108,29 +113,22 @@ class LogMetrics:
                 self._pending.setdefault(key, _Sum()).add(value)
 
 
-def _value(given: str, message: str) -> float | None:
+def _minute(event: Mapping[str, Any]) -> int:
+    """Its beginning, in seconds since 1970."""
+    return int(event["timestamp"]) // 1000 // MINUTE_S * MINUTE_S
+
+
+def _value(given: str, event: LogEvent) -> float | None:
     if given.startswith("$"):
-        return value_at(message, given)
+        return number_at(event, given)
     try:
         return float(given)
     except ValueError:
         return None
 
 
-def _dimensions(given: Mapping[str, str], message: str) -> tuple[tuple[str, str], ...] | None:
+def _dimensions(given: Mapping[str, str], event: LogEvent) -> tuple[tuple[str, str], ...] | None:
     """Values of dimensions come from the event; None when it lacks one."""
-    if not given:
-        return ()
-    try:
-        found = json.loads(message)
-    except ValueError:
-        return None
-    values: list[tuple[str, str]] = []
-    for name, selector in sorted(given.items()):
-        value: Any = found
-        for part in selector.removeprefix("$.").split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if isinstance(value, dict | list) or value is None:
-            return None
-        values.append((name, value if isinstance(value, str) else json.dumps(value)))
-    return tuple(values)
+    found = [(name, text_at(event, selector)) for name, selector in sorted(given.items())]
+    values = tuple((name, value) for name, value in found if value is not None)
+    return values if len(values) == len(found) else None

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import NotOurs, ServiceError
 from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
-from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern
+from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, LogEvent, parse_pattern
 
 MOST_FOUND = 10_000
 """Of FilterLogEvents (API reference)."""
@@ -68,7 +68,7 @@ class Logs:
         answer: dict[str, Any] = {}
         while len(found) < limit:
             answer = self._page(given)
-            found += [event for event in answer["events"] if pattern.matches(event["message"])]
+            found += [event for event in answer["events"] if pattern.matches(LogEvent(event["message"]))]
             if "nextToken" not in answer or answer["nextToken"] == given.get("nextToken"):
                 break
             given["nextToken"] = answer["nextToken"]
