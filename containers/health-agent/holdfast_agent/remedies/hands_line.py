@@ -1,6 +1,7 @@
 """The agent's end of the line to its hands: never waits, and starts them again when they end or hang."""
 
 import contextlib
+import json
 import signal
 import socket
 import subprocess
@@ -14,6 +15,10 @@ from holdfast_agent.remedies.words import MOST_BYTES, Answer, Request, WordsErro
 ANSWER_S = 45.0
 """Three commands of Slurm's, each with 10 s, and a reset."""
 IDLE_S = 120.0
+_PROGRAM = (
+    "import json, sys; sys.path[:0] = json.loads(sys.argv.pop(1)); "
+    "from holdfast_agent.remedies.__main__ import main; sys.exit(main())"
+)
 
 
 class HandsLine:
@@ -21,8 +26,7 @@ class HandsLine:
     Starts the hands when there is something to do.
 
     Args:
-        argv: The program. Default: this Python's ``holdfast_agent.remedies`` with ``config`` and ``overrides``
-        config: The agent's file.
+        config: The agent's file, which they read, too.
         overrides: KEY=VALUE pairs of the agent's command line.
         answer_s: After which no answer is expected any more. Default: 45 s
     """
@@ -32,12 +36,10 @@ class HandsLine:
         *,
         config: Path = Path("/etc/holdfast/agent.json"),
         overrides: Sequence[str] = (),
-        argv: Sequence[str] = (),
         answer_s: float = ANSWER_S,
     ) -> None:
         pairs = [part for pair in overrides for part in ("--set", pair)]
-        own = [sys.executable, "-m", "holdfast_agent.remedies", "--config", str(config), *pairs]
-        self._argv, self._answer_s = list(argv) or own, answer_s
+        self._argv, self._answer_s = [*_itself(), "--config", str(config), *pairs], answer_s
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._line: Optional[socket.socket] = None
         self._open: Optional[Request] = None
@@ -126,3 +128,8 @@ class HandsLine:
                         why=answer.why,
                         view=answer.view,
                     )
+
+
+def _itself() -> "list[str]":
+    """Installed, the agent runs isolated, and says itself where its packages are; so do its hands."""
+    return [sys.executable, "-IS", "-c", _PROGRAM, json.dumps([entry for entry in sys.path if entry])]

@@ -1,6 +1,5 @@
 """What a configuration makes of the rooms: which detectors look, whom the hands ask, what runs beside the loop."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from holdfast_agent.detectors import (
     StuckProcesses,
 )
 from holdfast_agent.launchers import LauncherSocket
-from holdfast_agent.remedies import HandsLine, Remediator, RemedySettings
+from holdfast_agent.remedies import Remediator, RemedySettings
 from holdfast_agent.service.idling import idling
 from holdfast_agent.service.measuring import measuring
 from holdfast_agent.service.outbox import Outbox
@@ -35,13 +34,6 @@ from holdfast_agent.verdicts import Engine, Policy, SnapshotError
 
 if TYPE_CHECKING:
     from holdfast_agent.controller import ControllerWatch
-
-_PROGRAM = (
-    "import json, sys; sys.path[:0] = json.loads(sys.argv.pop(1)); "
-    "from holdfast_agent.remedies.__main__ import main; sys.exit(main())"
-)
-_ITSELF = [sys.executable, "-IS", "-c", _PROGRAM, json.dumps([entry for entry in sys.path if entry])]
-"""Installed, the agent runs isolated, and says itself where its packages are; so do its hands."""
 
 
 def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
@@ -182,7 +174,6 @@ def _hands(
         boot_s=clocks().boot_s,
         config=file,
         overrides=assignments,
-        hands=HandsLine(argv=[*_ITSELF, "--config", str(file), *(f"--set={pair}" for pair in assignments)]),
     )
 
 
