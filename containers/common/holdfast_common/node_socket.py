@@ -80,7 +80,7 @@ class LauncherReport:
     epoch: int
     step: int
     spares: int
-    ranks: "tuple[RankReport, ...]" = ()
+    ranks: "tuple[RankReport, ...]"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -259,11 +260,11 @@ def test_a_second_agent_of_a_node_is_refused_and_what_a_dead_one_left_is_not_in_
 
 
 def test_jobs_of_one_user_are_one_voice() -> None:
-    job = JobReport(1, 1000, 5, 0.0, "a", "", "r", 0, 1, 1, 0, ())
-    other = JobReport(2, 1000, 6, 0.0, "b", "", "s", 0, 1, 1, 0, ())
+    job = JobReport("a", "", "r", 0, 1, 1, 0, (), connection=1, uid=1000, pid=5, heard_s=0.0)
+    other = replace(job, connection=2, pid=6, job="b", run="s")
 
     assert independent((job, other)) == 1
-    assert independent((job, JobReport(3, 1001, 7, 0.0, "c", "", "t", 0, 1, 1, 0, ()))) == 2
+    assert independent((job, replace(job, connection=3, uid=1001, pid=7, job="c", run="t"))) == 2
 
 
 def until(agent: LauncherSocket, happened: object, *, within_s: float = 20.0) -> None:

@@ -83,18 +83,11 @@ class Connection:
         here = self.peer.own(tuple(rank.pid for rank in report.ranks))
         ranks = tuple(replace(rank, pid=here[rank.pid]) for rank in report.ranks if rank.pid in here)
         self.job = JobReport(
+            **{**vars(report), "ranks": ranks},
             connection=self.number,
             uid=self.peer.uid,
             pid=self.peer.pid,
             heard_s=now_s,
-            job=report.job,
-            task=report.task,
-            run=report.run,
-            node=report.node,
-            epoch=report.epoch,
-            step=report.step,
-            spares=report.spares,
-            ranks=ranks,
         )
 
     def answered(self, answer: node_socket.Answer) -> None:

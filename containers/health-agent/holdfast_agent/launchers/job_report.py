@@ -8,37 +8,21 @@ from holdfast_common import kinds, node_socket
 
 
 @dataclass(frozen=True)
-class JobReport:
+class JobReport(node_socket.LauncherReport):
     """
-    One launcher of this node.
+    One launcher of this node: what it said, of its living processes only, whose pids are those of the agent's node.
 
     Args:
         connection: Tells launchers of this agent apart, also those of one job.
         uid: Whose job it is, by the kernel.
         pid: Of the launcher, as the agent's node has it.
         heard_s: When it said this, by the clock of the socket.
-        job: As in events.
-        task: Slurm's number of the task; empty elsewhere.
-        run: Its ``--rdzv-id``.
-        node: Number of this node in the run.
-        epoch: Generation of the view.
-        step: The newest step that it knows of.
-        spares: Warm processes of other nodes that could take its ranks.
-        ranks: Its living processes; pids are those of the agent's node.
     """
 
     connection: int
     uid: int
     pid: int
     heard_s: float
-    job: str
-    task: str
-    run: str
-    node: int
-    epoch: int
-    step: int
-    spares: int
-    ranks: "tuple[node_socket.RankReport, ...]"
 
     @property
     def can_hand_over(self) -> bool:
