@@ -1,5 +1,6 @@
 """One HTTP exchange with a deadline: a server that trickles its answer is given up as one that is silent."""
 
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -31,22 +32,31 @@ def exchange(
     body: Optional[bytes] = None,
     timeout_s: float,
     through_proxy: bool = True,
+    context: Optional[ssl.SSLContext] = None,
+    most_bytes: int = MOST_BYTES,
 ) -> Answer:
     """
     Send and receive; raises AwsError("Unreachable") where there was no whole answer in ``timeout_s``.
 
     A look-up of a name has the resolver's own deadline, which is why nothing here is called where time matters.
+
+    Args:
+        through_proxy: Whether the environment's proxies are used. Default: True
+        context: Whom to trust. Default: the authorities that the system trusts
+        most_bytes: Of the answer. Default: 16 MiB
     """
     until = time.monotonic() + timeout_s
     request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310
-    handlers = [] if through_proxy else [urllib.request.ProxyHandler({})]
+    handlers: list[urllib.request.BaseHandler] = [] if through_proxy else [urllib.request.ProxyHandler({})]
+    if context is not None:
+        handlers.append(urllib.request.HTTPSHandler(context=context))
     try:
         opener = urllib.request.build_opener(_NoRedirect, *handlers)
         with opener.open(request, timeout=timeout_s) as answer:
-            return Answer(status=answer.status, body=_read(answer, until=until), headers=_lower(answer.headers))
+            return _answer(answer, status=answer.status, until=until, most_bytes=most_bytes)
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(status=error.code, body=_read(error, until=until), headers=_lower(error.headers))
+            return _answer(error, status=error.code, until=until, most_bytes=most_bytes)
     except (OSError, ValueError, ArithmeticError, urllib.error.URLError) as error:
         raise AwsError("Unreachable", f"{method} {url}: {getattr(error, 'reason', None) or error}") from None
     except Exception as error:  # noqa: BLE001 - http.client has errors of its own for answers that are none
@@ -60,7 +70,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _read(answer: Any, *, until: float) -> bytes:
+def _answer(answer: Any, *, status: int, until: float, most_bytes: int) -> Answer:
+    headers = {str(name).lower(): str(value) for name, value in answer.headers.items()}
+    return Answer(status=status, body=_read(answer, until=until, most_bytes=most_bytes), headers=headers)
+
+
+def _read(answer: Any, *, until: float, most_bytes: int) -> bytes:
     read = bytearray()
     while True:
         if time.monotonic() > until:
@@ -69,9 +84,5 @@ def _read(answer: Any, *, until: float) -> bytes:
         if not part:
             return bytes(read)
         read += part
-        if len(read) > MOST_BYTES:
-            raise AwsError("Unreachable", f"the answer has more than {MOST_BYTES} bytes")
-
-
-def _lower(headers: Any) -> "dict[str, str]":
-    return {str(name).lower(): str(value) for name, value in headers.items()}
+        if len(read) > most_bytes:
+            raise AwsError("Unreachable", f"the answer has more than {most_bytes} bytes")

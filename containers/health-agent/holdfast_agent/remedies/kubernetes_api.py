@@ -4,18 +4,17 @@ import json
 import os
 import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Optional
 from urllib.parse import urlencode
 
+from holdfast_agent.aws import AwsError, exchange
+
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 MOST_BYTES = 64 << 20
-_CHUNK_BYTES = 1 << 18
 
 
 class KubernetesError(Exception):
@@ -61,44 +60,29 @@ class KubernetesApi:
         accept: str = "application/json",
         content_type: str = "application/json",
     ) -> "dict[str, Any]":
-        until = time.monotonic() + self._timeout_s
         try:
             token = (self._account / "token").read_text("ascii").strip()  # renewed by the kubelet: read each time
-            context = ssl.create_default_context(cafile=str(self._account / "ca.crt"))
-            request = urllib.request.Request(  # noqa: S310
+            answer = exchange(
+                method,
                 self._address + path,
-                data=None if body is None else json.dumps(body).encode(),
                 headers={"Accept": accept, "Content-Type": content_type, "Authorization": f"Bearer {token}"},
-                method=method,
+                body=None if body is None else json.dumps(body).encode(),
+                timeout_s=self._timeout_s,
+                through_proxy=False,
+                context=ssl.create_default_context(cafile=str(self._account / "ca.crt")),
+                most_bytes=MOST_BYTES,
             )
-            opener = urllib.request.build_opener(
-                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-            )
-            with opener.open(request, timeout=self._timeout_s) as answer:
-                self.now_s = _seconds(answer.headers.get("Date"))
-                content = _read(answer, until=until)
-        except urllib.error.HTTPError as error:
-            with error:
-                said = error.read(2000).decode("utf-8", "replace")
-            raise KubernetesError(f"{method} {path}: {error.code} {_message(said)}", status=error.code) from None
-        except KubernetesError:
-            raise
-        except Exception as error:  # noqa: BLE001 - sockets, TLS, a token that is not there: nobody answered
-            raise KubernetesError(f"{method} {path}: {getattr(error, 'reason', None) or error!r}") from None
+        except (AwsError, OSError, ValueError) as error:  # nobody answered, or there is no token
+            raise KubernetesError(f"{method} {path}: {error}") from None
+        if answer.status >= 300:
+            said = _message(answer.body[:2000].decode("utf-8", "replace"))
+            raise KubernetesError(f"{method} {path}: {answer.status} {said}", status=answer.status)
+        self.now_s = _seconds(answer.headers.get("date"))
         try:
-            document = json.loads(content)
+            document = json.loads(answer.body)
         except ValueError as error:
             raise KubernetesError(f"{method} {path}: {error}") from None
         return document if isinstance(document, dict) else {}
-
-
-def _read(answer: Any, *, until: float) -> bytes:
-    read = bytearray()
-    while part := answer.read1(_CHUNK_BYTES):
-        read += part
-        if time.monotonic() > until or len(read) > MOST_BYTES:
-            raise KubernetesError("the answer took too long, or is too large")
-    return bytes(read)
 
 
 def _seconds(date: Optional[str]) -> float:
