@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from holdfast_runtime.boxes import Spot, keepers  # noqa: E402
 from holdfast_runtime.snapshots import (  # noqa: E402
     Place,
     Shard,
     SnapshotError,
     Snapshots,
-    buddies,
 )
 
 DEADLINE_S = 5.0
@@ -317,7 +317,7 @@ def test_there_is_always_a_step_that_every_rank_and_every_keeper_has(
             assert len(agreed) == 1
             if step > 1:
                 for rank in ranks:
-                    keeper = ranks[buddies(range(3)).keepers[rank.number]]
+                    keeper = ranks[keepers([Spot(node) for node in range(3)]).of[rank.number]]
                     assert (rank.number, min(agreed)) in rank.snapshots.held()
                     assert (rank.number, min(agreed)) in keeper.snapshots.held()
         for rank in ranks:

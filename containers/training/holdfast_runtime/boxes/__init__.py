@@ -1,5 +1,5 @@
 """
-The state of a job as boxes in the coordinates of whole tensors: who has what, who has the same, what goes where.
+The state of a job as boxes in the coordinates of whole tensors: who has what, what goes where, what may be lost.
 
 One model for every layout: copies along a replicated dimension, shards of FSDP2, tensor parallelism, stages of a
 pipeline and their combinations. Pure: no torch, clock or I/O, so the launcher plans with it as well as a rank does.
@@ -8,25 +8,33 @@ pipeline and their combinations. Pure: no torch, clock or I/O, so the launcher p
 from holdfast_runtime.boxes.box import Box, remainder
 from holdfast_runtime.boxes.holding import Holding, alike, covers, dissenters, missing, strata, twins
 from holdfast_runtime.boxes.layout import Placement, Replicate, Shard, boxes_of, placements_of, slices_of
+from holdfast_runtime.boxes.placement import REACHES, Keepers, Reach, Spot, Survival, keepers, survival
 from holdfast_runtime.boxes.transfers import MissingBoxesError, Transfer, transfers
 
 __all__ = [
+    "REACHES",
     "Box",
     "Holding",
+    "Keepers",
     "MissingBoxesError",
     "Placement",
+    "Reach",
     "Replicate",
     "Shard",
+    "Spot",
+    "Survival",
     "Transfer",
     "alike",
     "boxes_of",
     "covers",
     "dissenters",
+    "keepers",
     "missing",
     "placements_of",
     "remainder",
     "slices_of",
     "strata",
+    "survival",
     "transfers",
     "twins",
 ]

@@ -24,7 +24,6 @@ from holdfast_runtime.snapshots.manifest import (
     verify,
 )
 from holdfast_runtime.snapshots.memory import Agree, Place, Snapshots, agree_by
-from holdfast_runtime.snapshots.pairing import Buddies, buddies
 from holdfast_runtime.snapshots.replicas import ReplicaCheckpoints
 from holdfast_runtime.snapshots.shard import Shard, Stateful
 from holdfast_runtime.snapshots.wire import Link, proof_of, proves
@@ -34,7 +33,6 @@ __all__ = [
     "MANIFEST",
     "Agree",
     "Block",
-    "Buddies",
     "Checkpoints",
     "Copy",
     "Keeper",
@@ -49,7 +47,6 @@ __all__ = [
     "Snapshots",
     "Stateful",
     "agree_by",
-    "buddies",
     "clear_incomplete",
     "complete",
     "complete_steps",

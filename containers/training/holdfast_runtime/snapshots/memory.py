@@ -18,10 +18,10 @@ from typing import Literal
 import torch
 import torch.distributed as dist
 
+from holdfast_runtime.boxes import Keepers, Spot, keepers
 from holdfast_runtime.snapshots.copies import Copy
 from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
 from holdfast_runtime.snapshots.layout import Block, Label, SnapshotError
-from holdfast_runtime.snapshots.pairing import Buddies, buddies
 from holdfast_runtime.snapshots.shard import Shard
 from holdfast_runtime.snapshots.wire import Link
 
@@ -40,6 +40,8 @@ class Place:
     host: str
     port: int
     """Of its ``Snapshots``."""
+    rack: str = ""
+    """Of its node. Default: not known"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,14 @@ class _Generation:
     number: int
     rank: int
     places: tuple[Place, ...]
-    map: Buddies
+    map: Keepers
     shard: Shard
     agree: Agree
 
     @property
     def keeper(self) -> Place | None:
         """Who keeps this rank's shard."""
-        rank = self.map.keepers[self.rank]
+        rank = self.map.of[self.rank]
         return None if rank < 0 else self.places[rank]
 
 
@@ -102,7 +104,15 @@ class Snapshots:
         return self._agreed
 
     def join(
-        self, shard: Shard, *, rank: int, places: Sequence[Place], generation: int, resume_step: int, agree: Agree
+        self,
+        shard: Shard,
+        *,
+        rank: int,
+        places: Sequence[Place],
+        generation: int,
+        resume_step: int,
+        agree: Agree,
+        alike: Sequence[Sequence[int]] = (),
     ) -> None:
         """
         Begin a generation. Then ``restore`` where the state is missing, and ``take(resume_step)`` on all ranks.
@@ -114,9 +124,11 @@ class Snapshots:
             generation: of the view; transfers of another one are refused.
             resume_step: updates that count. Snapshots of later ones are forgotten.
             agree: usually ``agree_by(group)``.
+            alike: ranks that have the same state. Where they are on several nodes nobody has to keep it for them.
+                Default: no two are alike
         """
         self.leave()
-        chosen = buddies([place.node for place in places])
+        chosen = keepers([Spot(place.node, place.rack) for place in places], alike=alike)
         self._generation = _Generation(generation, rank, tuple(places), chosen, shard, agree)
         self._agreed = self._safe = resume_step
         self.problem = ""

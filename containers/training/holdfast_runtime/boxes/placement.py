@@ -1,0 +1,195 @@
+"""
+Where copies of the state are: who keeps whose snapshots, and what may therefore be lost.
+
+Pure functions of where each rank is and of which ranks have the same, so all ranks agree without asking. What fails as
+a whole is a node, and with its power or its switch a rack; so copies are in two racks where racks are known and none
+has more than half of the ranks, else on two nodes. Nodes of one size are paired, and each keeps the other's: among n
+nodes only n / 2 pairs of failures then lose a shard, half as many as in a ring (the group placement of Gemini, SOSP
+2023, section 4).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Reach = Literal["nothing", "process", "node", "rack"]
+"""What may be lost, any one of them; each includes those before it."""
+
+REACHES: tuple[Reach, ...] = get_args(Reach)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a rank is."""
+
+    node: int
+    """Of the same number: fails together."""
+    rack: str = ""
+    """Of the node, whatever else fails together: a rack, a power feed, a switch. Default: not known"""
+
+
+@dataclass(frozen=True)
+class Keepers:
+    """Of each rank, by rank."""
+
+    of: tuple[int, ...]
+    """Who keeps its snapshots; -1 where twins are far enough away, or where there is nobody else."""
+    apart: Reach
+    """What no rank and its keeper have in common: another process, another node, another rack."""
+
+    def wards(self, rank: int) -> tuple[int, ...]:
+        """The ranks whose snapshots a rank keeps."""
+        return tuple(other for other, keeper in enumerate(self.of) if keeper == rank)
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What may be lost without going back to a checkpoint."""
+
+    reach: Reach
+    short: tuple[int, ...] = ()
+    """Ranks whose state is in one place of the next larger kind only."""
+
+    def __str__(self) -> str:
+        """A sentence for people."""
+        whose = f"has the state of {_named(self.short)}"
+        match self.reach:
+            case "nothing":
+                return f"no process may be lost without going back to a checkpoint: no other one {whose}"
+            case "process":
+                return f"any one process may be lost, and no whole node: no other node {whose}"
+            case "node" if self.short:
+                return f"any one node may be lost, and no whole rack: no other rack {whose}"
+            case _:
+                return f"any one {self.reach} may be lost"
+
+    def refusal(self, survive: Reach) -> str:
+        """Why a job that wants to survive the loss of any one of a kind cannot begin; empty when it can."""
+        if REACHES.index(self.reach) >= REACHES.index(survive):
+            return ""
+        return (
+            f"survive is {survive!r}, but {self}; give the job snapshots (snapshot_every) or replicas, and more than "
+            f"one {survive}, or set survive to {self.reach!r}"
+        )
+
+
+def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Keepers:
+    """
+    Who keeps each rank's snapshots.
+
+    Each rank keeps those of one other where that is possible: where no node has more than half of the ranks. Otherwise
+    some keep more. On a single node the keeper is another process of it, which covers the loss of a process only.
+
+    Args:
+        spots: of each rank, by rank.
+        alike: ranks that have the same state, such as ``boxes.alike``; those that are apart already need no keeper.
+            Default: no two are alike
+    """
+    ranks = range(len(spots))
+    reach: Reach = "rack" if _has_racks(spots) and 2 * max(map(len, _groups(spots, "rack"))) <= len(spots) else "node"
+    groups = _groups(spots, reach)
+    if len(groups) == 1:
+        reach, groups = "process", _groups(spots, "process")
+    if len(groups) == 1:
+        return Keepers((-1,), "nothing")
+    chosen = _around(groups) if reach == "process" else _elsewhere(groups)
+    far = {rank for same in alike if len({_place(spots, other, reach) for other in same}) > 1 for rank in same}
+    return Keepers(tuple(-1 if rank in far else chosen[rank] for rank in ranks), reach)
+
+
+def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept: Keepers | None = None) -> Survival:
+    """
+    What may be lost.
+
+    Args:
+        spots: of each rank, by rank.
+        alike: ranks that have the same, as classes (``boxes.alike``) or box by box (the keys of ``boxes.strata``),
+            which is exact where ranks have some boxes in common. Ranks in none of them have no twin.
+        kept: who keeps snapshots. Default: nobody
+    """
+    holders = [tuple(ranks) for ranks in alike]
+    known = {rank for ranks in holders for rank in ranks}
+    holders += [(rank,) for rank in range(len(spots)) if rank not in known]
+    copies = [{*ranks, *(kept.of[rank] for rank in ranks if kept)} - {-1} for ranks in holders]
+    safe: Reach = "nothing"
+    for reach in REACHES[1:]:
+        if reach == "rack" and not _has_racks(spots):
+            break
+        alone = [len({_place(spots, rank, reach) for rank in found}) == 1 for found in copies]
+        if any(alone):
+            short = {rank for ranks, only in zip(holders, alone, strict=True) if only for rank in ranks}
+            return Survival(safe, tuple(sorted(short)))
+        safe = reach
+    return Survival(safe)
+
+
+def _place(spots: Sequence[Spot], rank: int, reach: Reach) -> str | int:
+    """What has to fail for a rank to be lost."""
+    return rank if reach == "process" else spots[rank].node if reach == "node" else spots[rank].rack
+
+
+def _has_racks(spots: Sequence[Spot]) -> bool:
+    racks = {spot.rack for spot in spots}
+    return "" not in racks and len(racks) > 1
+
+
+def _groups(spots: Sequence[Spot], reach: Reach) -> list[list[int]]:
+    """The ranks that fail together; in a rack those of a node are next to each other."""
+    found: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for rank in sorted(range(len(spots)), key=lambda rank: spots[rank].node):
+        place = _place(spots, rank, reach)
+        found[(place, 0) if isinstance(place, str) else ("", place)].append(rank)
+    return [found[key] for key in sorted(found)]
+
+
+def _around(groups: list[list[int]]) -> list[int]:
+    """On one node: the next process."""
+    return [(rank + 1) % len(groups) for rank in range(len(groups))]
+
+
+def _elsewhere(groups: list[list[int]]) -> list[int]:
+    return _paired(groups) if len({len(group) for group in groups}) == 1 else _shifted(groups)
+
+
+def _paired(groups: list[list[int]]) -> list[int]:
+    """Of one size: two by two; three in a circle when their number is odd."""
+    keepers = [-1] * sum(map(len, groups))
+    teams = [groups[first : first + 2] for first in range(0, len(groups), 2)]
+    if len(teams[-1]) == 1:
+        teams[-2:] = [teams[-2] + teams[-1]]
+    for team in teams:
+        for group, other in zip(team, team[1:] + team[:1], strict=True):
+            for rank, keeper in zip(group, other, strict=True):
+                keepers[rank] = keeper
+    return keepers
+
+
+def _shifted(groups: list[list[int]]) -> list[int]:
+    """Of different sizes: each rank's keeper is as far away as the largest group is large."""
+    order = [rank for group in groups for rank in group]
+    keepers = [-1] * len(order)
+    largest = max(groups, key=len)
+    if 2 * len(largest) <= len(order):
+        for position, rank in enumerate(order):
+            keepers[rank] = order[(position + len(largest)) % len(order)]
+        return keepers
+    outside = [rank for rank in order if rank not in set(largest)]
+    for position, rank in enumerate(largest):
+        keepers[rank] = outside[position % len(outside)]
+    for position, rank in enumerate(outside):
+        keepers[rank] = largest[position]
+    return keepers
+
+
+def _named(ranks: Sequence[int]) -> str:
+    """Such as ranks 0 to 3, 7."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and runs[-1][-1] == rank - 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    parts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    more = f" and {len(parts) - 6} more such rows" if len(parts) > 6 else ""
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(parts[:6]) + more
