@@ -79,6 +79,7 @@ def status(answer: dict[str, Any], slot: Slot, rank: int) -> RankStatus:
         rank=rank,
         committed_step=answer["committed_step"],
         state="none" if rank < 0 else "valid",
+        twins=(),
         snapshots=tuple((owner, step) for owner, step in answer["held"]),
     )
 
@@ -117,7 +118,7 @@ def _plan(job: Job) -> View:
         Status(node=0, incarnation=0, ranks=tuple(status(job.answers[index], slots[index], index) for index in (0, 1))),
         Status(node=2, incarnation=0, ranks=tuple(status(job.answers[index], slots[index], -1) for index in (4, 5))),
     ]
-    view = next_view(before, statuses, policy=Policy(world_size=WORLD, sharded=True, lost_steps_allowed=2 * EVERY))
+    view = next_view(before, statuses, policy=Policy(world_size=WORLD))
     assert isinstance(view, View), view
     return view
 

@@ -75,13 +75,14 @@ def test_state_that_only_leavers_have_comes_from_them() -> None:
 
 def test_a_sharded_rank_gets_its_shard_from_the_one_that_leaves() -> None:
     before = running()
-    policy = m.Policy(world_size=RANKS, sharded=True)
+    before = replace(before, ranks=tuple(replace(item, twins=()) for item in before.ranks))
+    policy = m.Policy(world_size=RANKS)
 
     view = m.next_view(before, statuses(before, leaving=frozenset({1})), policy=policy)
 
     assert isinstance(view, m.View)
     assert (view.resume_step, view.lost_steps) == (STEP, 0)
-    assert (view.sources[1], view.donors[1]) == ("buddy", (RANKS,))
+    assert (view.sources[1], view.donors[1]) == ("peer", (RANKS,))
 
 
 @pytest.mark.parametrize(

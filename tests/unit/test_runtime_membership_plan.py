@@ -106,9 +106,9 @@ def test_an_older_checkpoint_is_taken_only_by_a_job_that_allows_the_loss() -> No
 
 
 def test_a_sharded_job_goes_back_to_the_newest_snapshot_that_every_rank_has() -> None:
-    policy = Policy(world_size=4, sharded=True, lost_steps_allowed=4)
+    policy = Policy(world_size=4)
     processes = [
-        replace(item, snapshots=((item.rank, 4), ((item.rank - 1) % 4, 4))) if item.rank >= 0 else item
+        replace(item, twins=(), snapshots=((item.rank, 4), ((item.rank - 1) % 4, 4))) if item.rank >= 0 else item
         for item in running(first(), step=6)
         if item.slot != Slot(0, 1)
     ]
@@ -119,6 +119,63 @@ def test_a_sharded_job_goes_back_to_the_newest_snapshot_that_every_rank_has() ->
     assert (view.resume_step, view.lost_steps) == (4, 2)
     assert view.sources == ("memory", "buddy", "memory", "memory")
     assert view.donors[1] == (2,)
+
+
+def hsdp(step: int) -> list[RankStatus]:
+    """Ranks 0 and 2 have the same shard, and so have 1 and 3; two spares."""
+    return [
+        replace(item, twins=((item.rank + 2) % 4,)) if item.rank >= 0 else item for item in running(first(), step=step)
+    ]
+
+
+def test_a_lost_rank_gets_its_state_from_its_twin_and_from_nobody_else() -> None:
+    processes = [item for item in hsdp(7) if item.rank != 1]
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert isinstance(view, View)
+    assert (view.resume_step, view.lost_steps) == (7, 0)
+    assert (view.sources[1], view.donors[1]) == ("peer", (3,))
+
+
+def test_without_twin_and_snapshot_there_is_no_view() -> None:
+    processes = [item for item in hsdp(7) if item.rank not in (1, 3)]
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert view == "no process has the state of step 7, and there is no checkpoint"
+
+
+def test_who_has_voted_can_finish_the_step_that_another_has_finished() -> None:
+    """Rank 1 finished step 8 and was lost; its twin and rank 0 have not, but all that the update takes."""
+    processes = [replace(item, prepared=True) if item.rank in (0, 3) else item for item in hsdp(7) if item.rank != 1]
+    processes = [replace(item, committed_step=8) if item.rank == 2 else item for item in processes]
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+    known = [replace(item, committed_step=7, prepared=True) if item.rank == 2 else item for item in processes]
+    told = next_view(first(), [replace(each, known_step=8) for each in by_node(known)], policy=REPLICAS)
+
+    for found in (view, told):
+        assert isinstance(found, View)
+        assert (found.resume_step, found.lost_steps) == (8, 0)
+        assert (found.sources, found.donors[1]) == (("memory", "peer", "memory", "memory"), (3,))
+
+
+def test_a_twin_that_is_torn_gives_nothing_and_all_go_back_to_the_snapshots() -> None:
+    """The steps since then were not allowed to be lost, and are not: they are done again with the same bits."""
+    processes = [
+        replace(item, snapshots=((item.rank, 4), ((item.rank + 1) % 4, 4))) if item.rank >= 0 else item
+        for item in hsdp(6)
+        if item.rank != 1
+    ]
+    processes = [replace(item, state="torn") if item.rank == 3 else item for item in processes]
+
+    view = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert isinstance(view, View)
+    assert (view.resume_step, view.lost_steps) == (4, 2)
+    assert (view.sources[1], view.donors[1]) == ("buddy", (0,))
+    assert view.sources[3] == "memory"
 
 
 @given(

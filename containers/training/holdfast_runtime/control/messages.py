@@ -38,8 +38,10 @@ class Ready:
     """Shards that it keeps in memory, its own among them."""
     checkpoint_step: int = -1
     """The newest complete checkpoint in storage that it knows of; -1 without one."""
-    sharded: bool = False
-    """Whether each rank's state is its own. Default: all ranks have the same."""
+    twins: tuple[int, ...] | None = None
+    """Ranks whose state is the same as that of its rank. Default: all ranks, they are replicas."""
+    prepared: bool = False
+    """Whether it has all that the update after committed_step takes, and can do it alone."""
     reason: str = ""
     """Why it left; empty at its start."""
     planned: bool = False

@@ -2,7 +2,9 @@
 Which process gets which rank, at which step training goes on, and where state that is missing comes from.
 
 Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to a
-spare, of the same node if there is one. A launcher that leaves gets none, and no vote, but only where the others have
+spare, of the same node if there is one. Its state comes from a rank that has the same, at the running step: any rank
+where all are replicas, a twin in a sharded job. Where there is none, all ranks go back to the newest snapshot that is
+there of every rank: the job takes snapshots for that, and those steps are done again with the same bits. A launcher that leaves gets none, and no vote, but only where the others have
 processes and votes enough without it; what its processes know and have counts like that of others. Nothing is lost in
 silence: a plan that would go back further than the job allows is refused, with what it would take.
 """
@@ -18,8 +20,6 @@ class Policy:
     """What a job wants and what it allows."""
 
     world_size: int
-    sharded: bool = False
-    """Whether each rank's state is its own; otherwise all ranks have the same. Default: the same, replicas"""
     lost_steps_allowed: int = 0
     """Committed updates that may be done again, when the newest state is gone. Default: none"""
 
@@ -47,13 +47,14 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     stay = {status.node for status in staying}
     leavers = [item for item in _processes(s for s in statuses if s.node not in stay) if item.rank >= 0]
     checkpoint = min((status.checkpoint_step for status in statuses), default=-1)
-    source = _Source(ranks=ranks, leavers=leavers, everyone=_processes(statuses), policy=policy)
     known = max((status.known_step for status in statuses), default=0)
+    source = _Source(ranks=ranks, leavers=leavers, everyone=_processes(statuses), known=known)
     started = known > 0 or any(item.state != "none" or item.snapshots for item in source.everyone)
     fresh = committed.epoch == 0 or not (started or committed.resume_step)
     newest = max([committed.resume_step, known, *(item.committed_step for item in source.everyone)])
     step = source.newest_step()
     donors: tuple[tuple[int, ...], ...] = ((),) * len(ranks)
+    kept = False
     stored: Source = "checkpoint"
     made: Source = "fresh"
     origins = tuple(stored for _ in ranks)
@@ -62,11 +63,12 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         origins = origins if step else tuple(made for _ in ranks)
     elif step >= 0:
         origins, donors = source.at(step)
+        kept = step in source.snapshots
     elif checkpoint >= 0:
         step = checkpoint
     else:
         return Hopeless(f"no process has the state of step {newest}, and there is no checkpoint")
-    if newest - step > policy.lost_steps_allowed:
+    if newest - step > policy.lost_steps_allowed and not kept:
         return Hopeless(
             f"going on from step {step} would lose {newest - step} committed steps, "
             f"and {policy.lost_steps_allowed} are allowed"
@@ -128,12 +130,18 @@ class _Source:
     ranks: Sequence[RankStatus]
     leavers: Sequence[RankStatus]
     everyone: Sequence[RankStatus]
-    policy: Policy
+    known: int
+
+    @property
+    def snapshots(self) -> set[int]:
+        """Steps that somebody keeps a snapshot of."""
+        return {step for item in self.everyone for _, step in item.snapshots}
 
     def newest_step(self) -> int:
         """The newest step whose state is there for every rank; -1 when there is none."""
-        candidates = {item.committed_step for item in self.everyone if item.state == "valid"}
-        candidates |= {step for item in self.everyone for _, step in item.snapshots}
+        candidates = {item.committed_step for item in self.everyone if item.state == "valid"} | self.snapshots
+        if any(item.prepared for item in self.everyone):  # who finished it may be gone, and all others can do it too
+            candidates.add(self.known)
         ranks = range(len(self.ranks))
         whole = [
             step for step in candidates if all(self._holds(rank, step) or self._givers(rank, step) for rank in ranks)
@@ -148,32 +156,39 @@ class _Source:
             if self._holds(rank, step):
                 origins.append("memory")
                 donors.append(())
-            else:
-                origins.append("buddy" if self.policy.sharded else "peer")
-                donors.append(self._givers(rank, step))
+                continue
+            live = self._live(rank, step)
+            origins.append("peer" if live else "buddy")
+            donors.append(live or self._kept(rank, step))
         return tuple(origins), tuple(donors)
 
     def _holds(self, rank: int, step: int) -> bool:
         """Whether the process that has the rank has the state too, in use or as a snapshot of its own."""
-        return self._has(self.ranks[rank], rank, step)
-
-    def _has(self, item: RankStatus, rank: int, step: int) -> bool:
-        """Whether a process has the state of a rank, as the one that has or had that rank."""
-        mine = item.rank in (rank, -1) if self.policy.sharded else True
-        in_use = mine and item.rank >= 0 and item.state == "valid" and item.committed_step == step
-        return in_use or (rank, step) in item.snapshots
+        item = self.ranks[rank]
+        return _uses(item, rank, step) or (rank, step) in item.snapshots
 
     def _givers(self, rank: int, step: int) -> tuple[int, ...]:
+        return self._live(rank, step) or self._kept(rank, step)
+
+    def _live(self, rank: int, step: int) -> tuple[int, ...]:
         """
-        Ranks whose processes can give the state, those with the fewest receivers of their own node first.
+        Ranks whose processes have the state in use, those with the fewest receivers of their own node first.
 
         Those that leave come last: their node may be why they do.
         """
-        size = len(self.ranks)
-        left = [size + n for n, item in enumerate(self.leavers) if self._has(item, rank, step)]
-        if self.policy.sharded:
-            buddies = [r for r, item in enumerate(self.ranks) if r != rank and (rank, step) in item.snapshots]
-            return (*buddies, *left)
-        home = self.ranks[rank].slot.node
-        givers = [r for r in range(size) if r != rank and self._has(self.ranks[r], r, step)]
+        size, home = len(self.ranks), self.ranks[rank].slot.node
+        givers = [r for r in range(size) if r != rank and _uses(self.ranks[r], rank, step)]
+        left = [size + n for n, item in enumerate(self.leavers) if _uses(item, rank, step)]
         return (*sorted(givers, key=lambda r: (self.ranks[r].slot.node != home, (r - rank) % size)), *left)
+
+    def _kept(self, rank: int, step: int) -> tuple[int, ...]:
+        """Ranks whose processes have it as a snapshot."""
+        everyone = enumerate((*self.ranks, *self.leavers))
+        return tuple(r for r, item in everyone if r != rank and (rank, step) in item.snapshots)
+
+
+def _uses(item: RankStatus, rank: int, step: int) -> bool:
+    """Whether the state that a process trains with is that of a rank, or will be after an update that needs nobody."""
+    same = item.rank >= 0 and (item.rank == rank or item.twins is None or rank in item.twins)
+    there = item.committed_step == step or (item.prepared and item.committed_step + 1 == step)
+    return same and item.state == "valid" and there

@@ -48,6 +48,10 @@ class RankStatus:
     """Where it sends and receives state."""
     snapshots: tuple[Snapshot, ...] = ()
     """Shards that it keeps in memory, its own among them."""
+    twins: tuple[int, ...] | None = None
+    """Ranks whose state is the same as that of its own rank. Default: all ranks, they are replicas"""
+    prepared: bool = False
+    """Whether it has all that the update after committed_step takes, and can do it alone."""
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,6 @@ class Generations:
     def _policy(self) -> Policy:
         return Policy(
             world_size=self._options.world_size,
-            sharded=self._slots.sharded,
             lost_steps_allowed=self._options.lost_steps_allowed,
         )
 

@@ -136,10 +136,6 @@ class LocalSlots:
     def some_finished(self) -> bool:
         return any(slot.finished for slot in self._slots)
 
-    @property
-    def sharded(self) -> bool:
-        return any(slot.ready is not None and slot.ready.sharded for slot in self._slots)
-
     def learn(self, step: int) -> None:
         """Somebody has finished so many updates."""
         self.known_step = max(self.known_step, step)
@@ -217,4 +213,6 @@ class LocalSlots:
             host=host,
             port=ready.port,
             snapshots=ready.snapshots,
+            twins=ready.twins,
+            prepared=ready.prepared,
         )
