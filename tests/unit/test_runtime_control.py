@@ -32,7 +32,16 @@ from holdfast_runtime.launcher.links import ChangeAt, ChangedAt, PeersError, exp
 
 FROM = [
     Hello(pid=1),
-    Ready(committed_step=3, state="valid", digest="ab", port=5, snapshots=((1, 2),), checkpoint_step=2, twins=(2,), prepared=True),
+    Ready(
+        committed_step=3,
+        state="valid",
+        digest="ab",
+        port=5,
+        snapshots=((1, 2),),
+        checkpoint_step=2,
+        twins=(2,),
+        prepared=True,
+    ),
     Progress(step=3, phase="forward"),
     Fault(reason="gone", fatal=True),
     Finished(committed_step=9),

@@ -612,7 +612,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False, leaves=0)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
         member.judge(outcome)
-    member.diverged(caught.value)
+    member.refuse(caught.value)
     assert launcher.wait(Fault).fatal
 
 

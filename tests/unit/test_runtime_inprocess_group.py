@@ -13,7 +13,8 @@ import torch.distributed as dist
 from sleeping_work import SleepingWork
 from torch import nn
 
-from holdfast_runtime.inprocess import Group, Reducer, has_ended, sockets_of
+from holdfast_runtime.groups import Group, Opening, sockets_of
+from holdfast_runtime.inprocess import Reducer, has_ended
 
 Pair = Callable[[], tuple[socket.socket, socket.socket]]
 
@@ -38,8 +39,13 @@ def pair() -> Iterator[Pair]:
 
 def opened(before: dict[int, str]) -> Group:
     group = Group(backend="gloo")
-    group._open, group._before = True, before
+    group._opening = Opening(before=before)
     return group
+
+
+def made(group: Group, sockets: dict[int, str]) -> None:
+    assert group._opening is not None
+    group._opening.made = sockets
 
 
 def is_broken(there: socket.socket) -> bool:
@@ -52,9 +58,10 @@ def is_broken(there: socket.socket) -> bool:
 
 def test_connections_of_the_group_break_and_those_of_the_script_do_not(pair: Pair) -> None:
     _, earlier = pair()
-    group = opened(sockets_of())
+    before = sockets_of()
+    group = opened(before)
     _, own = pair()
-    group._made = group._since()
+    made(group, Opening(before=before).sockets())
     _, later = pair()
     group.release()
     assert [is_broken(end) for end in (earlier, own, later)] == [False, True, False]
@@ -67,10 +74,22 @@ def test_while_a_group_is_being_made_whatever_is_new_belongs_to_it(pair: Pair) -
     assert is_broken(own)
 
 
+def test_a_release_that_is_late_never_breaks_the_connections_of_the_next_group(pair: Pair) -> None:
+    group = opened(sockets_of())
+    late = group._opening
+    assert late is not None
+    group._release_and_end(late)
+    pair()
+
+    assert late.sockets() == {}
+    late.over = False
+    assert len(late.sockets()) == 2, "else it would have been among them"
+
+
 def test_a_descriptor_that_is_something_else_by_now_is_left_alone(pair: Pair) -> None:
     group = opened({})
     here, there = pair()
-    group._made = {here.fileno(): "socket:[1]"}
+    made(group, {here.fileno(): "socket:[1]"})
     group.release()
     assert not is_broken(there)
 
@@ -102,14 +121,19 @@ class Distributed:
     def is_initialized(self) -> bool:
         return True
 
+    def groups(self) -> list[Any]:
+        return [self.WORLD]
+
     def destroy_process_group(self) -> None:
         self.WORLD = None
 
 
 def test_a_group_that_does_not_end_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast_runtime.inprocess.group.dist", Distributed())
+    distributed = Distributed()
+    monkeypatch.setattr("holdfast_runtime.groups.group.dist", distributed)
+    monkeypatch.setattr("holdfast_runtime.groups.private.groups", distributed.groups)
     group = opened(sockets_of())
-    group._made = {}
+    made(group, {})
     began = time.monotonic()
     try:
         assert not group.close()

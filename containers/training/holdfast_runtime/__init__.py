@@ -8,9 +8,17 @@ Nothing of torch is imported before it is asked for: the launcher uses this pack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast_runtime.inprocess import CheckpointTier, DivergenceError, Run, Stateful, Step, StoppedError
+    from holdfast_runtime.inprocess import (
+        CheckpointTier,
+        DivergenceError,
+        Run,
+        Stateful,
+        Step,
+        StoppedError,
+        init_process_group,
+    )
 
-__all__ = ["CheckpointTier", "DivergenceError", "Run", "Stateful", "Step", "StoppedError"]
+__all__ = ["CheckpointTier", "DivergenceError", "Run", "Stateful", "Step", "StoppedError", "init_process_group"]
 
 
 def __getattr__(name: str) -> Any:

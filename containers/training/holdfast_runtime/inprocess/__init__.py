@@ -6,9 +6,9 @@ A training loop that survives the loss of other processes: its own process, mode
 opens and closes process groups; ``state`` is what training has.
 """
 
+from holdfast_runtime.inprocess.beginning import init_process_group
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.group import Group, sockets_of
 from holdfast_runtime.inprocess.member import Member, has_ended
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
@@ -24,7 +24,6 @@ __all__ = [
     "BrokenError",
     "CheckpointTier",
     "DivergenceError",
-    "Group",
     "Member",
     "Outcome",
     "Reducer",
@@ -39,7 +38,7 @@ __all__ = [
     "count",
     "digest_of",
     "has_ended",
+    "init_process_group",
     "layout",
-    "sockets_of",
     "weighted_sum",
 ]

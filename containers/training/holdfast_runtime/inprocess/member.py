@@ -1,8 +1,11 @@
 """
 This process as a member of the job: out of a broken generation at once, into the next one with the right state.
 
-The order is always the same. Close the group, so that no neighbour waits for this process. Report. Wait for a view.
+The order is always the same. Close the groups, so that no neighbour waits for this process. Report. Wait for a view.
 Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
+
+In a sharded job the script makes its groups and its model between ``begin`` and the first ``join``: a newcomer makes
+them alone, while the others wait for nothing but its state.
 """
 
 import contextlib
@@ -10,13 +13,14 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import Store
 
 from holdfast_runtime.control import (
     ControlClient,
@@ -34,7 +38,9 @@ from holdfast_runtime.control import (
     View,
 )
 from holdfast_runtime.faults import Injector
+from holdfast_runtime.groups import Group, Recorded, UnsupportedError, holders
 from holdfast_runtime.inprocess import vote
+from holdfast_runtime.inprocess.ballot import gathered
 from holdfast_runtime.inprocess.errors import (
     BrokenError,
     DivergenceError,
@@ -43,7 +49,9 @@ from holdfast_runtime.inprocess.errors import (
     of_peers,
     on_uncaught,
 )
-from holdfast_runtime.inprocess.group import Group
+from holdfast_runtime.inprocess.kept import Kept
+from holdfast_runtime.inprocess.meeting import Facts, disagreement, exchange, twins
+from holdfast_runtime.inprocess.sharded import Sharded
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
@@ -65,16 +73,19 @@ class Member:
     One process of a job with a launcher.
 
     Args:
+        state: Default: none yet, ``train`` brings it.
         backend: Of torch.distributed.
         tier: Default: none, there is no state but that of processes.
+        recorded: Groups of the script, which are made again. Default: they are its own affair.
     """
 
     def __init__(
         self,
-        state: TrainingState,
+        state: TrainingState | None,
         *,
         backend: str,
         tier: CheckpointTier | None,
+        recorded: Recorded | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self.faults = Injector.from_environment(environment)
@@ -85,15 +96,23 @@ class Member:
         self.committed_step = 0
         self.validity: State = "none"
         self.lost_steps = 0
+        self.prepared = False
+        """Whether this process has all that the update after committed_step takes, and can do it alone."""
+        self.finish_update: Callable[[], None] = lambda: None
+        """Does that update."""
         self.left_cleanly = True
         """Whether nothing of an earlier group is at work any more."""
         self.at_boundary = False
         """Whether all ranks leave before the next step; each of them knows it from the votes of the last one."""
         self._hand_over = HandOver(epoch=0, after_step=0)
         self._gives = False
-        self._state = state
+        self._begun: View | None = None
+        self._training = state
         self._tier = tier
-        self._group = Group(backend=backend)
+        self.sharded: Sharded | None = None
+        self.kept: Kept | None = None
+        self.recorded = recorded
+        self._group = Group(backend=backend, recorded=recorded)
         self._leave_generation = 0
         self._left = threading.Event()
         self._left.set()
@@ -108,6 +127,55 @@ class Member:
         self._told_of: BaseException | None = None
         self._told = ""
         on_uncaught(self.uncaught)
+
+    @property
+    def _state(self) -> TrainingState:
+        assert self._training is not None
+        return self._training
+
+    def train(
+        self, state: TrainingState, *, tier: CheckpointTier | None, sharded: Sharded | None, kept: Kept | None
+    ) -> None:
+        """The script has made its model; ``join`` follows."""
+        self._training, self._tier, self.sharded, self.kept = state, tier, sharded, kept
+
+    def begin(self) -> None:
+        """
+        Until this process has a rank, and groups in which the script can make its model.
+
+        Those are the real ones where all ranks begin. A newcomer has groups in which it is alone, with the names of the
+        real ones: the others do not make their models again, and would not answer.
+
+        Raises:
+            StoppedError: the launcher has ended the job, or this spare was not needed.
+        """
+        reason = ""
+        while True:
+            view = self._wait_for_view(reason, planned=False)
+            if isinstance(view, Stop):
+                raise StoppedError(view.reason, view.exit_code)
+            self._become(view)
+            try:
+                self._open_to_make(view)
+            except BrokenError as error:
+                self._group.close()
+                self._left.set()
+                reason = f"generation {self.generation} was not reached: {error}"
+                if not self.must_leave:
+                    self._control.send(Fault(reason=reason[:300]))
+            else:
+                self._begun = view
+                return
+
+    def _open_to_make(self, view: View) -> None:
+        """Groups in which the script makes its model. Raises BrokenError."""
+        self._set_environment()
+        if view.plan.source != "fresh" or self.world_size == 1:
+            self._group.open_alone(rank=self.rank, world_size=self.world_size)
+            return
+        with _with_peers("the ranks did not connect"):
+            self._open(self._store("make"))
+        self.check()
 
     @property
     def must_leave(self) -> bool:
@@ -181,22 +249,26 @@ class Member:
             DivergenceError: this state is not that of the others.
         """
         self.at_boundary = False
+        begun, self._begun = self._begun, None
         while True:
-            self.left_cleanly = self._group.close() and self.left_cleanly
-            self._left.set()
-            if reason and reason != self._told and not self.must_leave and not planned:
-                self._control.send(Fault(reason=reason.splitlines()[0][:300]))
-            self.faults.point("ready")
-            view = self._wait_for_view(reason, planned=planned)
-            planned = False
+            self._let_go(first=begun is not None)
+            if begun is not None and not self.must_leave:
+                view: View | Stop = begun
+            else:
+                self._left.set()
+                if reason and reason != self._told and not self.must_leave and not planned:
+                    self._control.send(Fault(reason=reason.splitlines()[0][:300]))
+                self.faults.point("ready")
+                view = self._wait_for_view(reason, planned=planned)
+            begun, planned = None, False
             if isinstance(view, Stop):
                 if view.exit_code == 0 and not self._gives:
                     return False
                 raise StoppedError(view.reason, view.exit_code)
             try:
                 self._enter(view)
-            except DivergenceError as error:
-                self.diverged(error)
+            except (DivergenceError, UnsupportedError) as error:
+                self.refuse(error)
                 raise
             except BrokenError as error:
                 reason = f"generation {self.generation} was not reached: {error}"
@@ -238,8 +310,9 @@ class Member:
             with contextlib.suppress(LauncherLostError):
                 self.raised(error, step=self.committed_step, where="after")
 
-    def diverged(self, error: DivergenceError) -> None:
+    def refuse(self, error: DivergenceError | UnsupportedError) -> None:
         """The job must end."""
+        self._told_of = error
         self._control.send(Fault(reason=str(error), fatal=True))
 
     def _wait_for_view(self, reason: str, *, planned: bool) -> View | Stop:
@@ -251,6 +324,9 @@ class Member:
                 checkpoint_step=self._tier.newest_step() if self._tier is not None else -1,
                 reason=reason[:300],
                 planned=planned,
+                snapshots=tuple(self.kept.held()) if self.kept is not None else (),
+                twins=self.sharded.twins if self.sharded is not None else None,
+                prepared=self.prepared,
             )
         )
         self.faults.point("waiting")
@@ -269,19 +345,17 @@ class Member:
         self.generation, self._gives = view.epoch, True
         self.faults.step = view.resume_step
         self.faults.point("give")
-        if self.validity == "valid" and self.committed_step == view.resume_step:
-            self._state.put_back()
+        if self._use_own(view.resume_step):
             self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self._state.flat))
 
     def _enter(self, view: View) -> None:
         """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
-        self.generation, self.rank, self.world_size = view.epoch, view.rank, view.world_size
+        self._become(view)
         self.progress("recover")
-        self.lost_steps = view.plan.lost_steps
-        self._left.clear()
-        self.faults.rank, self.faults.step = view.rank, view.resume_step
         self.faults.point("view")
         self.check()
+        if self.sharded is not None:
+            self._meet(view, self.sharded)
         self._take_state(view)
         self.progress("recover")
         self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self._state.flat))
@@ -294,13 +368,60 @@ class Member:
         finally:
             self._server.withdraw(REPLICA)
 
+    def _become(self, view: View) -> None:
+        """Have the rank of a view; from now on the thread of the control socket may break its groups."""
+        self.generation, self.rank, self.world_size = view.epoch, view.rank, view.world_size
+        self.lost_steps = view.plan.lost_steps
+        self._left.clear()
+        self.faults.rank, self.faults.step = view.rank, view.resume_step
+
+    def _meet(self, view: View, sharded: Sharded) -> None:
+        """All ranks tell what they have, and see whether they can train together. Raises UnsupportedError."""
+        own = Facts(
+            node=int(os.environ.get("HOLDFAST_NODE", "0")),
+            host=view.hosts[view.rank],
+            keeper=self.kept.port if self.kept is not None else 0,
+            every=self.kept.every if self.kept is not None else 0,
+            held=tuple(self.kept.held()) if self.kept is not None else (),
+            groups=sharded.recorded.digest(),
+            holds=sharded.holds,
+            torch=torch.__version__,
+        )
+        with _with_peers("not all ranks have told what they have"):
+            facts = exchange(self._store("meet"), own, rank=view.rank, world_size=view.world_size)
+        if problem := disagreement(facts):
+            raise UnsupportedError(problem)
+        sharded.twins = twins(facts, view.rank)
+        if self.kept is not None:
+            self.kept.join(facts, view, agree=self._smallest)
+
+    def _use_own(self, step: int) -> bool:
+        """Whether this process has the state of a step in use, after an update that it can do alone if need be."""
+        if self.validity != "valid":
+            return False
+        if self.prepared and self.committed_step + 1 == step:
+            self.finish_update()
+            return True
+        self.prepared = False
+        if self.committed_step == step:
+            self._state.put_back()
+            return True
+        return False
+
     def _take_state(self, view: View) -> None:
         source = view.plan.source
-        if source == "memory":
-            if self.validity != "valid" or self.committed_step != view.resume_step:
+        if source in ("memory", "buddy"):
+            if source == "memory" and self._use_own(view.resume_step):
+                return
+            if self.kept is None:
                 raise BrokenError(f"this process has step {self.committed_step}, and not {view.resume_step}")
-            self._state.put_back()
+            self.progress("copy")
+            self.validity, self.prepared = "torn", False
+            with _with_peers("the snapshot did not arrive"):
+                self.kept.restore(view.resume_step, view.plan.donors)
+            self.committed_step, self.validity = view.resume_step, "valid"
             return
+        self.prepared = False
         if source == "fresh":
             # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
             self.committed_step, self.validity = view.resume_step, "none"
@@ -339,36 +460,101 @@ class Member:
         self._state.load_tree(self._tier.load(view.resume_step, rank=view.rank))
 
     def _connect(self, *, fresh: bool) -> None:
-        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.world_size), HOLDFAST_EPOCH=str(self.generation))
-        if self.world_size == 1:
+        self._set_environment()
+        if self.world_size == 1 and self.sharded is None:
             return
-        store = GenerationStore(self._control.keys, generation=self.generation, deadline_s=self.deadlines.connect)
         with _with_peers("the ranks did not connect"):
-            self._group.open(
-                store=store,
-                rank=self.rank,
-                world_size=self.world_size,
-                deadline_s=self.deadlines.connect,
-                wait_s=self.deadlines.progress + self.deadlines.ready,
-                leaving=lambda: self.must_leave,
-            )
+            self._open(self._store("train" if self.sharded is not None else ""))
         self.check()
-        if fresh:
+        if self.sharded is not None:
+            self.sharded.renew()
+        elif fresh:
             seed = torch.tensor(self._state.seed, device=self._device)
             for tensor in (seed, *self._state.places()):
                 with _with_peers("the first parameters did not arrive"):
                     self.wait(dist.broadcast(tensor, src=0, async_op=True))
             self._state.seed = int(seed)
 
+    def _set_environment(self) -> None:
+        os.environ.update(RANK=str(self.rank), WORLD_SIZE=str(self.world_size), HOLDFAST_EPOCH=str(self.generation))
+
+    def _store(self, purpose: str = "") -> GenerationStore:
+        """One for each purpose: groups may be made more than once in a generation."""
+        deadline_s = self.deadlines.connect
+        return GenerationStore(self._control.keys, generation=self.generation, deadline_s=deadline_s, purpose=purpose)
+
+    def _open(self, store: Store) -> None:
+        self._group.open(
+            store=store,
+            rank=self.rank,
+            world_size=self.world_size,
+            deadline_s=self.deadlines.connect,
+            wait_s=self.deadlines.progress + self.deadlines.ready,
+            leaving=lambda: self.must_leave,
+        )
+
+    def _let_go(self, *, first: bool) -> None:
+        """
+        End the groups. Nothing of the training may hold one: its end would wait, and the first failure would find it.
+
+        Raises:
+            UnsupportedError: before the first step, when the script holds one.
+        """
+        found: list[str] = []
+        if self.sharded is not None:
+            self.sharded.let_go()
+        if self.kept is not None:
+            self.kept.leave()
+
+        def look(groups: list[Any]) -> None:
+            found.extend(holders(groups))
+
+        cleanly = self._group.close(look=look) if first else self._group.close()
+        self.left_cleanly = cleanly and self.left_cleanly
+        if found:
+            error = UnsupportedError(
+                f"the script holds process groups, and would wait in old ones after the first failure: "
+                f"{'; '.join(found)}. Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); "
+                "give a pipeline schedule to Run(pipeline=...)"
+            )
+            self.refuse(error)
+            raise error
+
+    def _smallest(self, numbers: Sequence[int]) -> Sequence[int]:
+        """The smallest of each number over all ranks. Raises BrokenError."""
+        tensor = torch.tensor(numbers, dtype=torch.int64)
+        if self.world_size > 1:
+            self.wait(dist.all_reduce(tensor, op=dist.ReduceOp.MIN, async_op=True))
+        return [int(number) for number in tensor]
+
     def _confirm(self) -> None:
         """All ranks are here, at the same step and with the same parameters."""
         if self.world_size == 1:
             return
+        sharded = self.sharded
         tail = torch.zeros(vote.LENGTH, device=self._device)
-        vote.cast(tail, step=self.committed_step, digest=self._state.digest(), loss=0.0)
+        digest = self._state.digest()
+        vote.cast(tail, step=self.committed_step, digest=0 if sharded is not None else digest, loss=0.0)
         with _with_peers("the ranks could not be compared"):
             self.wait(dist.all_reduce(tail, async_op=True))
+            if sharded is not None:
+                digests = gathered(digest, world_size=self.world_size, wait=self.wait)
         self.judge(vote.count(tail, world_size=self.world_size))
+        if sharded is not None:
+            self.compare(digests)
+        if self.kept is not None:
+            self.kept.take(self.committed_step)
+
+    def compare(self, digests: Sequence[int]) -> None:
+        """Whether twins are equal, of digests by rank. Raises DivergenceError."""
+        assert self.sharded is not None
+        odd = [twin for twin in self.sharded.twins if digests[twin] != digests[self.rank]]
+        if odd:
+            start = "at the start; seed all ranks the same before the model is made" if not self.committed_step else ""
+            raise DivergenceError(
+                f"ranks {self.rank} and {odd[0]} have the same part of the model, and their parameters are different "
+                + (start or f"at step {self.committed_step}")
+            )
 
     def judge(self, outcome: vote.Outcome) -> None:
         """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
@@ -398,7 +584,7 @@ class Member:
 
     @property
     def _device(self) -> torch.device:
-        return torch.device("cuda") if self._group.backend == "nccl" else torch.device("cpu")
+        return torch.device("cuda") if self._group.backend == "nccl" and self.sharded is None else torch.device("cpu")
 
 
 @contextlib.contextmanager

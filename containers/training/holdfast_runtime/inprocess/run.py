@@ -2,15 +2,18 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.errors import StoppedError
+from holdfast_runtime.inprocess.kept import Kept
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
+from holdfast_runtime.inprocess.sharded import Sharded
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.inprocess.tiers import CheckpointTier
@@ -37,6 +40,9 @@ class Run:
         digest_every: Updates between two comparisons of all replicas' parameters. Default: 50.
         bucket_bytes: Of gradients that are reduced together. Default: 25 MiB.
         backend: Of torch.distributed. Default: nccl for a model on GPUs, else gloo.
+        pipeline: Schedules of torch.distributed.pipelining that the script steps. Default: none.
+        snapshot_every: Updates between two snapshots of each rank's part of a sharded model in another node's memory.
+            Default: 0, none where each part is at two ranks or more.
 
     Raises:
         StoppedError: the launcher has ended the job.
@@ -55,6 +61,8 @@ class Run:
         digest_every: int = 50,
         bucket_bytes: int = BUCKET_BYTES,
         backend: str | None = None,
+        pipeline: Any = None,
+        snapshot_every: int = 0,
     ) -> None:
         if digest_every < 1:
             raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
@@ -62,11 +70,20 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-        self._member = (
-            Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
-            if "HOLDFAST_CONTROL_FD" in os.environ
-            else None
-        )
+        self._member = begun()
+        if self._member is not None:
+            recorded = self._member.recorded
+            assert recorded is not None
+            pipelines = [] if pipeline is None else [*pipeline] if isinstance(pipeline, list | tuple) else [pipeline]
+            kept = (
+                Kept(self._state, every=snapshot_every, transfer_s=self._member.deadlines.transfer)
+                if snapshot_every
+                else None
+            )
+            sharded = Sharded(self._state, recorded, pipelines=pipelines)
+            self._member.train(self._state, tier=checkpoint, sharded=sharded, kept=kept)
+        elif "HOLDFAST_CONTROL_FD" in os.environ:
+            self._member = Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
         self._updates = Updates(
             self._state, self._member, digest_every=digest_every, bucket_bytes=bucket_bytes, committed=self._save
         )
@@ -81,6 +98,16 @@ class Run:
     def rank(self) -> int:
         """Of this process; it never changes while the process has one."""
         return self._member.rank if self._member else 0
+
+    @property
+    def data_rank(self) -> int:
+        """Which part of each batch is this rank's: ranks that divide a layer, or are one pipeline, have the same."""
+        return self._updates.data_place[0]
+
+    @property
+    def data_size(self) -> int:
+        """Parts of each batch."""
+        return self._updates.data_place[1]
 
     @property
     def world_size(self) -> int:

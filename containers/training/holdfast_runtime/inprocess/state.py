@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.inprocess.digest import digest_of
-from holdfast_runtime.transfer import Flat, flatten, read_skeleton, unflatten
+from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 SMALL = 1 << 16
 """Buffers of so many numbers or fewer are copied in each step, because batch_norm counts no version for its changes."""
@@ -119,18 +119,22 @@ class TrainingState:
             self.added[name].load_state_dict(unflatten(flat))
         self._notes = _Notes()
 
+    def noted_nothing(self) -> None:
+        """Another state has been put in: there is no step to put back."""
+        self._notes = _Notes()
+
     def changed_buffers(self) -> list[Tensor]:
         """Those of the model's kept buffers that the running step has changed: the same ones on all ranks."""
         known = self._notes.buffers
         return [
             buffer
             for name, buffer, module in self._buffers()
-            if name in self._kept and (_is_statistic(module) or name not in known or not known[name].is_of(buffer))
+            if name in self._kept and (is_statistic(module) or name not in known or not known[name].is_of(buffer))
         ]
 
     def digest(self) -> int:
-        """Of the parameters."""
-        return digest_of(self.model.parameters())
+        """Of the parameters, as far as this rank holds them."""
+        return digest_of(map(local, self.model.parameters()))
 
     def tree(self) -> dict[str, Any]:
         """The state between two steps; tensors in it are those in use, not copies."""
@@ -148,7 +152,7 @@ class TrainingState:
 
     def places(self) -> list[Tensor]:
         """Tensors of the model in the order in which ``flat`` has them: they can be received in place."""
-        return [tensor.detach() for tensor in self._tensors().values()]
+        return [*self._tensors().values()]
 
     @torch.no_grad()
     def load(self, flat: Flat) -> None:
@@ -166,7 +170,7 @@ class TrainingState:
             if tensor.data_ptr() != tree["model"][name].data_ptr():
                 tensor.copy_(tree["model"][name])
         self.optimizer.load_state_dict(tree["optimizer"])
-        _keep_types(self.optimizer, tree["optimizer"]["state"])
+        _keep_kinds(self.optimizer, tree["optimizer"]["state"])
         if self.scheduler is not None:
             self.scheduler.load_state_dict(tree["scheduler"])
         for name, item in self.added.items():
@@ -175,7 +179,8 @@ class TrainingState:
         self._notes = _Notes()
 
     def _tensors(self) -> dict[str, Tensor]:
-        return {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        named = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        return {name: local(tensor) for name, tensor in named.items()}
 
     def _buffers(self) -> Iterable[tuple[str, Tensor, nn.Module]]:
         for prefix, module in self._owners:
@@ -190,18 +195,40 @@ class TrainingState:
             _check_sendable(name, item)
 
 
-def _keep_types(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str, Any]]) -> None:
-    """Torch gives an optimizer's state the type of the parameter when it is loaded; with fewer bits it is another."""
+def _keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str, Any]]) -> None:
+    """
+    Torch gives an optimizer's state the type of the parameter when it is loaded; with fewer bits it is another.
+
+    What was sent is what a rank holds; beside a sharded parameter it is sharded as that.
+    """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for number, values in sent.items():
-        own = optimizer.state[parameters[number]]
+        own, parameter = optimizer.state[parameters[number]], parameters[number]
         for name, value in values.items():
-            if isinstance(value, Tensor) and own[name].dtype != value.dtype:
-                own[name] = value.to(own[name].device)
+            if isinstance(value, Tensor):
+                kept = value.to(own[name].device) if own[name].dtype != value.dtype else own[name]
+                own[name] = like(parameter, kept)
 
 
-def _is_statistic(module: nn.Module) -> bool:
-    """Whether the module's buffers change in a training step without a change of their version."""
+def like(parameter: Tensor, part: Tensor) -> Tensor:
+    """A rank's part of a tensor, sharded as its parameter where it has the size of the parameter's part."""
+    if not hasattr(parameter, "to_local") or part.shape != local(parameter).shape:
+        return part
+    from torch.distributed.tensor import DTensor
+
+    assert isinstance(parameter, DTensor)
+    return DTensor.from_local(
+        part,
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )
+
+
+def is_statistic(module: nn.Module) -> bool:
+    """Whether the module's buffers change in a training step, without a change of their version."""
     return isinstance(module, _NormBase) and module.training
 
 

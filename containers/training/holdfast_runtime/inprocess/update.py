@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess import vote
+from holdfast_runtime.inprocess.ballot import Ballot, gathered
 from holdfast_runtime.inprocess.errors import DivergenceError, of_peers
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
@@ -46,14 +47,20 @@ class Updates:
         """Of all ranks, in the step that runs."""
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
-        self._reducer = Reducer(
-            list(state.model.parameters()),
-            tail=vote.LENGTH,
-            bucket_bytes=bucket_bytes,
-            on_bucket=lambda number: self._point(f"bucket:{number}"),
-            wait=self.wait,
+        self._sharded = member.sharded if member is not None else None
+        self._reducer: Reducer | Ballot = (
+            Ballot(list(state.model.parameters()), length=vote.LENGTH, wait=self.wait)
+            if self._sharded is not None
+            else Reducer(
+                list(state.model.parameters()),
+                tail=vote.LENGTH,
+                bucket_bytes=bucket_bytes,
+                on_bucket=lambda number: self._point(f"bucket:{number}"),
+                wait=self.wait,
+            )
         )
         if member is not None:
+            member.finish_update = self.apply
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
@@ -63,6 +70,14 @@ class Updates:
     def finished(self) -> int:
         """Updates that are finished."""
         return self._member.committed_step if self._member is not None else self.alone_step
+
+    @property
+    def data_place(self) -> tuple[int, int]:
+        """Which part of each batch is this rank's, and of how many."""
+        if self._member is None:
+            return 0, 1
+        rank, size = self._member.rank, self._member.world_size
+        return self._sharded.data_place if self._sharded is not None else (rank, size)
 
     def may_begin(self) -> bool:
         """True if the next step can begin; False after a recovery here, which may have changed which step is next."""
@@ -89,8 +104,9 @@ class Updates:
             self._reducer.renew()
             member.left_cleanly = True
         self._reducer.begin(world_size=member.world_size if member is not None else 1)
-        self._state.seed_step(step=number, rank=member.rank if member is not None else 0)
+        self._state.seed_step(step=number, rank=self.data_place[0])
         if member is not None:
+            member.prepared = False
             self._state.note()
             member.progress("forward")
             self._in_step = True
@@ -110,6 +126,8 @@ class Updates:
             self._loss = loss
             return loss
         compares = member.committed_step % self._digest_every == 0
+        if isinstance(self._reducer, Ballot):
+            return self._voted(member, self._reducer, loss, leaves=leaves, compares=compares)
         digest = self._state.digest() if compares else 0
         vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss, leaves=leaves)
         member.progress("vote")
@@ -125,10 +143,34 @@ class Updates:
         self._loss = outcome.mean_loss
         return outcome.mean_loss
 
+    def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
+        """
+        As ``reduce``, where gradients are added up already.
+
+        Who has come so far can do the update alone. So whoever does not see the end of the vote still does the update
+        when another one has done it: the ranks of a sharded job cannot take it from each other.
+        """
+        ballot.settle()
+        vote.cast(ballot.tail, step=member.committed_step, digest=0, loss=loss, leaves=leaves)
+        member.progress("vote")
+        if compares:
+            member.compare(gathered(self._state.digest(), world_size=member.world_size, wait=self.wait))
+        self._loss = loss
+        member.prepared = True
+        ballot.finish()
+        outcome = vote.count(ballot.tail, world_size=member.world_size)
+        member.judge(outcome)
+        member.faults.point("vote")
+        member.at_boundary = outcome.leaves == member.world_size
+        self._loss = outcome.mean_loss
+        return outcome.mean_loss
+
     def apply(self) -> None:
         """The second phase: nobody else is needed, and only a whole update counts."""
         member = self._member
         if member is not None:
+            if member.kept is not None:
+                member.kept.before_update()
             member.validity = "torn"
         self._state.optimizer.step()
         if self._state.scheduler is not None:
@@ -139,9 +181,11 @@ class Updates:
         else:
             self._state.committed()
             member.committed_step += 1
-            member.validity = "valid"
+            member.validity, member.prepared = "valid", False
             member.progress("other", loss=self._loss)
             member.faults.point("commit")
+            if member.kept is not None and not member.must_leave:
+                member.kept.after_update(member.committed_step)
         self._committed()
 
     def end(self) -> None:
@@ -158,7 +202,7 @@ class Updates:
         self.end()
         member = self._member
         if isinstance(error, DivergenceError) and member is not None:
-            member.diverged(error)
+            member.refuse(error)
             return False
         if member is None or not isinstance(error, Exception):
             return False

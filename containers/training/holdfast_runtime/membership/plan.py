@@ -4,9 +4,11 @@ Which process gets which rank, at which step training goes on, and where state t
 Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to a
 spare, of the same node if there is one. Its state comes from a rank that has the same, at the running step: any rank
 where all are replicas, a twin in a sharded job. Where there is none, all ranks go back to the newest snapshot that is
-there of every rank: the job takes snapshots for that, and those steps are done again with the same bits. A launcher that leaves gets none, and no vote, but only where the others have
-processes and votes enough without it; what its processes know and have counts like that of others. Nothing is lost in
-silence: a plan that would go back further than the job allows is refused, with what it would take.
+there of every rank: the job takes snapshots for that, and those steps are done again with the same bits.
+
+A launcher that leaves gets no rank, and no vote, but only where the others have processes and votes enough without it;
+what its processes know and have counts like that of others. Nothing is lost in silence: a plan that would go back
+further than the job allows is refused, with what it would take.
 """
 
 from collections.abc import Iterable, Sequence

@@ -112,6 +112,7 @@ class Snapshots:
         generation: int,
         resume_step: int,
         agree: Agree,
+        agreed_step: int | None = None,
         alike: Sequence[Sequence[int]] = (),
     ) -> None:
         """
@@ -123,6 +124,8 @@ class Snapshots:
             places: of all ranks, by rank.
             generation: of the view; transfers of another one are refused.
             resume_step: updates that count. Snapshots of later ones are forgotten.
+            agreed_step: the newest step up to it that is whole somewhere for every rank; it is kept until a newer one
+                is. Default: resume_step
             agree: usually ``agree_by(group)``.
             alike: ranks that have the same state. Where they are on several nodes nobody has to keep it for them.
                 Default: no two are alike
@@ -130,7 +133,7 @@ class Snapshots:
         self.leave()
         chosen = keepers([Spot(place.node, place.rack) for place in places], alike=alike)
         self._generation = _Generation(generation, rank, tuple(places), chosen, shard, agree)
-        self._agreed = self._safe = resume_step
+        self._agreed = self._safe = resume_step if agreed_step is None else agreed_step
         self.problem = ""
         self._keeper.open(generation=generation, wards=chosen.wards(rank), resume_step=resume_step)
 

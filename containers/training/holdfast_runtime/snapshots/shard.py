@@ -30,7 +30,7 @@ class Stateful(Protocol):
     def state_dict(self) -> Any:
         """Plain containers, numbers, text and tensors."""
 
-    def load_state_dict(self, state: Any, /) -> None:
+    def load_state_dict(self, state: Any, /) -> object:
         """Take over such a state."""
 
 

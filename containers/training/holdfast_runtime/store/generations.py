@@ -21,10 +21,13 @@ class GenerationStore(Store):
         keys: What the launcher pushes.
         generation: That of the view; entries of other generations do not exist here.
         deadline_s: Longest wait for an entry.
+        purpose: Entries of another purpose do not exist here either: groups may be made more than once in a generation.
+            Default: the only one
     """
 
-    def __init__(self, keys: KeyBox, *, generation: int, deadline_s: float) -> None:
+    def __init__(self, keys: KeyBox, *, generation: int, deadline_s: float, purpose: str = "") -> None:
         super().__init__()
+        self._prefix = f"{purpose}/" if purpose else ""
         self._keys = keys
         self._generation = generation
         self._deadline_s = deadline_s
@@ -38,11 +41,13 @@ class GenerationStore(Store):
 
     def set(self, key: str, value: str | bytes) -> None:
         """Set an entry for all ranks."""
-        self._keys.put(key, value.encode() if isinstance(value, str) else bytes(value), generation=self._generation)
+        self._keys.put(
+            self._prefix + key, value.encode() if isinstance(value, str) else bytes(value), generation=self._generation
+        )
 
     def get(self, key: str) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
-        return self._keys.get(key, generation=self._generation, deadline_s=self._deadline_s)
+        return self._keys.get(self._prefix + key, generation=self._generation, deadline_s=self._deadline_s)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Entries, once all are there."""
@@ -60,15 +65,15 @@ class GenerationStore(Store):
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Until all entries are there. Raises TimeoutError, ConnectionError."""
         deadline_s = self._deadline_s if timeout is None else timeout.total_seconds()
-        self._keys.wait(keys, generation=self._generation, deadline_s=deadline_s)
+        self._keys.wait([self._prefix + key for key in keys], generation=self._generation, deadline_s=deadline_s)
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all entries are there now."""
-        return self._keys.has(keys, generation=self._generation)
+        return self._keys.has([self._prefix + key for key in keys], generation=self._generation)
 
     def add(self, key: str, amount: int) -> int:
         """Add to a counter, which begins at 0; the sum."""
-        return int(self._change(Change(self._generation, 0, key, "add", amount=amount)))
+        return int(self._change(Change(self._generation, 0, self._prefix + key, "add", amount=amount)))
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
         """Set an entry that has the expected value; what it has then."""
@@ -76,11 +81,13 @@ class GenerationStore(Store):
             base64.b64encode(value.encode() if isinstance(value, str) else bytes(value)).decode()
             for value in (expected_value, desired_value)
         )
-        return self._change(Change(self._generation, 0, key, "compare_set", expected=expected, desired=desired))
+        return self._change(
+            Change(self._generation, 0, self._prefix + key, "compare_set", expected=expected, desired=desired)
+        )
 
     def delete_key(self, key: str) -> bool:
         """Delete an entry; whether there was one."""
-        return self._change(Change(self._generation, 0, key, "delete")) == b"1"
+        return self._change(Change(self._generation, 0, self._prefix + key, "delete")) == b"1"
 
     def num_keys(self) -> int:
         """Entries that are there now."""
@@ -88,7 +95,9 @@ class GenerationStore(Store):
 
     def clone(self) -> "GenerationStore":
         """Another handle on the same entries."""
-        return GenerationStore(self._keys, generation=self._generation, deadline_s=self._deadline_s)
+        same = GenerationStore(self._keys, generation=self._generation, deadline_s=self._deadline_s)
+        same._prefix = self._prefix
+        return same
 
     def _change(self, change: Change) -> bytes:
         return self._keys.change(change, deadline_s=self._deadline_s)

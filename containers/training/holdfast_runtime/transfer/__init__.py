@@ -2,7 +2,7 @@
 
 from holdfast_runtime.transfer.receiver import TransferError, receive
 from holdfast_runtime.transfer.server import Offer, Server
-from holdfast_runtime.transfer.state import Flat, flatten, read_skeleton, tensor_bytes, unflatten
+from holdfast_runtime.transfer.state import Flat, flatten, local, read_skeleton, tensor_bytes, unflatten
 from holdfast_runtime.transfer.wire import (
     CHUNK,
     CHUNK_BYTES,
@@ -28,6 +28,7 @@ __all__ = [
     "chunks_of",
     "digest_of",
     "flatten",
+    "local",
     "read_skeleton",
     "receive",
     "tensor_bytes",

@@ -41,17 +41,23 @@ def read_skeleton(data: bytes) -> Any:
         raise ValueError(f"not plain values: {str(error).splitlines()[0]}") from None
 
 
+def local(tensor: Tensor) -> Tensor:
+    """What this rank holds of a tensor: of a DTensor its part, of any other all of it. Not a copy."""
+    part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return part.detach()
+
+
 def flatten(tree: Any) -> Flat:
     """
     Take the tensors and arrays out of dicts, lists and tuples, in the order of the tree.
 
-    They are not copied: a change of the tree's tensors is one of these.
+    They are not copied: a change of the tree's tensors is one of these. Of a DTensor it is what this rank holds.
     """
     tensors: list[Tensor] = []
 
     def take(value: Any) -> Any:
         if isinstance(value, Tensor):
-            tensors.append(value.detach())
+            tensors.append(local(value))
             return (MARK, len(tensors) - 1)
         if isinstance(value, np.ndarray):
             tensors.append(torch.from_numpy(np.ascontiguousarray(value)))

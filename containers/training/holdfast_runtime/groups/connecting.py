@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch.distributed.distributed_c10d as c10d
+from holdfast_runtime.groups.private import gloo_made_by
 
 LOOK_S = 0.01
 COMES_OUT_S = 0.2
@@ -59,10 +59,5 @@ class _InThread:
 @contextlib.contextmanager
 def can_leave(leaving: Callable[[], bool]) -> Iterator[None]:
     """Gloo groups that are made inside are given up once ``leaving`` says so; then a ConnectionError is raised."""
-    module: Any = c10d
-    real = module.ProcessGroupGloo
-    module.ProcessGroupGloo = _InThread(real, leaving)
-    try:
+    with gloo_made_by(lambda real: _InThread(real, leaving)):
         yield
-    finally:
-        module.ProcessGroupGloo = real

@@ -1,0 +1,259 @@
+"""
+All that is touched of torch behind its public interface, in one place, with the versions that it was tested with.
+
+Meshes, DTensors and functional collectives keep the *names* of groups and look them up at each use, so a group that is
+made again under its name is all they need. FSDP2's mesh infos and pipeline stages keep the groups themselves.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed.distributed_c10d as _c10d
+from torch import nn
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
+
+TESTED = ("2.13",)
+"""Versions of torch whose private fields are as this file expects them."""
+c10d: Any = _c10d
+_meshes: "list[weakref.ref[DeviceMesh]]" = []
+_watched = False
+
+
+class UnsupportedError(ValueError):
+    """What the script uses cannot be made anew in place; the text says what it is and what to do."""
+
+
+def check_version(version: str = torch.__version__) -> None:
+    """Raises UnsupportedError for a version of torch that nobody has tested."""
+    if ".".join(version.split(".")[:2]) not in TESTED:
+        raise UnsupportedError(
+            f"torch is {version}; sharded jobs go on in place with {', '.join(f'{one}.x' for one in TESTED)} only, "
+            "because groups are made anew by way of fields that other versions may not have. Install one of those, or "
+            "use torch.distributed.init_process_group and checkpoints"
+        )
+
+
+def number_groups_from(number: int) -> None:
+    """The next group gets this number for its name. Torch counts groups, also those that failed."""
+    c10d._world.group_count = number
+
+
+def next_number() -> int:
+    """That the next group gets."""
+    return int(c10d._world.group_count)
+
+
+def groups() -> list[dist.ProcessGroup]:
+    """All groups of this process."""
+    return [*c10d._world.pg_map]
+
+
+def name_of(group: Any) -> str:
+    """What torch calls a group; empty for one that this rank is not in."""
+    return str(c10d._world.pg_names.get(group, ""))
+
+
+def set_longest_wait(seconds: float) -> None:
+    """Of a collective of any group for its peers."""
+    for group in groups():
+        c10d._set_pg_timeout(timedelta(seconds=seconds), group)
+
+
+def abort_communicators() -> None:
+    """
+    NCCL: of all groups. Each has one of its own, and whoever waits in any of them has to come out.
+
+    As torch's own ``_abort_process_group`` does it, in one NCCL group so that aborts do not wait for each other, but
+    without forgetting the groups: another thread is still in one of them.
+    """
+    backends: list[Any] = [group._get_backend(torch.device("cuda")) for group in reversed(groups())]
+    if backends:
+        backends[0]._group_start()
+        for backend in backends:
+            backend.abort()
+        backends[0]._group_end()
+
+
+@contextmanager
+def gloo_made_by(maker: Callable[[Any], Any]) -> Iterator[None]:
+    """Gloo groups that are made inside are made by what ``maker`` gives for torch's own class."""
+    module: Any = c10d
+    real = module.ProcessGroupGloo
+    module.ProcessGroupGloo = maker(real)
+    try:
+        yield
+    finally:
+        module.ProcessGroupGloo = real
+
+
+def watch_new_groups(made: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """From now on ``made`` makes all groups but the default one: it is given torch's function and its arguments."""
+    real = c10d._new_group_with_tag
+
+    def new_group(*arguments: Any, **options: Any) -> Any:
+        return made(real, arguments, options)
+
+    c10d._new_group_with_tag = new_group
+    _watch_meshes()
+
+
+def _watch_meshes() -> None:
+    global _watched
+    if _watched:
+        return
+    _watched = True
+    from torch.distributed.device_mesh import DeviceMesh
+
+    real = DeviceMesh.__init__
+
+    def init(self: DeviceMesh, *arguments: Any, **options: Any) -> None:
+        _meshes.append(weakref.ref(self))
+        real(self, *arguments, **options)
+
+    DeviceMesh.__init__ = init  # type: ignore[method-assign]
+
+
+def forget_meshes() -> None:
+    """Meshes keep groups for the compiler; while there are none they keep nothing."""
+    alive = [(reference, mesh) for reference in _meshes if (mesh := reference()) is not None]
+    _meshes[:] = [reference for reference, _ in alive]
+    for _, mesh in alive:
+        getattr(mesh, "_pg_registry", {}).clear()
+
+
+def remember_meshes() -> None:
+    """Each mesh keeps the groups of its names again."""
+    for reference in _meshes:
+        mesh = reference()
+        for name in getattr(mesh, "_dim_group_names", ()) if mesh is not None else ():
+            group = c10d._resolve_process_group(name)
+            mesh._get_root_mesh()._pg_registry[name] = group  # type: ignore[union-attr]
+            mesh._pg_registry[name] = group  # type: ignore[union-attr]
+
+
+def is_fsdp1(module: nn.Module) -> bool:
+    """Whether a module is wrapped in FullyShardedDataParallel, the first one."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    return isinstance(module, FullyShardedDataParallel)
+
+
+def fsdp_states(model: nn.Module) -> list[Any]:
+    """Of all modules that fully_shard or replicate was called for."""
+    from torch.distributed.fsdp._fully_shard._fsdp_state import _get_module_fsdp_state
+
+    found: dict[int, Any] = {}
+    for module in model.modules():
+        state = _get_module_fsdp_state(module)
+        if state is not None:
+            found[id(state)] = state
+    return [*found.values()]
+
+
+def fsdp_mesh_infos(model: nn.Module) -> list[Any]:
+    """What FSDP2 keeps groups in."""
+    found: dict[int, Any] = {}
+    for state in fsdp_states(model):
+        for group in state._fsdp_param_groups:
+            for info in (group.mesh_info, group.post_forward_mesh_info, *(p.mesh_info for p in group.fsdp_params)):
+                if info is not None:
+                    found[id(info)] = info
+    return [*found.values()]
+
+
+def communicators(model: nn.Module) -> Iterator[tuple[str, Any]]:
+    """What FSDP2 communicates with that is not torch's default: it may hold a group, or memory that is shared."""
+    for state in fsdp_states(model):
+        for group in state._fsdp_param_groups:
+            for place in ("_all_gather_comm", "_reduce_scatter_comm"):
+                made = getattr(group, place, None)
+                if made is not None and not type(made).__name__.startswith("Default"):
+                    yield group._module_fqn or "the root", made
+
+
+def has_separate_group(model: nn.Module) -> bool:
+    """Whether reduce-scatter has groups of its own (``set_separate_reduce_scatter_group``)."""
+    return any(getattr(info, "reduce_scatter_process_group", None) is not None for info in fsdp_mesh_infos(model))
+
+
+def reset_fsdp(model: nn.Module) -> None:
+    """
+    FSDP2 forgets the step that broke: parameters are those of this rank again, not the gathered ones.
+
+    ``reset_iter_state`` leaves gradients in the unsharded parameters, and the next step would add to them in silence.
+    """
+    for state in fsdp_states(model):
+        if state._is_root:
+            state._reset_iter_state()
+    clear_unsharded(model)
+
+
+def forget_fsdp(model: nn.Module) -> None:
+    """FSDP2 lets its groups go: whoever holds one keeps its threads."""
+    for info in fsdp_mesh_infos(model):
+        for name in ("shard_process_group", "replicate_process_group", "reduce_scatter_process_group"):
+            if hasattr(info, name):
+                setattr(info, name, None)
+
+
+def renew_fsdp(model: nn.Module) -> None:
+    """FSDP2 looks its groups up again."""
+    for info in fsdp_mesh_infos(model):
+        info.__post_init__()  # asks its mesh for the groups, by name
+
+
+def clear_unsharded(model: nn.Module) -> None:
+    """Gradients of parameters that were gathered when the step broke are nobody's any more."""
+    for state in fsdp_states(model):
+        for group in state._fsdp_param_groups:
+            for parameter in group.fsdp_params:
+                parameter.unsharded_accumulated_grad = None
+                if hasattr(parameter, "_unsharded_param"):
+                    parameter._unsharded_param.grad = None
+
+
+def stages_of(schedule: Any) -> list[Any]:
+    """The stages of a pipeline schedule that this process has."""
+    return [*schedule._stages] if hasattr(schedule, "_stages") else [schedule._stage]
+
+
+def group_names_of(schedule: Any) -> list[str]:
+    """Of the groups of its stages; remembered while there are none. Empty for the default group."""
+    return [name_of(stage.group) if stage.group is not None else "" for stage in stages_of(schedule)]
+
+
+def forget_pipeline(schedule: Any) -> None:
+    """Its stages let their groups go."""
+    for stage in stages_of(schedule):
+        stage.group = None
+
+
+def renew_pipeline(schedule: Any, names: list[str]) -> None:
+    """
+    Its stages have their groups again, and nothing is left of the step that broke.
+
+    A newcomer's stage asks its neighbours for shapes in its first step, so all do.
+    """
+    for stage, name in zip(stages_of(schedule), names, strict=True):
+        stage.group = c10d._resolve_process_group(name) if name else None
+        stage.clear_runtime_states()
+        for kept in (stage.fwd_cache, stage.bwd_cache, stage.backward_state, stage.dw_runner):
+            kept.clear()
+    schedule._internal_losses.clear()
+    for field in ("_stage_forward_initialized", "_stage_backward_initialized"):
+        for name in (field, field.replace("_stage_", "_stages_")):
+            if hasattr(schedule, name):
+                setattr(schedule, name, False)
+
+
+def data_mesh(model: nn.Module) -> "DeviceMesh | None":
+    """Over which FSDP2 divides the batch; None where it does not."""
+    infos = fsdp_mesh_infos(model)
+    return infos[0].mesh if infos else None

@@ -1,0 +1,33 @@
+"""The sockets of this process, told apart by what their descriptors point to: numbers are used again."""
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+def sockets_of() -> dict[int, str]:
+    """Descriptors of sockets, and which socket each is."""
+    found = {}
+    for path in DESCRIPTORS.iterdir():
+        with contextlib.suppress(OSError):
+            target = str(path.readlink())
+            if target.startswith("socket:"):
+                found[int(path.name)] = target
+    return found
+
+
+def newer_than(before: dict[int, str]) -> dict[int, str]:
+    """Those that were not there before."""
+    return {number: target for number, target in sockets_of().items() if before.get(number) != target}
+
+
+def shut_down(descriptor: int, target: str) -> None:
+    """Break a connection. Not one that only listens, and not one that has got the number since."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+        is_it = str((DESCRIPTORS / str(same.fileno())).readlink()) == target
+        is_tcp = same.family in (socket.AF_INET, socket.AF_INET6)
+        if is_it and is_tcp and not same.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            same.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,61 @@
+"""What takes the place of ``Reducer`` where the model's own layout adds up gradients: only the vote is of all ranks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+class Ballot:
+    """
+    The vote of a sharded job.
+
+    Args:
+        parameters: Whose gradients a step begins without.
+        length: Numbers of 32 bits in a vote.
+        wait: For a collective to end.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], *, length: int, wait: Callable[[Any], object]) -> None:
+        self.tail = torch.zeros(length)
+        self._parameters = list(parameters)
+        self._wait = wait
+        self._cuda = any(parameter.is_cuda for parameter in self._parameters)
+        self._active = False
+
+    def renew(self) -> None:
+        """Take new memory: a collective that could not be ended may still write to what there was."""
+        self.tail = torch.zeros_like(self.tail)
+
+    def begin(self, *, world_size: int) -> None:
+        """Forget all gradients."""
+        self._active = world_size > 1
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Each backward adds up over the ranks, as the model's layout does it."""
+        yield
+
+    def settle(self) -> None:
+        """Until all gradients are there: on a GPU they may still be on their way, and the vote says that they came."""
+        if self._cuda:
+            torch.cuda.synchronize()
+
+    def finish(self, *, from_first: Tensor | None = None) -> None:
+        """Add up the votes. Raises RuntimeError when a rank is gone."""
+        assert from_first is None
+        if self._active:
+            self._wait(dist.all_reduce(self.tail, async_op=True))
+        self._active = False
+
+
+def gathered(number: int, *, world_size: int, wait: Callable[[Any], object]) -> list[int]:
+    """A number of each rank, by rank. Raises what ``wait`` does when a rank is gone."""
+    found = [torch.zeros(1, dtype=torch.int64) for _ in range(world_size)]
+    wait(dist.all_gather(found, torch.tensor([number]), async_op=True))
+    return [int(each) for each in found]

@@ -1,0 +1,96 @@
+"""
+A model that is divided among ranks: what of it has to follow when the groups are made again, and which part is whose.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from holdfast_runtime.groups import Recorded, private
+from holdfast_runtime.inprocess.state import TrainingState, is_statistic
+
+
+class Sharded:
+    """
+    The model of one rank.
+
+    Made while the groups in which the script made it are there.
+
+    Args:
+        recorded: The groups that the script made.
+        pipelines: Schedules of torch.distributed.pipelining that the script steps.
+    """
+
+    def __init__(self, state: TrainingState, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
+        self.twins: tuple[int, ...] = ()
+        """Ranks that have the same part of the state, once it is known."""
+        self.recorded = recorded
+        self._state = state
+        self._pipelines = list(pipelines)
+        self._group_names: list[list[str]] = []
+        rank, size = dist.get_rank(), dist.get_world_size()
+        self.data_place = self._data_place(rank=rank, world_size=size)
+        """Which part of a batch is this rank's, and of how many: ranks that divide a layer, or are stages of one
+        pipeline, see the same samples."""
+        self.holds = self._holds(rank=rank)
+        """
+        A digest of which part of the state this rank has, in coordinates of whole tensors.
+
+        Running statistics of a BatchNorm are of the samples that a rank has seen: such a rank has no twin.
+        """
+
+    def let_go(self) -> None:
+        """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
+        private.reset_fsdp(self._state.model)
+        names = [private.group_names_of(schedule) for schedule in self._pipelines]
+        if any(any(each) for each in names):
+            self._group_names = names
+        private.forget_fsdp(self._state.model)
+        for schedule in self._pipelines:
+            private.forget_pipeline(schedule)
+
+    def renew(self) -> None:
+        """The groups are there again: whoever needs one has it."""
+        private.renew_fsdp(self._state.model)
+        for schedule, names in zip(self._pipelines, self._group_names, strict=True):
+            private.renew_pipeline(schedule, names)
+
+    def _data_place(self, *, rank: int, world_size: int) -> tuple[int, int]:
+        mesh = private.data_mesh(self._state.model)
+        if mesh is not None:
+            place, size = 0, 1
+            for coordinate, length in zip(mesh.get_coordinate() or (), mesh.shape, strict=True):
+                place, size = place * length + coordinate, size * length
+            return place, size
+        divided = bool(self._pipelines) or any(hasattr(p, "to_local") for p in self._state.model.parameters())
+        return (0, 1) if divided else (rank, world_size)
+
+    def _holds(self, *, rank: int) -> str:
+        stages = [stage.stage_index for schedule in self._pipelines for stage in private.stages_of(schedule)]
+        parts: list[Any] = [stages]
+        if any(is_statistic(module) for module in self._state.model.modules()):
+            parts.append(rank)
+        for name, parameter in self._state.model.named_parameters():
+            parts.append([name, str(parameter.dtype), [*parameter.shape], _part(parameter)])
+        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def _part(parameter: nn.Parameter) -> list[Any]:
+    """Which part of a tensor is here: its mesh, and the place along each dimension of it that divides the tensor."""
+    if not hasattr(parameter, "to_local"):
+        return []
+    from torch.distributed.tensor import DTensor
+
+    assert isinstance(parameter, DTensor)
+    mesh: torch.Tensor = parameter.device_mesh.mesh
+    coordinate = parameter.device_mesh.get_coordinate() or [-1] * mesh.ndim
+    places = [
+        -1 if placement.is_replicate() else place
+        for place, placement in zip(coordinate, parameter.placements, strict=True)
+    ]
+    return [mesh.flatten().tolist(), [str(placement) for placement in parameter.placements], places]

@@ -1,0 +1,184 @@
+"""
+The training program of the sharded recovery tests: one small model in any layout, and a line for each committed step.
+
+Arguments: folder for the results, updates to make, seconds of sleep per step. ``LAYOUT`` names the mesh, such as
+"replicate2 shard2 tp2"; ``SNAPSHOT_EVERY`` the updates from one snapshot to the next. Each rank appends the step, the
+mean loss and a digest of all that it holds, so that two runs can be compared bit for bit. Faults may strike before each
+collective of forward and backward: their phase is "collective:N".
+"""
+
+import json
+import os
+import re
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import holdfast_runtime as holdfast
+from holdfast_runtime.faults import Injector
+from holdfast_runtime.inprocess import digest_of
+from holdfast_runtime.transfer import local
+
+WIDTH, VOCABULARY, CONTEXT, BATCH, LAYERS = 24, 61, 10, 4, 4
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+        self.mix = nn.Linear(WIDTH, WIDTH)
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, values: Tensor) -> Tensor:
+        values = values + self.mix(torch.cumsum(values, 1) / 8)
+        return values + self.dropout(self.down(nn.functional.gelu(self.up(self.norm(values)))))
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed: nn.Module | None = nn.Embedding(VOCABULARY, WIDTH)
+        self.layers = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.head: nn.Module | None = nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, values: Tensor) -> Tensor:
+        values = self.embed(values) if self.embed is not None else values
+        for layer in self.layers:
+            values = layer(values)
+        return self.head(values) if self.head is not None else values
+
+
+class Collectives(TorchDispatchMode):
+    """Counts those of a step, and lets faults strike before each."""
+
+    def __init__(self, faults: Injector) -> None:
+        super().__init__()
+        self.faults, self.number = faults, 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.namespace in ("c10d", "_c10d_functional"):
+            self.faults.point(f"collective:{self.number}")
+            self.number += 1
+        return function(*args, **(kwargs or {}))
+
+
+def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def mesh_of(layout: str) -> DeviceMesh:
+    found = re.findall(r"([a-z]+)(\d+)", layout)
+    return init_device_mesh(
+        "cpu", tuple(int(size) for _, size in found), mesh_dim_names=tuple(name for name, _ in found)
+    )
+
+
+def divided(model: Model, mesh: DeviceMesh) -> None:
+    """The model in a mesh: tensor parallel layers, then data parallel ones."""
+    names = mesh.mesh_dim_names or ()
+    if "tp" in names:
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+        for layer in model.layers:
+            parallelize_module(layer, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+    dims = tuple(name for name in ("replicate", "shard") if name in names)
+    if "shard" in dims:
+        for module in (*model.layers, model):
+            fully_shard(module, mesh=mesh[dims] if len(dims) > 1 else mesh[dims[0]])
+    elif dims:
+        from torch.distributed._composable.replicate_with_fsdp import replicate
+
+        for module in (*model.layers, model):
+            replicate(module, mesh=mesh["replicate"])
+
+
+def piped(model: Model, mesh: DeviceMesh) -> None:
+    """This stage's layers only."""
+    stage, stages = mesh["pp"].get_local_rank(), mesh["pp"].size()
+    share = LAYERS // stages
+    model.layers = nn.ModuleList([*model.layers][share * stage : share * (stage + 1)])
+    model.embed = model.embed if stage == 0 else None
+    model.head = model.head if stage == stages - 1 else None
+
+
+def main() -> None:
+    out, total, pause_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore")
+    holdfast.init_process_group()
+    mesh = mesh_of(os.environ["LAYOUT"])
+    torch.manual_seed(1)
+    model, schedule = Model(), None
+    if "pp" in (mesh.mesh_dim_names or ()):
+        piped(model, mesh)
+    divided(model, mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=4, gamma=0.5)
+    if "pp" in (mesh.mesh_dim_names or ()):
+        from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+
+        pp = mesh["pp"]
+        stage = PipelineStage(model, pp.get_local_rank(), pp.size(), torch.device("cpu"), group=pp.get_group())
+        schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=loss_of)
+        del stage
+    every = int(os.environ.get("SNAPSHOT_EVERY", "0"))
+    run = holdfast.Run(model, optimizer, scheduler=scheduler, pipeline=schedule, snapshot_every=every, digest_every=2)
+    faults = Injector.from_environment()
+    for step in run.steps(total):
+        with step:
+            faults.rank, faults.step = run.rank, step.number
+            generator = torch.Generator().manual_seed(1000 * step.number + run.data_rank)
+            tokens = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1), generator=generator)
+            time.sleep(pause_s)
+            with Collectives(faults):
+                loss = passed(model, schedule, tokens[:, :-1], tokens[:, 1:])
+            step.update(loss)
+            written(out, run, step, model, optimizer)
+    (out / f"done{run.rank}").write_text("")
+
+
+def passed(model: Model, schedule: Any, inputs: Tensor, targets: Tensor) -> Tensor | float:
+    """Forward and backward; the loss."""
+    if schedule is None:
+        loss = loss_of(model(inputs), targets)
+        loss.backward()
+        return loss
+    losses: list[Tensor] = []
+    if model.embed is not None:
+        schedule.step(inputs)
+    elif model.head is not None:
+        schedule.step(target=targets, losses=losses)
+    else:
+        schedule.step()
+    return torch.stack(losses).mean() if losses else 0.0
+
+
+def written(
+    out: Path, run: holdfast.Run, step: holdfast.Step, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> None:
+    kept = [optimizer.state[parameter] for parameter in model.parameters()]
+    moments = [state[name] for state in kept for name in sorted(state)]
+    digest = digest_of([local(tensor) for tensor in (*model.parameters(), *model.buffers(), *moments)])
+    line = {
+        "step": step.number,
+        "loss": step.loss.hex(),
+        "digest": digest,
+        "epoch": run.generation,
+        "time_s": time.time(),
+    }
+    with (out / f"rank{run.rank}.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
