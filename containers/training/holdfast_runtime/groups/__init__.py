@@ -12,4 +12,14 @@ from holdfast_runtime.groups.private import UnsupportedError, check_version
 from holdfast_runtime.groups.recorded import Made, Recorded
 from holdfast_runtime.groups.sockets import sockets_of
 
-__all__ = ["Group", "Made", "Opening", "Recorded", "UnsupportedError", "check_version", "holders", "private", "sockets_of"]
+__all__ = [
+    "Group",
+    "Made",
+    "Opening",
+    "Recorded",
+    "UnsupportedError",
+    "check_version",
+    "holders",
+    "private",
+    "sockets_of",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast_runtime.control import View
-from holdfast_runtime.inprocess.meeting import Facts, agreed_snapshot
+from holdfast_runtime.inprocess.meeting import Facts, agreed_snapshot, alike
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
 
@@ -58,6 +58,7 @@ class Kept:
             resume_step=view.resume_step,
             agreed_step=agreed_snapshot(facts, until=view.resume_step),
             agree=agree,
+            alike=alike(facts),
         )
 
     def leave(self) -> None:

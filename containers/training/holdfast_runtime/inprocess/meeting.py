@@ -46,6 +46,14 @@ def twins(facts: Sequence[Facts], rank: int) -> tuple[int, ...]:
     return tuple(other for other, fact in enumerate(facts) if other != rank and fact.holds == facts[rank].holds)
 
 
+def alike(facts: Sequence[Facts]) -> tuple[tuple[int, ...], ...]:
+    """Ranks by which part of the state they have."""
+    found: dict[str, list[int]] = {}
+    for rank, fact in enumerate(facts):
+        found.setdefault(fact.holds, []).append(rank)
+    return tuple(tuple(ranks) for ranks in found.values())
+
+
 def agreed_snapshot(facts: Sequence[Facts], *, until: int) -> int:
     """The newest step up to one of which every rank's snapshot is somewhere; -1 without one."""
     there = {item for fact in facts for item in fact.held if item[1] <= until}
