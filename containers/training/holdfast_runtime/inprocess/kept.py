@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast_runtime.control import View
-from holdfast_runtime.inprocess.meeting import Facts, agreed_snapshot, alike
+from holdfast_runtime.groups import Facts, agreed_snapshot, alike
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
 

@@ -38,7 +38,7 @@ from holdfast_runtime.control import (
     View,
 )
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import Group, Recorded, UnsupportedError, holders
+from holdfast_runtime.groups import Facts, Group, Recorded, UnsupportedError, disagreement, exchange, holders, twins
 from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.ballot import gathered
 from holdfast_runtime.inprocess.errors import (
@@ -50,7 +50,6 @@ from holdfast_runtime.inprocess.errors import (
     on_uncaught,
 )
 from holdfast_runtime.inprocess.kept import Kept
-from holdfast_runtime.inprocess.meeting import Facts, disagreement, exchange, twins
 from holdfast_runtime.inprocess.sharded import Sharded
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
