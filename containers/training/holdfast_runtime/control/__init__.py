@@ -28,6 +28,7 @@ from holdfast_runtime.control.messages import (
     Raised,
     Ready,
     Stop,
+    Survives,
     ToRank,
     View,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "Ready",
     "Stop",
     "Stopped",
+    "Survives",
     "ToRank",
     "View",
     "WatchedLauncher",

@@ -213,7 +213,19 @@ class Changed:
     """Base64."""
 
 
-FromRank = Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
+@dataclass(frozen=True)
+class Survives:
+    """What may be lost of a job's state, from now on."""
+
+    sentence: str
+    """For people: "any one node may be lost"."""
+    reach: str
+    """Any one of these may be lost: nothing, process, node, rack."""
+    short: tuple[int, ...] = ()
+    """Ranks whose state is in one place of the next larger kind only."""
+
+
+FromRank = Survives | Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
 
 
 @dataclass(frozen=True)
@@ -232,6 +244,7 @@ FROM_RANK: Codec[FromRank] = Codec(
     fault=Fault,
     raised=Raised,
     finished=Finished,
+    survives=Survives,
     put=Put,
     change=Change,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast_common import kinds
 from holdfast_runtime import control
-from holdfast_runtime.control import Change, Fault, FromRank, Hello, Progress, Put, Raised, Ready
+from holdfast_runtime.control import Change, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
 from holdfast_runtime.launcher.generation import Ending, Journal
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Links, Warm
@@ -85,12 +85,20 @@ class Ranks:
             self._settling.moved(slot.index, message.phase)
         elif isinstance(message, Raised):
             self._judgement.raised(slot, message)
+        elif isinstance(message, Survives):
+            self._survives(message)
         elif isinstance(message, Hello):
             self.warm()
         elif isinstance(message, Ready):
             self._ready(slot, message)
         elif isinstance(message, Fault):
             self._fault(slot, message)
+
+    def _survives(self, message: Survives) -> None:
+        """Said at the start, and whenever it is something else."""
+        if message != self._slots.survives:
+            self._slots.survives = message
+            self._journal.say(f"state in memory: {message.sentence}")
 
     def warm(self) -> None:
         """

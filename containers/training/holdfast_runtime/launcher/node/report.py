@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -77,6 +78,7 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "in_reach": sorted(launcher.links.up | {launcher.slots.node}),
         "may_be_lost": launcher.witness.may_be_lost if view.epoch else 0,
         "witness": launcher.witness.votes,
+        "survives": asdict(launcher.slots.survives) if launcher.slots.survives is not None else None,
         "world_size": len(view.ranks),
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
@@ -131,6 +133,8 @@ def print_status(arguments: Sequence[str]) -> int:
     )
     last = f"the last in {found['last_recovery_s']:.3f} s"
     print(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
+    if found["survives"] is not None:
+        print(f"state in memory: {found['survives']['sentence']}")
     for process in found["processes"]:
         warm = "warm" if process["ready"] else "starting"
         place = f"rank {process['rank']}" if process["role"] == "rank" else f"spare, {warm}"

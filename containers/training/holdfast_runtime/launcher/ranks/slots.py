@@ -15,6 +15,7 @@ from holdfast_runtime.control import (
     MessageError,
     Progress,
     Ready,
+    Survives,
     ToRank,
 )
 from holdfast_runtime.launcher.ranks.processes import Process
@@ -114,6 +115,8 @@ class LocalSlots:
         """Whether this node gives its ranks away."""
         self.quarantined = False
         """Whether no process of this node gets a rank any more that has none."""
+        self.survives: Survives | None = None
+        """What may be lost of the state of a sharded job; None where no rank has said."""
         self.in_process = False
         """Whether processes of this job stay alive through faults of others."""
 

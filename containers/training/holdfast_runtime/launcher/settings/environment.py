@@ -48,12 +48,31 @@ def variables(
         "HOLDFAST_EPOCH": str(generation),
         "HOLDFAST_NODE": str(options.node_rank),
         "HOLDFAST_SLOT": str(slot),
+        "HOLDFAST_RACK": find_rack(base),
         "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
         "HOLDFAST_DEADLINES": options.deadlines.to_json(),
         CACHE_VARIABLE: cache_job(options),
     }
     threads = {} if "OMP_NUM_THREADS" in base or options.processes == 1 else {"OMP_NUM_THREADS": "1"}
     return {**base, **threads, **own}
+
+
+def find_rack(environment: Mapping[str, str]) -> str:
+    """
+    What this node fails together with: HOLDFAST_RACK, or the leaf switch that Slurm's topology plugin names for it.
+
+    Slurm says "root.leaf-3.node-7" in SLURM_TOPOLOGY_ADDR and "switch.switch.node" in SLURM_TOPOLOGY_ADDR_PATTERN
+    (srun(1)); without a plugin only "node-7" and "node".
+
+    Returns:
+        Its name; empty where nothing says one.
+    """
+    if rack := environment.get("HOLDFAST_RACK", ""):
+        return rack
+    kinds = environment.get("SLURM_TOPOLOGY_ADDR_PATTERN", "").split(".")
+    names = environment.get("SLURM_TOPOLOGY_ADDR", "").split(".")
+    above = kinds.index("node") if "node" in kinds else 0
+    return names[above - 1] if 0 < above < len(names) else ""
 
 
 def cache_job(options: Options) -> str:

@@ -1,0 +1,50 @@
+"""
+Llama with HSDP: shards within each replica, and --replicas of them.
+
+    holdfast-run --nproc-per-node 4 --spares 1 hsdp.py --data text.tokens --replicas 2
+
+What a lost rank had comes from its twin in another replica, at the step that was running: nothing is done again. Put
+replicas on different nodes and no snapshots are needed; where a replica's twins may be on one node, keep some
+(--snapshot-every).
+"""
+
+import torch
+from torch.distributed.fsdp import fully_shard
+from torch.nn.utils import clip_grad_norm_
+
+import holdfast_runtime as holdfast
+from llama import SIZES, Llama, loss_of, materialize
+from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, precision
+
+
+def main() -> None:
+    flags = parser(__doc__)
+    flags.set_defaults(replicas=2, snapshot_every=0)
+    args = flags.parse_args()
+    holdfast.init_process_group()
+    device = device_of_rank()
+    mesh = mesh_of(args, device)
+
+    size = SIZES[args.size]
+    with torch.device("meta"):
+        model = Llama(size)
+    for module in (*model.layers.values(), model):
+        fully_shard(module, mesh=data_mesh(mesh), mp_policy=precision(device))
+    materialize(model, device=device, seed=1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
+
+    data = dataset(args, size, mesh)
+    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every)
+    report = Report(run, args)
+    for step in run.steps(args.steps):
+        with step:
+            inputs, targets = (part.to(device) for part in data.batch(step.number, run.data_rank).torch())
+            loss = loss_of(model(inputs), targets)
+            loss.backward()
+            clip_grad_norm_(model.parameters(), 1.0)
+            step.update(loss)
+            report.step(step)
+
+
+if __name__ == "__main__":
+    main()
