@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, free_ports
-from link_ends import PATIENT, End, run, until
+from link_ends import CALM, PATIENT, End, run, until
 
 from holdfast_runtime.control import listen
-from holdfast_runtime.launcher.links import Trouble, Warm
+from holdfast_runtime.launcher.links import NEIGHBOURS, Silent, Trouble, Warm
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
@@ -193,6 +193,62 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
         await until(lambda: bool(low.down))
 
         assert low.down[0] == (1, "it was silent for 0.4 s")
+
+    run(test())
+
+
+async def job_of(size: int) -> list[End]:
+    """Launchers that have all met each other and settled who watches whom."""
+    ends = [await End(0, deadlines=CALM).open()]
+    for node in range(1, size):
+        ends.append(await End(node, deadlines=CALM).open(ends[0]))
+    await until(lambda: all(len(end.up) == size - 1 for end in ends))
+    asked = 2 * NEIGHBOURS
+    await until(lambda: all(sum(link.watches for link in end.links._links.values()) == asked for end in ends))
+    return ends
+
+
+def test_in_a_large_job_a_launcher_gives_signs_of_life_to_a_few_others_only() -> None:
+    async def test() -> None:
+        ends = await job_of(14)
+
+        watching = {end.links._me.node: {n for n, link in end.links._links.items() if link.watched} for end in ends}
+        watched_by = {end.links._me.node: {n for n, link in end.links._links.items() if link.watches} for end in ends}
+
+        assert watching == watched_by
+        assert all(end.down == [] for end in ends)
+
+    run(test())
+
+
+def test_one_that_falls_silent_is_lost_for_those_too_that_do_not_watch_it() -> None:
+    async def test() -> None:
+        ends = await job_of(14)
+        silent, others = ends[5], [end for end in ends if end is not ends[5]]
+        for link in silent.links._links.values():
+            link.replaced = True  # no more beats of it, though its connections stay
+
+        await until(lambda: all(any(node == 5 for node, _ in end.down) for end in others))
+
+        told = {why for end in others for node, why in end.down if node == 5}
+        assert "it was silent for 3 s" in told
+        assert any(why.startswith("nodes ") and why.endswith(" have not heard from it") for why in told)
+        assert all(node == 5 for end in others for node, _ in end.down)
+
+    run(test())
+
+
+def test_one_launcher_alone_is_not_believed_that_another_is_silent() -> None:
+    async def test() -> None:
+        ends = await job_of(12)
+        uid = ends[5].links._me.uid
+        ends[3].links.broadcast(Silent(node=5, uid=uid))
+        ends[3].links.broadcast(Silent(node=5, uid=uid))
+        ends[4].links.broadcast(Silent(node=5, uid="another"))
+        ends[4].links.broadcast(Trouble(epoch=0, reason="read after the accusation"))
+        await until(lambda: all(end.messages for end in ends if end is not ends[4]))
+
+        assert all(end.down == [] for end in ends)
 
     run(test())
 

@@ -8,6 +8,8 @@ from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links import Handlers, Hello, Identity, LinkMessage, Links
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
+CALM = Deadlines(beat=0.2, heartbeat=3.0)
+"""For many launchers in one process."""
 PATIENT = Deadlines(beat=0.05, heartbeat=25.0)
 """For tests that are not about silence: a busy machine keeps a process from its turn for longer than 0.4 s."""
 

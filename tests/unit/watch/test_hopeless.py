@@ -18,6 +18,7 @@ def told(*, size: int, step: int) -> list[str]:
             send=lambda _to, _message: None,
             leave=lambda _epoch, _reason: None,
             install=lambda _view: stops.append("a view"),
+            await_answers=lambda _nodes: None,
             stop=stops.append,
             policy=lambda: m.Policy(world_size=1),
         )

@@ -129,6 +129,14 @@ class Node:
         return [peer for peer in others if not self.is_named(peer)] if self.committed.epoch and self.votes else []
 
     @property
+    def awaited(self) -> frozenset[int]:
+        """Those in reach whose answer to this launcher's proposal is still to come."""
+        if not self.wanted or self.ballot is None:
+            return frozenset()
+        heard = {promise.status.node for promise in self.promises} if self.proposal is None else self.accepts
+        return self.up - heard
+
+    @property
     def turn(self) -> int:
         """How many propose before this launcher. Newcomers do not count: they may not know that somebody is lost."""
         return sum(self.is_named(other) for other in self.up if other < self.me)

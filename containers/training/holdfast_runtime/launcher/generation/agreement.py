@@ -19,6 +19,8 @@ class Effects:
     send: Callable[[int, membership.Message], None]
     leave: Callable[[int, str], None]
     install: Callable[[View], None]
+    await_answers: Callable[[frozenset[int]], None]
+    """From these launchers, and from no others."""
     stop: Callable[[str], None]
     policy: Callable[[], Policy]
 
@@ -128,6 +130,7 @@ class Agreement:
                 self._set(action.name, self._delay_s(action))
             else:
                 self._effects.stop(action.reason)
+        self._effects.await_answers(self._node.awaited)
 
     def _delay_s(self, action: membership.SetTimer) -> float:
         if action.name == membership.GIVE_UP:

@@ -9,6 +9,7 @@ from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
+from holdfast_runtime.launcher.links.watching import NEIGHBOURS
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
     LINK,
@@ -22,6 +23,7 @@ from holdfast_runtime.launcher.links.wire import (
     RaisedAt,
     Refused,
     Settled,
+    Silent,
     Spares,
     Trouble,
     Warm,
@@ -30,6 +32,7 @@ from holdfast_runtime.launcher.links.wire import (
 __all__ = [
     "HANDSHAKE",
     "LINK",
+    "NEIGHBOURS",
     "Address",
     "Challenge",
     "ChangeAt",
@@ -48,6 +51,7 @@ __all__ = [
     "Refused",
     "SealedLine",
     "Settled",
+    "Silent",
     "Spares",
     "TokenError",
     "Trouble",

@@ -1,5 +1,5 @@
 """
-One TCP connection to every other launcher: a closed one is a death, a silent one too.
+One TCP connection to every other launcher: a closed one is a death, and so is one of those watched that is silent.
 
 Launchers tell each other the addresses they know, so one that answers is enough to find all. Of two, the one of the
 higher node makes the connection; the other only shows where it is, so that there are never two with a message lost in
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
+from holdfast_runtime.launcher.links.beats import BEAT, Beats, Link
 from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.seal import SealedLine
@@ -27,6 +28,8 @@ from holdfast_runtime.launcher.links.wire import (
     LinkMessage,
     Refusal,
     Refused,
+    Silent,
+    Watched,
     identity_of,
 )
 
@@ -36,28 +39,12 @@ MOST_STRANGERS = 32
 """Who is told of; whoever can reach the port could fill the journal otherwise."""
 RETRY_S = 0.2
 SLOW_RETRY_S = 1.0
-JUDGE_AFTER_S = 0.02
 PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
 
 
-BEAT = LINK.encode(Beat())
 ANOTHER: dict[Refusal, str] = {"token": "the token of the run is another", "run": "the name of the run is another"}
 REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
-
-
-@dataclass
-class _Link:
-    peer: Hello
-    writer: asyncio.StreamWriter
-    sealed: SealedLine
-    heard_s: float = 0.0
-    silent: bool = False
-    replaced: bool = False
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def write(self, line: bytes) -> None:
-        self.writer.write(self.sealed.seal(line))
 
 
 def _new_uid() -> str:
@@ -102,7 +89,7 @@ class Links:
         self._port = 0
         self._deadlines = deadlines
         self._handlers = handlers
-        self._links: dict[int, _Link] = {}
+        self._links: dict[int, Link] = {}
         self._book: dict[int, Address] = {}
         self._met: dict[int, tuple[str, int]] = {}
         """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
@@ -110,6 +97,7 @@ class Links:
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._beats = Beats(me=identity.node, links=lambda: self._links, deadlines=deadlines, accuse=self.broadcast)
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -137,8 +125,13 @@ class Links:
         self._port = door.getsockname()[1]
         self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._own.add((self._host, self._port))
+        self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
         for address in known:
             self._dial(address)
+
+    def watch_also(self, nodes: frozenset[int]) -> None:
+        """Beside its neighbours, this launcher watches those whose answer it waits for."""
+        self._beats.watch_also(nodes)
 
     def send(self, node: int, message: LinkMessage) -> None:
         """Send to a launcher; one that is not in reach gets nothing."""
@@ -160,6 +153,7 @@ class Links:
     async def close(self) -> None:
         """Close all, after what was sent has gone out."""
         self._closing = True
+        self._beats.close()
         if self._server is not None:
             self._server.close()
         links = [*self._links.values()]
@@ -209,7 +203,7 @@ class Links:
                 self._refused(answer, address)
             elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
                 sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
-                await self._serve(_Link(peer=answer, writer=writer, sealed=sealed), reader)
+                await self._serve(Link(peer=answer, writer=writer, sealed=sealed), reader)
         finally:
             writer.close()
 
@@ -241,7 +235,7 @@ class Links:
         own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
         writer.write(HANDSHAKE.encode(own) + b"\n")
         sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
-        await self._serve(_Link(peer=caller, writer=writer, sealed=sealed), reader)
+        await self._serve(Link(peer=caller, writer=writer, sealed=sealed), reader)
 
     def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
         """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
@@ -329,7 +323,7 @@ class Links:
             raise asyncio.IncompleteReadError(line, None)
         return line
 
-    async def _serve(self, link: _Link, reader: asyncio.StreamReader) -> None:
+    async def _serve(self, link: Link, reader: asyncio.StreamReader) -> None:
         """From the handshake to the end of a link."""
         if self._closing:
             return  # a wait that just ended does not see its cancellation, and nobody would answer the other side
@@ -338,39 +332,45 @@ class Links:
         connection = link.writer.get_extra_info("socket")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link.heard_s = time.monotonic()
-        beating = asyncio.get_running_loop().create_task(self._beat(link))
         why = "its connection was closed"
         try:
             while (line := await link.sealed.read(reader)) is not None:
                 link.heard_s = time.monotonic()
                 if line != BEAT:
-                    self._handlers.message(node, LINK.decode(line))
+                    self._heard(link, LINK.decode(line))
         except OSError:
             pass
         except (MessageError, ValueError) as error:
             why = f"it said something else than agreed: {error}"
         finally:
-            if link.silent:
-                why = f"it was silent for {self._deadlines.heartbeat:g} s"
-            beating.cancel()
+            why = link.silent or why
             link.ended.set()
             if self._links.get(node) is link:
                 del self._links[node]
                 if not self._closing:
+                    self._beats.settle_soon()
                     self._handlers.down(node, why)
                     self._dial((link.peer.host, link.peer.port))
 
-    def _take(self, link: _Link) -> None:
+    def _heard(self, link: Link, message: LinkMessage) -> None:
+        if isinstance(message, Watched | Silent):
+            self._beats.heard(link, message)
+        else:
+            self._handlers.message(link.peer.node, message)
+
+    def _take(self, link: Link) -> None:
         """The newest link to a node counts; what is still on its way on an older one to the same launcher is read."""
         peer = link.peer
         before = self._links.pop(peer.node, None)
         if before is not None:
             before.replaced = True
+            asyncio.get_running_loop().call_later(self._deadlines.heartbeat, before.writer.transport.abort)
             with contextlib.suppress(OSError):
                 before.writer.write_eof()
             if before.peer.uid != peer.uid:
                 self._handlers.down(peer.node, "another launcher took its place")
         self._links[peer.node] = link
+        self._beats.settle_soon()
         if before is not None and before.peer.uid == peer.uid:
             return
         self._note(peer.node, peer.uid, peer.incarnation)
@@ -380,21 +380,6 @@ class Links:
                 self._book[node] = (host, port)
                 self._dial((host, port))
         self._handlers.up(peer)
-
-    async def _beat(self, link: _Link) -> None:
-        """Give signs of life, and end a link that gives none."""
-        suspected = False
-        while not self._closing:
-            if not link.replaced:
-                link.write(BEAT)
-            left_s = link.heard_s + self._deadlines.heartbeat - time.monotonic()
-            if left_s <= 0 and suspected:
-                link.silent = True
-                link.writer.transport.abort()
-                return
-            suspected = left_s <= 0
-            # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
-            await asyncio.sleep(JUDGE_AFTER_S if suspected else min(self._deadlines.beat, left_s))
 
 
 def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:

@@ -71,6 +71,21 @@ class Beat:
 
 
 @dataclass(frozen=True)
+class Watched:
+    """The sender wants signs of life from the receiver, or no more."""
+
+    wanted: bool
+
+
+@dataclass(frozen=True)
+class Silent:
+    """The sender watched a launcher that gives no sign of life."""
+
+    node: int
+    uid: str
+
+
+@dataclass(frozen=True)
 class Trouble:
     """Something broke here: the view of this generation has to be followed by another."""
 
@@ -147,6 +162,8 @@ class Done:
 
 LinkMessage = (
     Beat
+    | Watched
+    | Silent
     | Trouble
     | HandOverAt
     | Spares
@@ -163,6 +180,8 @@ LinkMessage = (
 HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
 LINK: Codec[LinkMessage] = Codec(
     beat=Beat,
+    watched=Watched,
+    silent=Silent,
     trouble=Trouble,
     hand_over=HandOverAt,
     spares=Spares,

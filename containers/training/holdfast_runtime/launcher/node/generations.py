@@ -102,6 +102,7 @@ class Generations:
                     send=self._send,
                     leave=self._leave,
                     install=self.install,
+                    await_answers=self._links.watch_also,
                     stop=self._ending.give_up,
                     policy=self._policy,
                 ),

@@ -1,0 +1,141 @@
+"""Signs of life on the links: given to those that want them, missed from those that are watched, and told of."""
+
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.watching import is_believed, watched
+from holdfast_runtime.launcher.links.wire import LINK, Beat, Hello, Silent, Watched
+
+BEAT = LINK.encode(Beat())
+JUDGE_AFTER_S = 0.02
+SETTLE_S = 0.05
+"""Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
+
+
+@dataclass
+class Link:
+    """A connection to another launcher, after the handshake."""
+
+    peer: Hello
+    writer: asyncio.StreamWriter
+    sealed: SealedLine
+    heard_s: float = 0.0
+    watched: bool = False
+    """Whether this launcher wants signs of life."""
+    watches: bool = False
+    """Whether the other one does."""
+    suspected: bool = False
+    """Whether it was silent for too long when last looked at."""
+    accused_s: dict[int, float] = field(default_factory=dict)
+    """By node, when another that watched it said that it is silent."""
+    silent: str = ""
+    """Why the link was ended, where the other one gave no sign of life."""
+    replaced: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def write(self, line: bytes) -> None:
+        """Send a line."""
+        self.writer.write(self.sealed.seal(line))
+
+    def end(self, why: str) -> None:
+        """The other one is silent."""
+        self.silent = self.silent or why
+        self.writer.transport.abort()
+
+
+class Beats:
+    """
+    This launcher's part in watching.
+
+    Args:
+        links: Those that count, by node.
+        accuse: Tell all in reach.
+    """
+
+    def __init__(
+        self,
+        *,
+        me: int,
+        links: Callable[[], Mapping[int, Link]],
+        deadlines: Deadlines,
+        accuse: Callable[[Silent], None],
+    ) -> None:
+        self._me = me
+        self._links = links
+        self._deadlines = deadlines
+        self._accuse = accuse
+        self._awaited: frozenset[int] = frozenset()
+        self._settling: asyncio.TimerHandle | None = None
+        self._changed = asyncio.Event()
+        """There is more to do than was known when the wait began."""
+
+    def close(self) -> None:
+        """Nothing is settled any more."""
+        if self._settling is not None:
+            self._settling.cancel()
+
+    def watch_also(self, nodes: frozenset[int]) -> None:
+        """Beside its neighbours, this launcher watches those whose answer it waits for."""
+        if nodes != self._awaited:
+            self._awaited = nodes
+            self.settle_soon()
+
+    def settle_soon(self) -> None:
+        """Somebody came or went."""
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
+
+    def heard(self, link: Link, message: Watched | Silent) -> None:
+        """The other one wants signs of life or no more, or accuses a third."""
+        if isinstance(message, Watched):
+            link.watches = message.wanted
+            self._changed.set()
+            return
+        accused = self._links().get(message.node)
+        if accused is not None and accused.peer.uid == message.uid:
+            accused.accused_s[link.peer.node] = now_s = time.monotonic()
+            if is_believed(accused.accused_s, now_s=now_s, within_s=self._deadlines.heartbeat):
+                accused.end(f"nodes {', '.join(map(str, sorted(accused.accused_s)))} have not heard from it")
+
+    async def run(self) -> None:
+        """Give signs of life where they are wanted, and end links that give none although they are; for ever."""
+        beat_s = 0.0
+        while True:
+            self._changed.clear()
+            links = [*self._links().values()]
+            now_s = time.monotonic()
+            if now_s >= beat_s:
+                beat_s = now_s + self._deadlines.beat
+                for link in links:
+                    if link.watches and not link.replaced:
+                        link.write(BEAT)
+            left_s = min((self._judge(link, now_s=now_s) for link in links if link.watched), default=math.inf)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), min(beat_s - now_s, left_s))
+
+    def _judge(self, link: Link, *, now_s: float) -> float:
+        """Seconds until this link has to be looked at again. A silent one is ended at the second look."""
+        left_s = link.heard_s + self._deadlines.heartbeat - now_s
+        if left_s <= 0 and link.suspected and not link.silent:
+            link.end(f"it was silent for {self._deadlines.heartbeat:g} s")
+            self._accuse(Silent(node=link.peer.node, uid=link.peer.uid))
+        # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
+        link.suspected = left_s <= 0
+        return JUDGE_AFTER_S if link.suspected else left_s
+
+    def _settle(self) -> None:
+        """Ask those for signs of life that are watched from now on, and tell the others that it is enough."""
+        self._settling = None
+        links = self._links()
+        wanted = watched(self._me, links) | self._awaited
+        for node, link in links.items():
+            if link.watched != (node in wanted):
+                link.watched, link.heard_s = node in wanted, time.monotonic()
+                link.write(LINK.encode(Watched(link.watched)))
+        self._changed.set()
