@@ -55,8 +55,10 @@ Make = Callable[..., Server]
 def donor() -> Iterator[Make]:
     servers = []
 
-    def make(state: object | None = None, *, faults: Injector | None = None, token: str = "") -> Server:
-        server = Server(host=LOCAL, faults=faults, token=token, deadline_s=20.0)
+    def make(
+        state: object | None = None, *, faults: Injector | None = None, token: str = "", patience_s: float = 0.0
+    ) -> Server:
+        server = Server(host=LOCAL, faults=faults, token=token, deadline_s=20.0, patience_s=patience_s)
         servers.append(server)
         flat = flatten(tree() if state is None else state)
         server.offer("replica", Offer(epoch=EPOCH, step=STEP, state=lambda: flat))
@@ -152,6 +154,16 @@ def test_a_donor_that_is_gone_is_passed_over(donor: Make) -> None:
     gone = donor()
     gone.close()
     assert same(unflatten(take(gone, donor())), tree())
+
+
+def test_a_donor_that_is_not_ready_yet_is_waited_for_and_one_that_is_further_is_not(donor: Make) -> None:
+    server = donor(patience_s=20.0)
+    later = Offer(epoch=EPOCH + 1, step=STEP, state=lambda: flatten(tree()))
+    threading.Timer(0.05, server.offer, ("replica", later)).start()
+
+    assert same(unflatten(take(server, epoch=EPOCH + 1)), tree())
+    with pytest.raises(TransferError, match=f"there is that of generation {EPOCH + 1}"):
+        take(server)
 
 
 def test_a_slow_link_is_waited_for(donor: Make) -> None:

@@ -2,7 +2,8 @@
 Process groups that come back: made again in each generation under the names that they had, and left at once.
 
 ``group`` opens, breaks and closes them, ``recorded`` knows those that the script made, ``holders`` finds who keeps an
-old one, and in ``meeting`` ranks tell each other what they have. What is touched of torch behind its public interface is in ``private``, with the versions tested.
+old one, and in ``meeting`` ranks tell each other what they have. What is touched of torch behind its public interface
+is in ``private``, with the versions tested.
 """
 
 from holdfast_runtime.groups import private

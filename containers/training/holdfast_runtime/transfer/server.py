@@ -24,6 +24,8 @@ from holdfast_runtime.transfer.wire import (
     digest_of,
 )
 
+PATIENCE_S = 10.0
+"""How long a request may wait for the state to be on offer; less than a receiver waits for a sign of life."""
 SLOW_S = 0.2
 """A slow link of fault injection: pause per chunk."""
 
@@ -45,14 +47,25 @@ class Server:
         host: Where it listens. Default: on all addresses.
         token: The job's secret; who does not know it gets nothing.
         deadline_s: For one receiver to take all of it.
+        patience_s: How long a request may wait for the state: a receiver may be in the next generation first.
+            Default: 10
     """
 
-    def __init__(self, *, host: str = "", token: str = "", faults: Injector | None = None, deadline_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        host: str = "",
+        token: str = "",
+        faults: Injector | None = None,
+        deadline_s: float,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self._faults = faults or Injector()
         self._token = token
         self._deadline_s = deadline_s
         self._offers: dict[str, Offer] = {}
-        self._lock = threading.Lock()
+        self._patience_s = patience_s
+        self._lock = threading.Condition()
         self._listener = listen(host)
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, name="holdfast-transfer", daemon=True)
@@ -62,6 +75,7 @@ class Server:
         """From now on, this may be asked for under a name."""
         with self._lock:
             self._offers[name] = offer
+            self._lock.notify_all()
 
     def withdraw(self, name: str) -> None:
         """From now on, it may not; a receiver that has not got all of it will not accept what it has."""
@@ -92,8 +106,7 @@ class Server:
             if not hmac.compare_digest(request.proof, request.prove(token=self._token, nonce=nonce)):
                 line.send_object(Header(refusal="the proof of the job's token is wrong"))
                 return
-            with self._lock:
-                offer = self._offers.get(request.name)
+            offer = self._offered(request)
             if offer is None or (offer.epoch, offer.step) != (request.epoch, request.step):
                 has = f"that of generation {offer.epoch}, step {offer.step}" if offer else "none"
                 asked = f"{request.name} of generation {request.epoch}, step {request.step}"
@@ -101,6 +114,17 @@ class Server:
                 return
             line.check = lambda: self._check(request.name, offer)
             self._send(line, offer, challenge=request.challenge)
+
+    def _offered(self, request: Request) -> Offer | None:
+        """What is on offer under a name, once it is not that of an earlier generation."""
+
+        def is_there() -> bool:
+            offer = self._offers.get(request.name)
+            return offer is not None and offer.epoch >= request.epoch
+
+        with self._lock:
+            self._lock.wait_for(is_there, self._patience_s)
+            return self._offers.get(request.name)
 
     def _check(self, name: str, offer: Offer) -> None:
         """Raises WireError when the state may have changed since it was offered."""
