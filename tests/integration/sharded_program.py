@@ -131,7 +131,8 @@ def main() -> None:
         stage = PipelineStage(model, pp.get_local_rank(), pp.size(), torch.device("cpu"), group=pp.get_group())
         schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=loss_of)
         del stage
-    every = int(os.environ.get("SNAPSHOT_EVERY", "0"))
+    given = os.environ.get("SNAPSHOT_EVERY")
+    every = int(given) if given else None
     run = holdfast.Run(model, optimizer, scheduler=scheduler, pipeline=schedule, snapshot_every=every, digest_every=2)
     faults = Injector.from_environment()
     for step in run.steps(total):

@@ -24,10 +24,11 @@ KILLS = (
 
 
 @pytest.mark.parametrize(
-    ("layout", "every"), [("shard2", 2), ("replicate2 shard2", 0), ("replicate2 tp2", 0), ("pp2 replicate2", 0)]
+    ("layout", "every"),
+    [("shard2", 2), ("replicate2 shard2", None), ("replicate2 tp2", None), ("pp2 replicate2", None)],
 )
 def test_a_killed_rank_is_made_anew_and_every_bit_is_that_of_a_calm_run(
-    tmp_path: Path, layout: str, every: int
+    tmp_path: Path, layout: str, every: int | None
 ) -> None:
     calm = run_job(tmp_path / "calm", sharded(layout, steps=STEPS, spares=0))
 

@@ -19,7 +19,7 @@ def sharded(
     layout: str,
     *,
     steps: int,
-    every: int = 0,
+    every: int | None = None,
     nodes: int = 1,
     spares: int = 1,
     faults: tuple[Mapping[str, Any], ...] = (),
@@ -31,10 +31,10 @@ def sharded(
 
     Args:
         layout: Names and sizes of the mesh's dimensions, such as "replicate2 shard2".
-        every: Updates from one snapshot to the next. Default: 0, none.
+        every: Updates from one snapshot to the next. Default: by cost, where a part is in one place only.
         nodes: That the ranks are on.
     """
-    own = {"LAYOUT": layout, "SNAPSHOT_EVERY": str(every), **(environment or {})}
+    own = {"LAYOUT": layout, "SNAPSHOT_EVERY": str(every) if every is not None else "", **(environment or {})}
     ranks = world_of(layout) // nodes
     shape = {"deadlines": PATIENT, "arguments": ("--max-restarts", "40"), **more}
     return Job(

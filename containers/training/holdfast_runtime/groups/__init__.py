@@ -2,32 +2,24 @@
 Process groups that come back: made again in each generation under the names that they had, and left at once.
 
 ``group`` opens, breaks and closes them, ``recorded`` knows those that the script made, ``holders`` finds who keeps an
-old one, and in ``meeting`` ranks tell each other what they have. What is touched of torch behind its public interface
-is in ``private``, with the versions tested.
+old one. What is touched of torch behind its public interface is in ``private``, with the versions tested.
 """
 
 from holdfast_runtime.groups import private
 from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
-from holdfast_runtime.groups.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, twins
 from holdfast_runtime.groups.private import UnsupportedError, check_version
 from holdfast_runtime.groups.recorded import Made, Recorded
 from holdfast_runtime.groups.sockets import sockets_of
 
 __all__ = [
-    "Facts",
     "Group",
     "Made",
     "Opening",
     "Recorded",
     "UnsupportedError",
-    "agreed_snapshot",
-    "alike",
     "check_version",
-    "disagreement",
-    "exchange",
     "holders",
     "private",
     "sockets_of",
-    "twins",
 ]

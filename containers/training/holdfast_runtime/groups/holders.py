@@ -20,11 +20,17 @@ MOST = 5
 def holders(groups: list[Any]) -> list[str]:
     """What holds any of the groups, in words; empty when nobody does."""
     found: list[str] = []
-    for group in groups:
-        found += _in_frames(group)
-        for referrer in gc.get_referrers(group):
-            if referrer is not groups and not inspect.isframe(referrer):
-                found += _named(referrer, group)
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()  # the collector does not look into what was imported before a fork
+    try:
+        for group in groups:
+            found += _in_frames(group)
+            for referrer in gc.get_referrers(group):
+                if referrer is not groups and not inspect.isframe(referrer):
+                    found += _named(referrer, group)
+    finally:
+        if frozen:
+            gc.freeze()
     return list(dict.fromkeys(found))[:MOST]
 
 

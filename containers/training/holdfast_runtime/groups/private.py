@@ -5,6 +5,8 @@ Meshes, DTensors and functional collectives keep the *names* of groups and look 
 made again under its name is all they need. FSDP2's mesh infos and pipeline stages keep the groups themselves.
 """
 
+import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,6 +99,7 @@ def watch_new_groups(made: Callable[[Callable[..., Any], tuple[Any, ...], dict[s
     """From now on ``made`` makes all groups but the default one: it is given torch's function and its arguments."""
     real = c10d._new_group_with_tag
 
+    @functools.wraps(real)
     def new_group(*arguments: Any, **options: Any) -> Any:
         return made(real, arguments, options)
 
@@ -118,6 +121,12 @@ def _watch_meshes() -> None:
         real(self, *arguments, **options)
 
     DeviceMesh.__init__ = init  # type: ignore[method-assign]
+
+
+def has_async_tp() -> bool:
+    """Whether the compiler is to make tensor parallel layers asynchronous."""
+    inductor = sys.modules.get("torch._inductor.config")
+    return bool(getattr(inductor, "_micro_pipeline_tp", False))
 
 
 def forget_meshes() -> None:

@@ -1,13 +1,17 @@
 """Where a sharded job begins: in place of ``torch.distributed.init_process_group``."""
 
 import os
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
-from holdfast_runtime.groups import Recorded, check_version
+from holdfast_runtime.groups import Recorded, UnsupportedError, check_version
 from holdfast_runtime.inprocess.member import Member
+from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.tiers import CheckpointTier
+from holdfast_runtime.sharded import Kept, Sharded, check, snapshots_asked
 
 _begun: list[Member] = []
 
@@ -49,6 +53,42 @@ def init_process_group(backend: str | None = None) -> None:
     _begun.append(member)
 
 
-def begun() -> Member | None:
-    """The member that ``init_process_group`` has made, once."""
-    return _begun.pop() if _begun else None
+def begun(
+    state: TrainingState, *, pipeline: Any, snapshot_every: int | str | None, tier: CheckpointTier | None
+) -> Member | None:
+    """
+    The member that ``init_process_group`` has made, with the model of its script; None where it was not called.
+
+    Raises:
+        UnsupportedError: the program cannot go on in place. The job is told, and ends.
+        RuntimeError: a process has one run.
+    """
+    if not _begun:
+        if "HOLDFAST_CONTROL_FD" in os.environ and any(hasattr(p, "to_local") for p in state.model.parameters()):
+            raise UnsupportedError(
+                "the model is sharded, in groups that are not made again after a failure; call "
+                "holdfast_runtime.init_process_group() before its mesh and fully_shard"
+            )
+        return None
+    member = _begun[0]
+    if member.sharded is not None:
+        raise UnsupportedError(
+            "Run was made twice in this process, and names of parameters and state are of one model; put both models "
+            "into one torch.nn.ModuleDict, and their parameters into one optimizer"
+        )
+    assert member.recorded is not None
+    try:
+        every = snapshots_asked(snapshot_every)
+        check(state.model, state.optimizer, world_size=member.world_size)
+    except UnsupportedError as error:
+        member.refuse(error)
+        raise
+    pipelines = [] if pipeline is None else [*pipeline] if isinstance(pipeline, list | tuple) else [pipeline]
+    sharded = Sharded(state.model, member.recorded, pipelines=pipelines)
+    kept = (
+        None
+        if every is None
+        else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
+    )
+    member.train(state, tier=tier, sharded=sharded, kept=kept)
+    return member

@@ -53,16 +53,19 @@ def of_peers(error: BaseException) -> bool:
     return False
 
 
-def on_uncaught(tell: Callable[[BaseException], None]) -> None:
-    """Have a method told of the exception that ends this process, before Python prints it, while its object lives."""
+def on_uncaught(tell: Callable[[BaseException], bool]) -> None:
+    """
+    Have a method told of the exception that ends this process, before Python prints it, while its object lives.
+
+    Where it says that everything is said already, nothing is printed.
+    """
     method = weakref.WeakMethod(tell)
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         told = method()
-        if told is not None:
-            told(error)
-        before(kind, error, trace)
+        if told is None or not told(error):
+            before(kind, error, trace)
 
     sys.excepthook = hook
 

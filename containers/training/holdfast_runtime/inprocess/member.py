@@ -38,9 +38,8 @@ from holdfast_runtime.control import (
     View,
 )
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import Facts, Group, Recorded, UnsupportedError, disagreement, exchange, holders, twins
+from holdfast_runtime.groups import Group, Recorded, UnsupportedError, holders
 from holdfast_runtime.inprocess import vote
-from holdfast_runtime.inprocess.ballot import gathered
 from holdfast_runtime.inprocess.errors import (
     BrokenError,
     DivergenceError,
@@ -49,12 +48,11 @@ from holdfast_runtime.inprocess.errors import (
     of_peers,
     on_uncaught,
 )
-from holdfast_runtime.inprocess.kept import Kept
-from holdfast_runtime.inprocess.sharded import Sharded
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
 from holdfast_runtime.patience import Where
+from holdfast_runtime.sharded import Facts, Joined, Kept, Sharded, check_length, disagreement, exchange, gathered, twins
 from holdfast_runtime.store import GenerationStore
 from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
@@ -137,6 +135,15 @@ class Member:
     ) -> None:
         """The script has made its model; ``join`` follows."""
         self._training, self._tier, self.sharded, self.kept = state, tier, sharded, kept
+
+    def check_length(self, total: int) -> None:
+        """Raises UnsupportedError, and tells the job, where it would end before its first snapshot."""
+        if self.kept is not None:
+            try:
+                check_length(self.kept.every, total=total)
+            except UnsupportedError as error:
+                self.refuse(error)
+                raise
 
     def begin(self) -> None:
         """
@@ -303,11 +310,14 @@ class Member:
         self._told_of, self._told = error, f"the program raised {what}"
         return self._told
 
-    def uncaught(self, error: BaseException) -> None:
-        """The program ends with an exception."""
+    def uncaught(self, error: BaseException) -> bool:
+        """The program ends with an exception. True if the launcher has said all that there is to say."""
+        if error is self._told_of and isinstance(error, UnsupportedError):
+            return True
         if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
             with contextlib.suppress(LauncherLostError):
                 self.raised(error, step=self.committed_step, where="after")
+        return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:
         """The job must end."""
@@ -380,7 +390,7 @@ class Member:
             node=int(os.environ.get("HOLDFAST_NODE", "0")),
             host=view.hosts[view.rank],
             keeper=self.kept.port if self.kept is not None else 0,
-            every=self.kept.every if self.kept is not None else 0,
+            every=self.kept.every if self.kept is not None else -1,
             held=tuple(self.kept.held()) if self.kept is not None else (),
             groups=sharded.recorded.digest(),
             holds=sharded.holds,
@@ -392,7 +402,8 @@ class Member:
             raise UnsupportedError(problem)
         sharded.twins = twins(facts, view.rank)
         if self.kept is not None:
-            self.kept.join(facts, view, agree=self._smallest)
+            place = Joined(rank=view.rank, generation=view.epoch, resume_step=view.resume_step)
+            self.kept.join(facts, place, agree=self._smallest)
 
     def _use_own(self, step: int) -> bool:
         """Whether this process has the state of a step in use, after an update that it can do alone if need be."""

@@ -10,10 +10,8 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.errors import StoppedError
-from holdfast_runtime.inprocess.kept import Kept
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
-from holdfast_runtime.inprocess.sharded import Sharded
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.inprocess.tiers import CheckpointTier
@@ -41,8 +39,9 @@ class Run:
         bucket_bytes: Of gradients that are reduced together. Default: 25 MiB.
         backend: Of torch.distributed. Default: nccl for a model on GPUs, else gloo.
         pipeline: Schedules of torch.distributed.pipelining that the script steps. Default: none.
-        snapshot_every: Updates between two snapshots of each rank's part of a sharded model in another node's memory.
-            Default: 0, none where each part is at two ranks or more.
+        snapshot_every: Updates between two snapshots of each rank's part of a sharded model in another node's memory,
+            or "never". Default: none where each part is on two nodes; else as often as 3 % of the steps' time as CPU
+            allows.
 
     Raises:
         StoppedError: the launcher has ended the job.
@@ -62,7 +61,7 @@ class Run:
         bucket_bytes: int = BUCKET_BYTES,
         backend: str | None = None,
         pipeline: Any = None,
-        snapshot_every: int = 0,
+        snapshot_every: int | str | None = None,
     ) -> None:
         if digest_every < 1:
             raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
@@ -70,19 +69,8 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-        self._member = begun()
-        if self._member is not None:
-            recorded = self._member.recorded
-            assert recorded is not None
-            pipelines = [] if pipeline is None else [*pipeline] if isinstance(pipeline, list | tuple) else [pipeline]
-            kept = (
-                Kept(self._state, every=snapshot_every, transfer_s=self._member.deadlines.transfer)
-                if snapshot_every
-                else None
-            )
-            sharded = Sharded(self._state, recorded, pipelines=pipelines)
-            self._member.train(self._state, tier=checkpoint, sharded=sharded, kept=kept)
-        elif "HOLDFAST_CONTROL_FD" in os.environ:
+        self._member = begun(self._state, pipeline=pipeline, snapshot_every=snapshot_every, tier=checkpoint)
+        if self._member is None and "HOLDFAST_CONTROL_FD" in os.environ:
             self._member = Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
         self._updates = Updates(
             self._state, self._member, digest_every=digest_every, bucket_bytes=bucket_bytes, committed=self._save
@@ -148,6 +136,8 @@ class Run:
 
     def steps(self, total: int) -> Iterator[Step]:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
+        if self._member is not None and not self.step:
+            self._member.check_length(total)
         while True:
             while self.step < total:
                 yield from self.attempts(self.step)

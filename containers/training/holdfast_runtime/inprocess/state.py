@@ -16,9 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.inprocess.digest import digest_of
+from holdfast_runtime.sharded import is_statistic
+from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 SMALL = 1 << 16
@@ -30,6 +31,19 @@ class Stateful(Protocol):
 
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any], /) -> object: ...
+
+
+class _Seed:
+    """Of the random numbers of all steps, as something that has state."""
+
+    def __init__(self, state: "TrainingState") -> None:
+        self._state = state
+
+    def state_dict(self) -> dict[str, int]:
+        return {"seed": self._state.seed}
+
+    def load_state_dict(self, state: dict[str, int], /) -> None:
+        self._state.seed = state["seed"]
 
 
 @dataclass
@@ -118,6 +132,13 @@ class TrainingState:
         for name, flat in self._notes.added.items():
             self.added[name].load_state_dict(unflatten(flat))
         self._notes = _Notes()
+
+    def shard(self) -> Shard:
+        """All of it, as snapshots take it."""
+        extra: dict[str, Stateful] = {"holdfast seed": _Seed(self), **self.added}
+        if self.scheduler is not None:
+            extra["holdfast scheduler"] = self.scheduler
+        return Shard(self.model, self.optimizer, extra)
 
     def noted_nothing(self) -> None:
         """Another state has been put in: there is no step to put back."""
@@ -225,11 +246,6 @@ def like(parameter: Tensor, part: Tensor) -> Tensor:
         shape=parameter.shape,
         stride=parameter.stride(),
     )
-
-
-def is_statistic(module: nn.Module) -> bool:
-    """Whether the module's buffers change in a training step, without a change of their version."""
-    return isinstance(module, _NormBase) and module.training
 
 
 def _check_sendable(name: str, item: Stateful) -> None:

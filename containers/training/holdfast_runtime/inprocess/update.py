@@ -1,5 +1,6 @@
 """What a step does to the training, in two phases, and what follows where one of them breaks."""
 
+import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -8,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess import vote
-from holdfast_runtime.inprocess.ballot import Ballot, gathered
 from holdfast_runtime.inprocess.errors import DivergenceError, of_peers
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.sharded import Ballot, NoCollectives, gathered
 
 
 class Updates:
@@ -43,6 +44,8 @@ class Updates:
         self._committed = committed
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
         """Until the first step has compared them with the model's."""
+        self._checked = member is None or member.sharded is None
+        """Whether the optimizer was seen to need no other rank in its update."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
         self._in_step = False
@@ -60,7 +63,7 @@ class Updates:
             )
         )
         if member is not None:
-            member.finish_update = self.apply
+            member.finish_update = lambda: self.apply(rejoining=True)
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
@@ -165,14 +168,21 @@ class Updates:
         self._loss = outcome.mean_loss
         return outcome.mean_loss
 
-    def apply(self) -> None:
-        """The second phase: nobody else is needed, and only a whole update counts."""
+    def apply(self, *, rejoining: bool = False) -> None:
+        """
+        The second phase: nobody else is needed, and only a whole update counts.
+
+        Args:
+            rejoining: Between two generations, for a step that another rank has finished. Default: in a step.
+        """
         member = self._member
         if member is not None:
             if member.kept is not None:
                 member.kept.before_update()
             member.validity = "torn"
-        self._state.optimizer.step()
+        with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
+            self._state.optimizer.step()
+        self._checked = True
         if self._state.scheduler is not None:
             self._state.scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
         self.end()
@@ -184,7 +194,7 @@ class Updates:
             member.validity, member.prepared = "valid", False
             member.progress("other", loss=self._loss)
             member.faults.point("commit")
-            if member.kept is not None and not member.must_leave:
+            if member.kept is not None and not rejoining:
                 member.kept.after_update(member.committed_step)
         self._committed()
 

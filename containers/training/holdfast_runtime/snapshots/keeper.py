@@ -42,6 +42,8 @@ class Keeper:
         self._busy: set[int] = set()
         self._wards: frozenset[int] = frozenset()
         self._links: set[Link] = set()
+        self.spent_s = 0.0
+        """CPU of all visits."""
         self._door = listen(host, port=port)
         self.port: int = self._door.getsockname()[1]
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
@@ -153,6 +155,7 @@ class Keeper:
         finally:
             with self._changed:
                 self._links.discard(link)
+                self.spent_s += time.thread_time()
             link.close()
 
     def _asked(self, link: Link) -> dict[str, Any]:

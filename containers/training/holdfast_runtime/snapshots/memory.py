@@ -87,6 +87,7 @@ class Snapshots:
         self.port = self._keeper.port
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
+        self._spent_s = 0.0
         self._changing = threading.Lock()
         self._generation: _Generation | None = None
         self._agreed = self._safe = -1
@@ -97,6 +98,11 @@ class Snapshots:
     def held(self) -> list[tuple[int, int]]:
         """Rank and step of all shards in this process's memory; goes into the ``ready`` message."""
         return self._keeper.held()
+
+    @property
+    def spent_s(self) -> float:
+        """CPU that snapshots have taken in this process: copies, checksums and what was kept for others. Seconds."""
+        return self._spent_s + self._keeper.spent_s
 
     @property
     def agreed_step(self) -> int:
@@ -247,7 +253,7 @@ class Snapshots:
         self, generation: _Generation, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
     ) -> None:
         """In a thread of its own: copy, checksum, publish here, bring to the buddy."""
-        started = time.monotonic()
+        started, before_s = time.monotonic(), time.thread_time()
         try:
             with writing:
                 copy.run()
@@ -262,6 +268,7 @@ class Snapshots:
             problem, safe = "", step
             _LOG.info("the snapshot of step %d is safe after %.3f s", step, time.monotonic() - started)
         with self._changing:
+            self._spent_s += time.thread_time() - before_s
             if self._generation is generation:
                 self._safe, self.problem = max(self._safe, safe), problem
 

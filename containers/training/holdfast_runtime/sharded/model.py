@@ -10,9 +10,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.groups import Recorded, private
-from holdfast_runtime.inprocess.state import TrainingState, is_statistic
 
 
 class Sharded:
@@ -26,11 +26,11 @@ class Sharded:
         pipelines: Schedules of torch.distributed.pipelining that the script steps.
     """
 
-    def __init__(self, state: TrainingState, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
+    def __init__(self, model: nn.Module, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
         self.twins: tuple[int, ...] = ()
         """Ranks that have the same part of the state, once it is known."""
         self.recorded = recorded
-        self._state = state
+        self._model = model
         self._pipelines = list(pipelines)
         self._group_names: list[list[str]] = []
         rank, size = dist.get_rank(), dist.get_world_size()
@@ -46,38 +46,43 @@ class Sharded:
 
     def let_go(self) -> None:
         """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
-        private.reset_fsdp(self._state.model)
+        private.reset_fsdp(self._model)
         names = [private.group_names_of(schedule) for schedule in self._pipelines]
         if any(any(each) for each in names):
             self._group_names = names
-        private.forget_fsdp(self._state.model)
+        private.forget_fsdp(self._model)
         for schedule in self._pipelines:
             private.forget_pipeline(schedule)
 
     def renew(self) -> None:
         """The groups are there again: whoever needs one has it."""
-        private.renew_fsdp(self._state.model)
+        private.renew_fsdp(self._model)
         for schedule, names in zip(self._pipelines, self._group_names, strict=True):
             private.renew_pipeline(schedule, names)
 
     def _data_place(self, *, rank: int, world_size: int) -> tuple[int, int]:
-        mesh = private.data_mesh(self._state.model)
+        mesh = private.data_mesh(self._model)
         if mesh is not None:
             place, size = 0, 1
             for coordinate, length in zip(mesh.get_coordinate() or (), mesh.shape, strict=True):
                 place, size = place * length + coordinate, size * length
             return place, size
-        divided = bool(self._pipelines) or any(hasattr(p, "to_local") for p in self._state.model.parameters())
+        divided = bool(self._pipelines) or any(hasattr(p, "to_local") for p in self._model.parameters())
         return (0, 1) if divided else (rank, world_size)
 
     def _holds(self, *, rank: int) -> str:
         stages = [stage.stage_index for schedule in self._pipelines for stage in private.stages_of(schedule)]
         parts: list[Any] = [stages]
-        if any(is_statistic(module) for module in self._state.model.modules()):
+        if any(is_statistic(module) for module in self._model.modules()):
             parts.append(rank)
-        for name, parameter in self._state.model.named_parameters():
+        for name, parameter in self._model.named_parameters():
             parts.append([name, str(parameter.dtype), [*parameter.shape], _part(parameter)])
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def is_statistic(module: nn.Module) -> bool:
+    """Whether the module's buffers change in a training step, without a change of their version."""
+    return isinstance(module, _NormBase) and module.training
 
 
 def _part(parameter: nn.Parameter) -> list[Any]:

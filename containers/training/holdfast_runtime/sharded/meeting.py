@@ -21,7 +21,7 @@ class Facts:
     keeper: int
     """Port at which it keeps snapshots; 0 for none."""
     every: int
-    """Updates from one snapshot to the next; 0 for none, -1 for as many as their cost asks for."""
+    """Updates from one snapshot to the next; 0 for as many as their cost asks for, -1 for none ever."""
     held: tuple[tuple[int, int], ...]
     """Rank and step of the snapshots in its memory."""
     groups: str
@@ -76,15 +76,17 @@ def disagreement(facts: Sequence[Facts]) -> str:
             "the same groups in the same order, also those that it is not in, because they are found again by number"
         )
     if odd := odd_ones(facts, lambda fact: fact.torch):
-        return (
-            f"{_ranks(odd)} has torch {facts[odd[0]].torch}, and not that of the others; install the same on all nodes"
-        )
+        return f"torch is {facts[odd[0]].torch} at {_ranks(odd)}, and not as at the others; install the same everywhere"
     if odd := odd_ones(facts, lambda fact: fact.every):
         return (
-            f"snapshot_every is {facts[odd[0]].every} at {_ranks(odd)}, and not as at the others; it must be the same "
-            "on all ranks"
+            f"snapshot_every is {_asked(facts[odd[0]].every)} at {_ranks(odd)}, and not as at the others; it must be "
+            "the same on all ranks"
         )
     return ""
+
+
+def _asked(every: int) -> str:
+    return {0: "by cost", -1: '"never"'}.get(every, str(every))
 
 
 def _ranks(ranks: Sequence[int]) -> str:

@@ -1,0 +1,32 @@
+"""
+A model that is divided among ranks: which part is whose, what follows its groups, its vote, its snapshots, and what of
+a program cannot go on in place.
+"""
+
+from holdfast_runtime.sharded.ballot import Ballot, gathered
+from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
+from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, twins
+from holdfast_runtime.sharded.model import Sharded, is_statistic
+from holdfast_runtime.sharded.refusals import NoCollectives, check, check_length, snapshots_asked
+
+__all__ = [
+    "Ballot",
+    "Facts",
+    "Joined",
+    "Kept",
+    "NoCollectives",
+    "Pace",
+    "Sharded",
+    "agreed_snapshot",
+    "alike",
+    "check",
+    "check_length",
+    "check_memory",
+    "disagreement",
+    "exchange",
+    "gathered",
+    "in_one_place",
+    "is_statistic",
+    "snapshots_asked",
+    "twins",
+]

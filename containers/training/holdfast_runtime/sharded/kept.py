@@ -1,0 +1,193 @@
+"""
+The snapshots of a sharded job: of which state, where they are kept, and when the next one is due.
+
+Where nothing else was asked for, snapshots are taken only if some part of the state is in one place, and as often as
+their cost allows: the CPU that they take, here and for others, is at most a small share of the time of the steps.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from holdfast_runtime.boxes import REACHES, Spot, survival
+from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike
+from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
+from holdfast_runtime.transfer import local
+
+SHARE = 0.03
+"""Of the time of the steps that snapshots may take as CPU."""
+FIRST = 2
+"""Updates to the second snapshot, whose cost is the first that is known: before an update there are no moments."""
+MOST = 1000
+BLOCKS = 4
+"""Of a shard's size that a rank has room for: two of its own, and two of the rank that it keeps."""
+MOMENTS = 2
+"""Tensors of a parameter's size that an optimizer keeps, until it is known."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Where a rank is in a generation."""
+
+    rank: int
+    generation: int
+    resume_step: int
+
+
+class Kept:
+    """
+    Snapshots as a run has them.
+
+    Args:
+        shard: The state of this rank, asked for when a generation begins.
+        every: Updates from one to the next. 0: as many as their cost asks for, and none where all is in two places.
+        transfer_s: Longest that one may travel.
+        restored: Called when another state was put in.
+    """
+
+    def __init__(
+        self, shard: Callable[[], Shard], *, every: int, transfer_s: float, restored: Callable[[], None]
+    ) -> None:
+        self.every = every
+        self.needed = True
+        """Whether snapshots are taken."""
+        self._shard = shard
+        self._restored = restored
+        self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s)
+        self._agree: Agree = lambda numbers: numbers
+        self._pace = Pace(every=every)
+
+    @property
+    def port(self) -> int:
+        """Where others bring and fetch theirs."""
+        return self._snapshots.port
+
+    @property
+    def now_every(self) -> int:
+        """Updates from one to the next, as it is now; 0 where none are taken."""
+        return self._pace.every if self.needed else 0
+
+    def held(self) -> list[tuple[int, int]]:
+        """Rank and step of all in this process's memory."""
+        return self._snapshots.held()
+
+    def join(self, facts: Sequence[Facts], place: Joined, *, agree: Agree) -> None:
+        """Begin a generation. Raises UnsupportedError where the memory of the host does not suffice."""
+        self.needed = bool(self.every) or in_one_place(facts)
+        shard = self._shard()
+        if self.needed:
+            check_memory(shard.model, ranks=int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        self._agree = agree
+        self._snapshots.join(
+            shard,
+            rank=place.rank,
+            places=[Place(fact.node, fact.host, fact.keeper) for fact in facts],
+            generation=place.generation,
+            resume_step=place.resume_step,
+            agreed_step=agreed_snapshot(facts, until=place.resume_step),
+            agree=agree,
+            alike=alike(facts),
+        )
+
+    def leave(self) -> None:
+        """End the generation at once; what is whole stays."""
+        self._snapshots.leave()
+
+    def restore(self, step: int, donors: Sequence[int]) -> None:
+        """Have the state of a step, from here or from a keeper. Raises ConnectionError when nobody gives it whole."""
+        try:
+            self._snapshots.restore(step, donors)
+        except SnapshotError as error:
+            raise ConnectionError(str(error)) from error
+        self._restored()
+
+    def take(self, step: int) -> None:
+        """
+        Begin the first of a generation, on all ranks at the same step, where any are taken.
+
+        A newcomer has seen no costs: all go on at the pace of those that have.
+        """
+        if self.needed:
+            every = -self._agree((-self._pace.every,))[0]
+            self._snapshots.take(step)
+            self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=every)
+
+    def before_update(self) -> None:
+        """Wait until what the update changes has been copied."""
+        self._snapshots.before_update()
+
+    def after_update(self, step: int) -> None:
+        """Begin one if it is due."""
+        if not self.needed or not self._pace.is_due(step):
+            return
+        wanted = self._pace.wanted(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s)
+        slowest = -self._agree((-wanted,))[0]
+        if self._snapshots.take(step):
+            self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=slowest)
+
+
+class Pace:
+    """
+    How many updates are between two snapshots.
+
+    Args:
+        every: Updates from one to the next; 0 to find it by cost.
+    """
+
+    def __init__(self, *, every: int) -> None:
+        self.every = every or FIRST
+        self._fixed = bool(every)
+        self._step = self._taken = 0
+        self._at_s = self._spent_s = 0.0
+
+    def is_due(self, step: int) -> bool:
+        """Whether one is to be taken after an update; again after each, until one could be taken."""
+        return step % self.every == 0 if self._fixed else step >= self._step + self.every
+
+    def wanted(self, step: int, *, at_s: float, spent_s: float) -> int:
+        """Updates to the next but one, by what those since the last one cost: CPU seconds and the steps' own time."""
+        if self._fixed or step <= self._step:
+            return self.every
+        step_s = max(at_s - self._at_s, 1e-6) / (step - self._step)
+        return min(MOST, max(1, math.ceil((spent_s - self._spent_s) / (SHARE * step_s))))
+
+    def begun(self, step: int, *, at_s: float, spent_s: float, every: int = 0) -> None:
+        """One was begun; ``every`` updates to the next. Default: as before"""
+        self._step, self._at_s, self._spent_s = step, at_s, spent_s
+        self.every = every or self.every
+
+
+def in_one_place(facts: Sequence[Facts]) -> bool:
+    """Whether some part of the state would be lost with one node, or with one process where there is one node."""
+    wanted = "node" if len({fact.node for fact in facts}) > 1 else "process"
+    reach = survival([Spot(fact.node) for fact in facts], alike=alike(facts)).reach
+    return REACHES.index(reach) < REACHES.index(wanted)
+
+
+def check_memory(model: torch.nn.Module, *, ranks: int, available: int | None = None) -> None:
+    """Raises UnsupportedError where the host cannot hold the snapshots of so many ranks."""
+    own = sum(local(tensor).nbytes for tensor in model.parameters()) * (1 + MOMENTS)
+    needed, there = BLOCKS * own * ranks, available_bytes() if available is None else available
+    if needed > there:
+        raise UnsupportedError(
+            f"snapshots need about {needed / 1e9:.1f} GB of host memory on a node of {ranks} ranks ({BLOCKS} times the "
+            f"state of each), and {there / 1e9:.1f} GB are free; divide the model among more ranks, or say "
+            'snapshot_every="never", and a lost rank costs the way back to the last checkpoint'
+        )
+
+
+def available_bytes(*, proc: Path = Path("/proc/meminfo"), limit: Path = Path("/sys/fs/cgroup")) -> int:
+    """Of host memory, within what the job may use."""
+    lines: Mapping[str, str] = dict(line.split(":", 1) for line in proc.read_text().splitlines() if ":" in line)
+    free = int(lines["MemAvailable"].split()[0]) * 1024
+    try:
+        most, now = (limit / "memory.max").read_text().strip(), (limit / "memory.current").read_text()
+    except OSError:
+        return free
+    return free if most == "max" else min(free, int(most) - int(now))
