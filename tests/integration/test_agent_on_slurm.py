@@ -121,6 +121,29 @@ def test_a_task_of_several_nodes_or_of_another_one_is_not_requeued(lab: SlurmLab
     eventually(lambda: not lab.run("squeue", "-h").stdout.strip())
 
 
+def test_of_an_array_one_task_is_requeued_also_the_one_that_has_the_number_of_the_array(
+    lab: SlurmLab, workers: list[Worker]
+) -> None:
+    submitted = lab.run("sbatch", "--parsable", "--requeue", "--array=0-1", "-N1", "--exclusive", "--wrap", "sleep 300")
+    assert submitted.returncode == 0, submitted.stderr
+    array = submitted.stdout.strip()
+
+    def running() -> dict[str, str]:
+        lines = lab.run("squeue", "-h", "-r", "--states=R", "-o", "%A %N %i").stdout.splitlines()
+        return {line.split()[0]: line for line in lines}
+
+    eventually(lambda: len(running()) == 2)
+    _, host, name = running()[array].split()
+    worker = next(one for one in workers if one.host == host)
+    answer = worker.do("requeue", subject=array)
+    assert answer.outcome == "done", answer.why
+    assert [line.split()[2] for line in running().values()] != [name], "the other task goes on"
+    eventually(lambda: lab.run("squeue", "-h", "-r", "-j", name, "-o", "%t").stdout.strip() == "PD")
+    assert len(running()) == 1
+    assert lab.run("scancel", array).returncode == 0
+    eventually(lambda: not lab.run("squeue", "-h").stdout.strip())
+
+
 def test_a_busy_node_fails_its_jobs_go_on_and_hyperpod_takes_it_when_they_have_ended(
     lab: SlurmLab, workers: list[Worker]
 ) -> None:

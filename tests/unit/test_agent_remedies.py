@@ -1,5 +1,6 @@
 """What follows from verdicts, in virtual time: claimed, handed over, asked for, and left alone where nothing is due."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,17 @@ from simulated_nodes import Agent, Board, job, run
 
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.launchers import JobReport
-from holdfast_agent.remedies import Job, Mark, RemedySettings, Stage, WordsError, parse_request
+from holdfast_agent.remedies import (
+    Hands,
+    Job,
+    Mark,
+    RemedySettings,
+    Request,
+    Stage,
+    WordsError,
+    parse_request,
+)
+from holdfast_agent.slurm import Program
 from holdfast_common import Remedy, Severity, When, kinds, node_socket
 
 NAMES = [f"worker-{number}" for number in range(5)]
@@ -209,7 +220,7 @@ def test_without_a_spare_a_fault_of_now_says_what_is_lost_and_goes_on() -> None:
     one.jobs = [job(spares=0)]
     one.accuse()
     run([one], for_s=10)
-    assert one.orders == []
+    assert [order.command for _, order in one.orders] == ["abandon"], "before Slurm's SIGTERM, which ends a job"
     (told,) = one.kinds(kinds.REMEDY_REQUESTED)
     assert "job 12 loses its ranks here: no spare has room" in told.evidence
     assert ("worker-0", "requeue", "13") in board.deeds
@@ -448,6 +459,39 @@ def test_killed_meanwhile_a_process_is_started_anew_once() -> None:
         one.kill()
         one.accuse(**CRASHED)
     assert len(one.orders) == 1
+
+
+# --- a task of Slurm's
+
+
+class Scontrol(Program):
+    """Answers as Slurm 22.05 does for an array of two, whose last task has the array's number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requeued: list[str] = []
+
+    def run(self, argv: Sequence[str]) -> str:
+        if argv[1] == "requeue":
+            self.requeued.append(argv[2])
+            return ""
+        shared = "Requeue=1 NumNodes=1"
+        return "".join(
+            f"JobId={number} ArrayJobId=1 ArrayTaskId={task} JobState={state} NodeList={host} {shared}\n"
+            for number, task, state, host in ((1, 1, "FAILED", "worker-1"), (2, 0, "RUNNING", "worker-0"))
+            if argv[-1] in ("1", str(number))
+        )
+
+
+@pytest.mark.parametrize(("task", "host", "name"), [("1", "worker-1", "1_1"), ("2", "worker-0", "1_0")])
+def test_one_task_of_an_array_is_requeued_and_never_all_of_them(task: str, host: str, name: str) -> None:
+    program = Scontrol()
+    hands = Hands(settings=RemedySettings(mode="act", way="slurm", host=host), program=program)
+    answer = hands.do(Request(number=1, deed="requeue", subject=task))
+    assert (answer.outcome, program.requeued) == ("done", [name])
+    other = Hands(settings=RemedySettings(mode="act", way="slurm", host="worker-7"), program=program)
+    assert other.do(Request(number=1, deed="requeue", subject=task)).outcome == "refused"
+    assert program.requeued == [name]
 
 
 # --- words and settings

@@ -21,11 +21,12 @@ RANKS = 256
 TEXT_LENGTH = 500
 NAME_LENGTH = 128
 
-COMMANDS = ("hand-over", "quarantine", "dump", "restart")
+COMMANDS = ("hand-over", "quarantine", "dump", "restart", "abandon")
 """
 hand-over: give the ranks of this node to the spare at the next common step, and end. quarantine: no process of this
 node gets a rank of this run any more; those that have one keep it. dump: write where each rank is, for people.
-restart: end the processes of some ranks, which stand still; they begin anew.
+restart: end the processes of some ranks, which stand still; they begin anew. abandon: end at once, with all ranks,
+since the node is taken; the job is not told to stop.
 """
 OUTCOMES = ("begun", "done", "refused", "failed")
 """refused: it cannot be, and nothing was changed. failed: it was begun, and the job goes on as it was."""
@@ -93,12 +94,14 @@ class Command:
         command: Of ``COMMANDS``.
         reason: For people.
         ranks: For restart: which. Default: none
+        urgent: For hand-over: the node cannot be relied on, and ranks that pass no step are ended. Default: False
     """
 
     id: str
     command: str
     reason: str = ""
     ranks: "tuple[int, ...]" = ()
+    urgent: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,10 @@ def _value(kind: Any, name: str, value: Any, path: str) -> Any:
         if name in _CHOICES and value not in _CHOICES[name]:
             raise NodeSocketError(f"{path} must be one of {', '.join(_CHOICES[name])}")
         return value
+    if wanted is bool:
+        if type(value) is not bool:
+            raise NodeSocketError(f"{path} must be true or false")
+        return value
     if wanted is int:
         return _whole(value, path, least=_LEAST.get(name, 0))
     if value is None and name == "busy":
@@ -221,4 +228,5 @@ _KINDS: "dict[str, type]" = {
     **dict.fromkeys(("job", "task", "run", "phase", "id", "command", "outcome", "reason"), str),
     **dict.fromkeys(("rank", "pid", "node", "epoch", "step", "spares", "steps_lost"), int),
     **dict.fromkeys(("phase_s", "busy", "seconds"), float),
+    "urgent": bool,
 }

@@ -29,10 +29,19 @@ class Links:
         self.told.append((node, message))
 
 
+class Process:
+    def __init__(self) -> None:
+        self.killed = False
+
+    def kill(self) -> None:
+        self.killed = True
+
+
 class Told:
     def __init__(self) -> None:
         self.sent: list[object] = []
         self.rank = 1
+        self.process: Process | None = Process()
 
     def send(self, message: object) -> None:
         self.sent.append(message)
@@ -44,6 +53,7 @@ class Story:
     def __init__(self, **changes: Any) -> None:
         self.slot, self.links = Told(), Links()
         self.answers: list[node_socket.Answer] = []
+        self.now_s, self.timers = 100.0, []  # type: float, list[tuple[float, Callable[[], None]]]
         self.view, self.wanted, self.voters, self.filled = VIEW, "", 2, 0
         self.slots = SimpleNamespace(
             node=1, in_view=[self.slot], in_process=True, some_finished=False, leaving=False, quarantined=False,
@@ -61,6 +71,8 @@ class Story:
             wanted=lambda: self.wanted,
             voters=lambda: self.voters,
             failed=self._failed,
+            later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
+            clock=lambda: self.now_s,
         )
         self.departure.spares_of(2, changes.pop("spares", 1))
         for name, value in changes.items():
@@ -69,6 +81,21 @@ class Story:
     def ask(self) -> str:
         self.departure.ask(COMMAND, self.answers.append)
         return self.answers[-1].outcome
+
+    def pass_time(self, for_s: float) -> None:
+        until_s = self.now_s + for_s
+        while due := [one for one in self.timers if one[0] <= until_s]:
+            first = min(due, key=lambda one: one[0])
+            self.timers.remove(first)
+            self.now_s = first[0]
+            first[1]()
+        self.now_s = until_s
+
+    def steps(self, count: int, *, each_s: float) -> None:
+        for _ in range(count):
+            self.pass_time(each_s)
+            self.slots.known_step += 1
+            self.departure.stepped()
 
     def _depart(self, code: int, reason: str) -> None:
         self.departed = code, reason
@@ -171,3 +198,57 @@ def test_an_announcement_of_another_generation_is_no_longer_of_use() -> None:
     story.departure.announced(0, HandOverAt(epoch=3, after_step=9, reason=""))
 
     assert story.slot.sent == []
+
+
+URGENT = node_socket.Command(id="1", command="hand-over", reason="the mount stalls", urgent=True)
+
+
+def asked_urgently(story: Story) -> Process:
+    process = story.slot.process
+    assert process is not None
+    story.departure.ask(URGENT, story.answers.append)
+    return process
+
+
+def test_ranks_that_pass_no_step_are_ended_where_the_node_cannot_be_relied_on() -> None:
+    story = Story()
+    story.steps(5, each_s=0.2)
+    process = asked_urgently(story)
+    story.pass_time(1.9)
+    assert not process.killed
+    story.pass_time(1.0)
+    assert process.killed
+    story.slot.process = None
+    story.pass_time(60)
+    assert story.departed is None, "what ended is a loss as any other"
+
+
+def test_what_does_not_even_end_when_killed_is_left_behind_with_its_launcher() -> None:
+    story = Story()
+    story.steps(5, each_s=0.2)
+    asked_urgently(story)
+    story.pass_time(10)
+    assert story.departed is not None
+    assert story.departed[0] == 75
+
+
+def test_slow_steps_are_no_standing_still() -> None:
+    story = Story()
+    story.steps(5, each_s=30.0)
+    process = asked_urgently(story)
+    story.steps(3, each_s=40.0)
+    assert not process.killed
+
+
+def test_a_hand_over_that_may_wait_ends_nobody() -> None:
+    story = Story()
+    story.ask()
+    story.pass_time(600)
+    assert (story.slot.process is not None and story.slot.process.killed, story.departed) == (False, None)
+
+
+def test_a_launcher_whose_node_is_taken_ends_and_tells_nobody_to_stop() -> None:
+    story = Story()
+    story.departure.abandon("Xid 79")
+    assert story.departed is not None
+    assert story.links.told == []

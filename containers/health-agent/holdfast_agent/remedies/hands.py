@@ -7,6 +7,7 @@ taken over. It ends when the agent does.
 
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Optional, Protocol
@@ -30,6 +31,7 @@ from holdfast_agent.remedies.words import (
 from holdfast_agent.slurm import Program, SlurmError
 
 RESET_S = 30.0
+REQUEUES, REQUEUE_PAUSE_S = 3, 0.5
 
 
 class Book(Protocol):
@@ -130,10 +132,13 @@ class Hands:
         return "done", "", None
 
     def _requeue(self, tasks: Sequence[str]) -> None:
-        """What cannot be requeued does not undo what was asked for."""
+        """What cannot be requeued does not undo what was asked for; a task that just ends may be in a second."""
         for task in tasks:
-            with suppress(RefusedError, SlurmError):
-                requeue(task, host=self._settings.host, program=self._program)
+            for _ in range(REQUEUES):
+                with suppress(RefusedError, SlurmError):
+                    requeue(task, host=self._settings.host, program=self._program)
+                    break
+                time.sleep(REQUEUE_PAUSE_S)
 
     def _claim(self, remedy: str, fault: str) -> "tuple[str, str, Optional[View]]":
         self._check()

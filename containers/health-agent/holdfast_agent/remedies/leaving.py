@@ -19,6 +19,7 @@ class Leaving:
         kept: Jobs whose ranks stay, and why: name -> reason.
         done: Ids that have ended.
         requeued: Tasks that were.
+        abandoned: Ids of launchers that were told to end, since the node is taken.
         is_told: Whether it was told that the node is asked for.
     """
 
@@ -27,10 +28,11 @@ class Leaving:
     kept: "dict[str, str]" = field(default_factory=dict)
     done: "list[str]" = field(default_factory=list)
     requeued: "list[str]" = field(default_factory=list)
+    abandoned: "list[str]" = field(default_factory=list)
     is_told: bool = False
 
     def begin(
-        self, jobs: Iterable[JobReport], *, incident: str, reason: str, host: str
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str, host: str, urgent: bool = False
     ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
         """Ask every job that can to leave, once; what to say to whom, and what there is to tell."""
         orders: list[tuple[JobReport, node_socket.Command]] = []
@@ -46,20 +48,36 @@ class Leaving:
                 continue
             self.kept.pop(job.job, None)
             self.asked[name] = job.job
-            orders.append((job, node_socket.Command(id=name, command="hand-over", reason=reason[:400])))
+            orders.append((job, _hand_over(name, reason, urgent=urgent)))
             detail = {"incident": incident, "way": "runtime", "host": host}
             told.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
         return orders, told
 
     def again(
-        self, jobs: Iterable[JobReport], *, incident: str, reason: str
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str, urgent: bool = False
     ) -> "list[tuple[JobReport, node_socket.Command]]":
         """The same commands to launchers that have connected again: an agent that was killed cannot know more."""
         return [
-            (job, node_socket.Command(id=_id(incident, job), command="hand-over", reason=reason[:400]))
+            (job, _hand_over(_id(incident, job), reason, urgent=urgent))
             for job in jobs
             if _id(incident, job) in self.asked
         ]
+
+    def abandon(
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str
+    ) -> "list[tuple[JobReport, node_socket.Command]]":
+        """
+        Let launchers end, once: their node is taken, and their jobs are not to end with it.
+
+        A scheduler that ends them sends SIGTERM, which a launcher takes for the end of its job.
+        """
+        orders = []
+        for job in jobs:
+            name = f"abandon {_id(incident, job)}"
+            if name not in self.abandoned:
+                self.abandoned.append(name)
+                orders.append((job, node_socket.Command(id=name, command="abandon", reason=reason[:400])))
+        return orders
 
     def hear(self, answers: Iterable["tuple[JobReport, node_socket.Answer]"]) -> "list[Happening]":
         """Take what launchers answered."""
@@ -92,6 +110,10 @@ class Leaving:
         here = [job for job in jobs if any(rank.rank >= 0 for rank in job.ranks)]
         stay = [job for job in here if job.job in self.kept or not any(name.endswith(_tail(job)) for name in self.done)]
         return {job.job: self.kept.get(job.job, "they did not leave in time") for job in stay}
+
+
+def _hand_over(name: str, reason: str, *, urgent: bool) -> node_socket.Command:
+    return node_socket.Command(id=name, command="hand-over", reason=reason[:400], urgent=urgent)
 
 
 def _tail(job: JobReport) -> str:

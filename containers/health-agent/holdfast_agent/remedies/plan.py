@@ -207,10 +207,13 @@ class Plan:
         need = self.need
         assert need is not None
         reason = f"{need.fault}: {need.evidence}"
+        urgent = need.when is When.NOW
         if self._is_restored:
-            decision.orders += self._leaving.again(now.jobs, incident=need.incident, reason=reason)
+            decision.orders += self._leaving.again(now.jobs, incident=need.incident, reason=reason, urgent=urgent)
             self._is_restored = False
-        orders, told = self._leaving.begin(now.jobs, incident=need.incident, reason=reason, host=self._settings.host)
+        orders, told = self._leaving.begin(
+            now.jobs, incident=need.incident, reason=reason, host=self._settings.host, urgent=urgent
+        )
         decision.orders += orders
         decision.told += told
         waited_s = now.boot_s - self._since_s
@@ -240,7 +243,7 @@ class Plan:
         if self.need.remedy is Remedy.RESET_GPU:
             self._request(decision, "reset", subject=self.need.device)
             return
-        costs = self._lose(now)
+        costs = self._lose(now, decision)
         if not self._leaving.is_told:
             self._leaving.is_told = True
             said = "; ".join(part for part in (self.need.evidence, costs) if part)
@@ -264,13 +267,15 @@ class Plan:
         self._request(decision, "look")
         self._due_s = now.boot_s + LOOK_S
 
-    def _lose(self, now: Situation) -> str:
+    def _lose(self, now: Situation, decision: Decision) -> str:
         """What it costs to go on, where that cannot wait: ranks that stay are ended with their tasks."""
         lost = self._leaving.lost(now.jobs)
         if self.need is not None and self.need.when is When.NOW:
-            for job in now.jobs:
-                if job.job in lost:
-                    self._leaving.requeue(job.task)
+            staying = [job for job in now.jobs if job.job in lost]
+            reason = f"{self.need.fault}: {self.need.evidence}"
+            decision.orders += self._leaving.abandon(staying, incident=self.need.incident, reason=reason)
+            for job in staying:
+                self._leaving.requeue(job.task)
         return "; ".join(f"job {job} loses its ranks here: {why}" for job, why in sorted(lost.items()))
 
     # --- answers of the hands

@@ -143,13 +143,27 @@ class SlurmAsker:
 
 def requeue(task: str, *, host: str, program: Program) -> None:
     """Let a task start again elsewhere; only one that was given this node alone. Raises SlurmError, RefusedError."""
-    output = program.run(["scontrol", "--oneliner", "show", "job", task])
-    fields = dict(word.split("=", 1) for word in output.split() if "=" in word)
+    fields = _task(task, program.run(["scontrol", "--oneliner", "show", "job", task]))
     if fields.get("JobState") in ("PENDING", "REQUEUED", "REQUEUE_HOLD"):
         return
     if fields.get("NumNodes") != "1" or host not in (fields.get("NodeList"), fields.get("BatchHost")):
         raise RefusedError(f"task {task} is on {fields.get('NodeList', 'no node')}, not on {host} alone")
-    program.run(["scontrol", "requeue", task])
+    program.run(["scontrol", "requeue", _name(task, fields)])
+
+
+def _task(task: str, output: str) -> "dict[str, str]":
+    """Of all that Slurm shows: the number of the last task of an array is that of the whole array."""
+    shown = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in output.splitlines()]
+    for fields in shown:
+        if task in (fields.get("JobId"), _name("", fields)):
+            return fields
+    raise RefusedError(f"Slurm shows no task {task}")
+
+
+def _name(task: str, fields: "dict[str, str]") -> str:
+    """By which Slurm takes one task of an array, and not all of them."""
+    number = fields.get("ArrayTaskId", "")
+    return f"{fields['ArrayJobId']}_{number}" if number.isdigit() and "ArrayJobId" in fields else task
 
 
 def foreign_reason(node: SlurmNode) -> str:

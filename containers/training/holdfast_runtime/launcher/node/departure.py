@@ -8,19 +8,24 @@ anything breaks meanwhile, the view that follows that is the one.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast_common import node_socket
 from holdfast_runtime import control
 from holdfast_runtime.launcher.generation import Ending, Journal
 from holdfast_runtime.launcher.links import HandOverAt, Links, Settled, Spares
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.ranks import LocalSlots, Process
 from holdfast_runtime.membership import View
 
 HANDED_OVER = 75
 """The exit code of a launcher whose ranks went to another node; EX_TEMPFAIL of sysexits.h: start it again elsewhere."""
 STEPS_OF_NOTICE = 2
+LOOK_S = 0.5
+STILL_S = 2.0
+STILL_STEPS = 5.0
+"""So many times the longest step that was seen, no step has been made."""
+UNENDED_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Departure:
         wanted: Why another one is wanted; empty when it is not.
         voters: Votes on the next view that there would be without this launcher.
         failed: Called when this node keeps its ranks after all.
+        later: Calls something after so many seconds.
+        clock: Seconds. Default: the machine's
     """
 
     def __init__(
@@ -60,6 +67,8 @@ class Departure:
         wanted: Callable[[], str],
         voters: Callable[[], int],
         failed: Callable[[], None],
+        later: Callable[[float, Callable[[], None]], object],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slots = slots
         self._links = links
@@ -70,7 +79,10 @@ class Departure:
         self._wanted = wanted
         self._voters = voters
         self._failed = failed
+        self._later = later
+        self._clock = clock
         self._asked: _Asked | None = None
+        self._step, self._step_s, self._longest_s = 0, clock(), 0.0
         self._spares: dict[int, int] = {}
         self._own_spares = 0
 
@@ -98,6 +110,20 @@ class Departure:
         self._asked = asked
         self._begin()
 
+    def abandon(self, reason: str) -> None:
+        """The node is taken: this launcher ends with all that it has, and the others go on as after any loss."""
+        self._ending.depart(HANDED_OVER, f"this node is taken, and the job goes on without it: {reason}")
+
+    def stepped(self) -> None:
+        """The job has made a step: how long one takes tells later whether it stands still."""
+        if self._slots.known_step == self._step:
+            return
+        now_s = self._clock()
+        if self._step:
+            # An old record counts for less and less: the first step of a generation takes longer than others.
+            self._longest_s = max(0.9 * self._longest_s, now_s - self._step_s)
+        self._step, self._step_s = self._slots.known_step, now_s
+
     def quarantine(self, reason: str) -> None:
         """No process here gets a rank any more that has none."""
         if not self._slots.quarantined:
@@ -117,6 +143,7 @@ class Departure:
         """A generation begins."""
         self.warm_changed()
         asked = self._asked
+        self._step_s = self._clock()
         if asked is None or not asked.announced or view.epoch <= asked.announced:
             return
         kept = any(item.slot.node == self._slots.node for item in view.ranks)
@@ -179,6 +206,36 @@ class Departure:
         self._links.broadcast(message)
         self.announced(self._slots.node, message)
         self._say(asked, "begun")
+        if asked.command.urgent:
+            self._step_s = self._clock()
+            self._later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        """
+        Whether the ranks still make steps; those of a node that cannot be relied on are ended where they do not.
+
+        A rank that waits for a file system or a driver of this node passes no common step, and all others wait for it.
+        """
+        asked = self._asked
+        if asked is None or asked.left or self._ending.begun or self._view().epoch != asked.announced:
+            return
+        self.stepped()
+        still_s = self._clock() - self._step_s
+        if self._wanted() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
+            self._later(LOOK_S, self._look)
+            return
+        self._journal.say(f"no step for {still_s:.1f} s, and this node is to be left: its ranks are ended")
+        ended = [slot.process for slot in self._slots.in_view if slot.process is not None]
+        for process in ended:
+            process.kill()
+        self._later(UNENDED_S, lambda: self._leave_behind(ended))
+
+    def _leave_behind(self, ended: Sequence[Process]) -> None:
+        """What a broken device holds in the kernel does not end: the others need not wait for it."""
+        asked, there = self._asked, [slot.process for slot in self._slots.in_view]
+        held = any(process in there for process in ended)
+        if asked is not None and held and not asked.left and self._view().epoch == asked.announced:
+            self.abandon("its processes do not end")
 
     def _hopeless(self) -> str:
         """Why it can never be; empty where it can."""

@@ -82,6 +82,9 @@ class ForAgent:
         elif command.command == "quarantine":
             self._departure.quarantine(command.reason)
             answer(self._done(command, ""))
+        elif command.command == "abandon":
+            answer(self._done(command, ""))
+            self._departure.abandon(command.reason)
         elif command.command == "restart":
             self._restart(command, answer)
         else:

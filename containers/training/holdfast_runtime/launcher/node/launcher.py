@@ -244,6 +244,7 @@ class Launcher:
             wanted=lambda: self.wanted,
             voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
             failed=lambda: self.places.fill_spares(),
+            later=self._loop.call_later,
         )
 
     def _make_agent_link(self) -> AgentLink:

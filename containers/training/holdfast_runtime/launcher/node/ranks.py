@@ -80,6 +80,7 @@ class Ranks:
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
             self._slots.learn(message.step)
+            self._departure.stepped()
             self._watch.moved(message.step)
             self._record.moved(step=message.step, loss=message.loss, of_first=slot.rank == self._record.rank)
             self._settling.moved(slot.index, message.phase)
