@@ -3,8 +3,8 @@ Llama, fully sharded with FSDP2: each rank has 1/W of the parameters, gradients 
 
     holdfast-run --nproc-per-node 4 --spares 1 fsdp2.py --data text.tokens
 
-What a lost rank had comes from the snapshot that another node keeps of it, and all go back to that step: at most
---snapshot-every updates are done again, to the same bits, and no other process is started.
+What a lost rank had comes from the snapshot that another node keeps of it, and all go back to that step: a few updates
+are done again (--snapshot-every), to the same bits, and no other process is started.
 """
 
 import torch
@@ -31,7 +31,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
 
     data = dataset(args, size, mesh)
-    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every)
+    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every, survive=args.survive)
     report = Report(run, args)
     for step in run.steps(args.steps):
         with step:

@@ -3,9 +3,8 @@ Llama with HSDP: shards within each replica, and --replicas of them.
 
     holdfast-run --nproc-per-node 4 --spares 1 hsdp.py --data text.tokens --replicas 2
 
-What a lost rank had comes from its twin in another replica, at the step that was running: nothing is done again. Put
-replicas on different nodes and no snapshots are needed; where a replica's twins may be on one node, keep some
-(--snapshot-every).
+What a lost rank had comes from its twin in another replica, at the step that was running: nothing is done again. Where
+twins are on different nodes no snapshots are taken.
 """
 
 import torch
@@ -19,7 +18,7 @@ from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, 
 
 def main() -> None:
     flags = parser(__doc__)
-    flags.set_defaults(replicas=2, snapshot_every=0)
+    flags.set_defaults(replicas=2)
     args = flags.parse_args()
     holdfast.init_process_group()
     device = device_of_rank()
@@ -34,7 +33,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
 
     data = dataset(args, size, mesh)
-    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every)
+    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every, survive=args.survive)
     report = Report(run, args)
     for step in run.steps(args.steps):
         with step:

@@ -38,7 +38,14 @@ def main() -> None:
     schedule = Schedule1F1B(stage, n_microbatches=args.microbatches, loss_fn=loss_of)
     del stage
     data = dataset(args, size, mesh)
-    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every, pipeline=schedule)
+    run = holdfast.Run(
+        model,
+        optimizer,
+        state={"data": data},
+        pipeline=schedule,
+        snapshot_every=args.snapshot_every,
+        survive=args.survive,
+    )
     report = Report(run, args)
     for step in run.steps(args.steps):
         with step:

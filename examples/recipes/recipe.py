@@ -24,12 +24,18 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     add("--batch-size", type=int, default=2, help="sequences per rank, or of a pipeline. Default: 2")
     add("--rate", type=float, default=3e-4, help="learning rate. Default: 0.0003")
     add("--replicas", type=int, default=1, metavar="R", help="copies of all shards. Default: 1")
-    add("--snapshot-every", type=int, default=5, metavar="K", help="updates; 0 for none. Default: 5")
+    add("--snapshot-every", type=updates, metavar="K", help='updates, or "never". Default: by their cost, if needed')
+    add("--survive", choices=("process", "node", "rack"), help="refuse to begin unless any one may be lost")
     add("--report-every", type=int, default=1, metavar="STEPS", help="Default: 1")
     add("--tensorboard", default="", metavar="DIR", help="a folder that all nodes share. Default: none")
     add("--mlflow", default="", metavar="URI", help="of the tracking server. Default: none")
     add("--run-name", default=os.environ.get("SLURM_ARRAY_JOB_ID", "recipe"), help="in MLflow. Default: of Slurm's job")
     return found
+
+
+def updates(text: str) -> int | str:
+    """A number of them, or "never"."""
+    return text if text == "never" else int(text)
 
 
 def device_of_rank() -> torch.device:

@@ -58,7 +58,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
 
     data = dataset(args, size, mesh)
-    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every)
+    run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every, survive=args.survive)
     report = Report(run, args)
     for step in run.steps(args.steps):
         with step:

@@ -32,9 +32,9 @@ def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
         ("fsdp2.py --snapshot-every 2", False),
         ("hsdp.py", True),
         ("tp_dp.py --snapshot-every 2", False),
-        ("tp_dp.py --replicas 2 --snapshot-every 0", True),
+        ("tp_dp.py --replicas 2", True),
         ("pp_dp.py --snapshot-every 2", False),
-        ("pp_dp.py --replicas 2 --snapshot-every 0", True),
+        ("pp_dp.py --replicas 2", True),
     ],
 )
 def test_a_recipe_that_loses_ranks_ends_as_one_that_loses_none(
@@ -49,3 +49,21 @@ def test_a_recipe_that_loses_ranks_ends_as_one_that_loses_none(
     assert sorted(calm.steps) == list(range(STEPS))
     assert differences(outcome, calm) == []
     assert not by_twins or "committed steps are done again" not in outcome.text
+
+
+def test_what_may_be_lost_is_said_at_the_start(tmp_path: Path, data: Path) -> None:
+    one = trained(tmp_path / "one", "fsdp2.py", data)
+    two = trained(tmp_path / "two", "fsdp2.py --survive node", data, nodes=2, ranks=2)
+
+    assert one.finished, one.text[-3000:]
+    assert two.finished, two.text[-3000:]
+    assert "state in memory: any one process may be lost, and no whole node: no other node has" in one.text
+    assert "state in memory: any one node may be lost" in two.text
+
+
+def test_a_job_that_could_not_lose_what_it_has_to_survive_does_not_begin(tmp_path: Path, data: Path) -> None:
+    outcome = trained(tmp_path, "fsdp2.py --survive node", data)
+
+    assert outcome.codes == (1,)
+    assert "survive is 'node', but any one process may be lost" in outcome.text
+    assert outcome.steps == {}

@@ -14,6 +14,8 @@ from holdfast_runtime.sharded import (
     disagreement,
     in_one_place,
     snapshots_asked,
+    survival_asked,
+    survives,
     twins,
 )
 
@@ -104,3 +106,26 @@ def test_memory_that_does_not_suffice_is_refused_before_the_first_step() -> None
         UnsupportedError, match=r"need about 0.1 GB of host memory on a node of 2 ranks .* 0.1 GB are free"
     ):
         check_memory(model, ranks=2, available=95_000_000)
+
+
+@pytest.mark.parametrize(
+    ("racks", "snapshots", "said"),
+    [
+        (("", ""), True, "any one node may be lost"),
+        (("a", "b"), True, "any one rack may be lost"),
+        (("a", "b"), False, "no process may be lost without going back to a checkpoint: no other one has"),
+    ],
+)
+def test_what_may_be_lost_follows_from_what_ranks_tell(racks: tuple[str, str], snapshots: bool, said: str) -> None:
+    told = [facts(node=node, rack=rack, holds=str(node)) for node, rack in enumerate(racks)]
+    assert str(survives(told, snapshots=snapshots)).startswith(said)
+
+
+@pytest.mark.parametrize(("asked", "reach"), [(None, "nothing"), ("node", "node"), ("rack", "rack")])
+def test_what_is_to_be_survived_is_asked_for_by_name(asked: str | None, reach: str) -> None:
+    assert survival_asked(asked) == reach
+
+
+def test_anything_else_to_be_survived_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="survive is 'zone'; allowed: 'nothing', 'process', 'node', 'rack'"):
+        survival_asked("zone")

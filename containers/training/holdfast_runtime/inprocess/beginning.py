@@ -11,7 +11,7 @@ from holdfast_runtime.groups import Recorded, UnsupportedError, check_version
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
-from holdfast_runtime.sharded import Kept, Sharded, check, snapshots_asked
+from holdfast_runtime.sharded import Kept, Sharded, check, snapshots_asked, survival_asked
 
 _begun: list[Member] = []
 
@@ -54,7 +54,12 @@ def init_process_group(backend: str | None = None) -> None:
 
 
 def begun(
-    state: TrainingState, *, pipeline: Any, snapshot_every: int | str | None, tier: CheckpointTier | None
+    state: TrainingState,
+    *,
+    pipeline: Any,
+    snapshot_every: int | str | None,
+    survive: str | None,
+    tier: CheckpointTier | None,
 ) -> Member | None:
     """
     The member that ``init_process_group`` has made, with the model of its script; None where it was not called.
@@ -69,6 +74,11 @@ def begun(
                 "the model is sharded, in groups that are not made again after a failure; call "
                 "holdfast_runtime.init_process_group() before its mesh and fully_shard"
             )
+        if survive is not None and "HOLDFAST_CONTROL_FD" in os.environ:
+            raise UnsupportedError(
+                f"survive is {survive!r}, which is for sharded jobs; call holdfast_runtime.init_process_group() first, "
+                "or leave it out: of replicas each rank has all"
+            )
         return None
     member = _begun[0]
     if member.sharded is not None:
@@ -78,7 +88,7 @@ def begun(
         )
     assert member.recorded is not None
     try:
-        every = snapshots_asked(snapshot_every)
+        every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
         check(state.model, state.optimizer, world_size=member.world_size)
     except UnsupportedError as error:
         member.refuse(error)
@@ -90,5 +100,5 @@ def begun(
         if every is None
         else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
     )
-    member.train(state, tier=tier, sharded=sharded, kept=kept)
+    member.train(state, tier=tier, sharded=sharded, kept=kept, survive=reach)
     return member

@@ -22,6 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
+from holdfast_runtime.boxes import Reach
 from holdfast_runtime.control import (
     ControlClient,
     Deadlines,
@@ -35,6 +36,7 @@ from holdfast_runtime.control import (
     Raised,
     Ready,
     Stop,
+    Survives,
     View,
 )
 from holdfast_runtime.faults import Injector
@@ -52,7 +54,18 @@ from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
 from holdfast_runtime.patience import Where
-from holdfast_runtime.sharded import Facts, Joined, Kept, Sharded, check_length, disagreement, exchange, gathered, twins
+from holdfast_runtime.sharded import (
+    Facts,
+    Joined,
+    Kept,
+    Sharded,
+    check_length,
+    disagreement,
+    exchange,
+    gathered,
+    survives,
+    twins,
+)
 from holdfast_runtime.store import GenerationStore
 from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
@@ -108,6 +121,7 @@ class Member:
         self._tier = tier
         self.sharded: Sharded | None = None
         self.kept: Kept | None = None
+        self._survive: Reach = "nothing"
         self.recorded = recorded
         self._group = Group(backend=backend, recorded=recorded)
         self._leave_generation = 0
@@ -131,10 +145,16 @@ class Member:
         return self._training
 
     def train(
-        self, state: TrainingState, *, tier: CheckpointTier | None, sharded: Sharded | None, kept: Kept | None
+        self,
+        state: TrainingState,
+        *,
+        tier: CheckpointTier | None,
+        sharded: Sharded | None,
+        kept: Kept | None,
+        survive: Reach = "nothing",
     ) -> None:
         """The script has made its model; ``join`` follows."""
-        self._training, self._tier, self.sharded, self.kept = state, tier, sharded, kept
+        self._training, self._tier, self.sharded, self.kept, self._survive = state, tier, sharded, kept, survive
 
     def check_length(self, total: int) -> None:
         """Raises UnsupportedError, and tells the job, where it would end before its first snapshot."""
@@ -395,6 +415,7 @@ class Member:
             groups=sharded.recorded.digest(),
             holds=sharded.holds,
             torch=torch.__version__,
+            rack=os.environ.get("HOLDFAST_RACK", ""),
         )
         with _with_peers("not all ranks have told what they have"):
             facts = exchange(self._store("meet"), own, rank=view.rank, world_size=view.world_size)
@@ -404,6 +425,10 @@ class Member:
         if self.kept is not None:
             place = Joined(rank=view.rank, generation=view.epoch, resume_step=view.resume_step)
             self.kept.join(facts, place, agree=self._smallest)
+        found = survives(facts, snapshots=self.kept is not None and self.kept.needed)
+        if view.plan.source == "fresh" and (problem := found.refusal(self._survive)):
+            raise UnsupportedError(problem)
+        self._control.send(Survives(sentence=str(found), reach=found.reach, short=found.short))
 
     def _use_own(self, step: int) -> bool:
         """Whether this process has the state of a step in use, after an update that it can do alone if need be."""

@@ -42,6 +42,8 @@ class Run:
         snapshot_every: Updates between two snapshots of each rank's part of a sharded model in another node's memory,
             or "never". Default: none where each part is on two nodes; else as often as 3 % of the steps' time as CPU
             allows.
+        survive: What must be possible to lose of a sharded job, any one of its kind: "process", "node" or "rack".
+            Where copies are too few or too close for it at the start, the job is refused. Default: nothing is asked.
 
     Raises:
         StoppedError: the launcher has ended the job.
@@ -62,6 +64,7 @@ class Run:
         backend: str | None = None,
         pipeline: Any = None,
         snapshot_every: int | str | None = None,
+        survive: str | None = None,
     ) -> None:
         if digest_every < 1:
             raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
@@ -69,7 +72,9 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-        self._member = begun(self._state, pipeline=pipeline, snapshot_every=snapshot_every, tier=checkpoint)
+        self._member = begun(
+            self._state, pipeline=pipeline, snapshot_every=snapshot_every, survive=survive, tier=checkpoint
+        )
         if self._member is None and "HOLDFAST_CONTROL_FD" in os.environ:
             self._member = Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
         self._updates = Updates(

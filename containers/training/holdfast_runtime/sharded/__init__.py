@@ -5,9 +5,9 @@ a program cannot go on in place.
 
 from holdfast_runtime.sharded.ballot import Ballot, gathered
 from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
-from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, twins
+from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, survives, twins
 from holdfast_runtime.sharded.model import Sharded, is_statistic
-from holdfast_runtime.sharded.refusals import NoCollectives, check, check_length, snapshots_asked
+from holdfast_runtime.sharded.refusals import NoCollectives, check, check_length, snapshots_asked, survival_asked
 
 __all__ = [
     "Ballot",
@@ -28,5 +28,7 @@ __all__ = [
     "in_one_place",
     "is_statistic",
     "snapshots_asked",
+    "survival_asked",
+    "survives",
     "twins",
 ]

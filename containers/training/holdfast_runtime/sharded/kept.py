@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 
-from holdfast_runtime.boxes import REACHES, Spot, survival
+from holdfast_runtime.boxes import REACHES
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike
+from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, survives
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
 from holdfast_runtime.transfer import local
 
@@ -87,7 +87,7 @@ class Kept:
         self._snapshots.join(
             shard,
             rank=place.rank,
-            places=[Place(fact.node, fact.host, fact.keeper) for fact in facts],
+            places=[Place(fact.node, fact.host, fact.keeper, fact.rack) for fact in facts],
             generation=place.generation,
             resume_step=place.resume_step,
             agreed_step=agreed_snapshot(facts, until=place.resume_step),
@@ -166,8 +166,7 @@ class Pace:
 def in_one_place(facts: Sequence[Facts]) -> bool:
     """Whether some part of the state would be lost with one node, or with one process where there is one node."""
     wanted = "node" if len({fact.node for fact in facts}) > 1 else "process"
-    reach = survival([Spot(fact.node) for fact in facts], alike=alike(facts)).reach
-    return REACHES.index(reach) < REACHES.index(wanted)
+    return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(wanted)
 
 
 def check_memory(model: torch.nn.Module, *, ranks: int, available: int | None = None) -> None:

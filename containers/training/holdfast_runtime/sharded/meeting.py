@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 
 from torch._C._distributed_c10d import Store
 
+from holdfast_runtime.boxes import Spot, Survival, keepers, survival
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -29,6 +31,13 @@ class Facts:
     holds: str
     """Digest of which part of the state it has: ranks with the same one are twins."""
     torch: str
+    rack: str = ""
+    """Of the node. Default: not known"""
+
+    @property
+    def spot(self) -> Spot:
+        """Where the rank is."""
+        return Spot(self.node, self.rack)
 
 
 def exchange(store: Store, facts: Facts, *, rank: int, world_size: int) -> tuple[Facts, ...]:
@@ -52,6 +61,12 @@ def alike(facts: Sequence[Facts]) -> tuple[tuple[int, ...], ...]:
     for rank, fact in enumerate(facts):
         found.setdefault(fact.holds, []).append(rank)
     return tuple(tuple(ranks) for ranks in found.values())
+
+
+def survives(facts: Sequence[Facts], *, snapshots: bool) -> Survival:
+    """What may be lost, where snapshots are taken and where they are not."""
+    spots, same = [fact.spot for fact in facts], alike(facts)
+    return survival(spots, alike=same, kept=keepers(spots, alike=same) if snapshots else None)
 
 
 def agreed_snapshot(facts: Sequence[Facts], *, until: int) -> int:

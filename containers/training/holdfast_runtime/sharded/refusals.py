@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from holdfast_runtime.boxes import REACHES, Reach
 from holdfast_runtime.groups import UnsupportedError, private
 
 INSTEAD = "shard it with fully_shard"
@@ -81,6 +82,21 @@ def snapshots_asked(every: int | str | None) -> int | None:
             "measured cost allows, and not at all where each part of the model is in two places"
         )
     return every
+
+
+def survival_asked(survive: str | None) -> Reach:
+    """
+    What ``survive`` means.
+
+    Raises:
+        UnsupportedError: anything but what may be lost.
+    """
+    for reach in REACHES:
+        if survive == reach:
+            return reach
+    if survive is None:
+        return "nothing"
+    raise UnsupportedError(f"survive is {survive!r}; allowed: {', '.join(map(repr, REACHES))}, or none of them")
 
 
 def check_length(every: int, *, total: int) -> None:
