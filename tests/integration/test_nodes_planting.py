@@ -31,6 +31,8 @@ print(*(row.value for row in rows))
 errors = ctypes.c_ulonglong()
 nvml.nvmlDeviceGetTotalEccErrors(gpu, 0, 0, ctypes.byref(errors))
 print(errors.value)
+nvml.nvmlDeviceGetTotalEccErrors(gpu, 1, 0, ctypes.byref(errors))
+print(errors.value)
 """
 PYTHON = "/usr/bin/python3"
 
@@ -149,6 +151,15 @@ def test_a_pending_remap_ends_with_its_time(lab: Lab):
     assert "63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked" in lab.said()[0]
     assert within(lambda: lab.now() == [])
     assert lab.ask()[2] == "0 0 0 0"
+
+
+def test_errors_beyond_correction_and_a_failed_remap_are_told_and_counted(lab: Lab):
+    planted = [lab.plant("double-bit-error"), lab.plant("remap-failure", gpu=5)]
+    assert (lab.ask()[4], lab.ask()[2]) == ("1", "0 0 0 0")
+    assert (lab.ask(5)[4], lab.ask(5)[2]) == ("0", "0 1 0 1")
+    assert [text.split("): ")[1].split(",")[0] for text in lab.said()] == ["48", "64"]
+    end(planted)
+    assert (lab.ask()[4], lab.ask(5)[2]) == ("0", "0 0 0 0")
 
 
 def test_corrected_errors_grow_by_100_a_second_and_two_faults_do_not_disturb_each_other(lab: Lab):

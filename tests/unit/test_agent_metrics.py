@@ -1,6 +1,7 @@
 """The agent's numbers: as text, in a remote write, and who gets them."""
 
 import http.client
+import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast_agent.configuration import load
 from holdfast_agent.metrics import MetricsServer, compressed, exposition, machine_numbers, read_token, write_request
+from holdfast_agent.service import measuring
 
 TEMPERATURE = ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"),))
 
@@ -124,3 +127,14 @@ def test_the_machine_is_measured_without_what_cannot_be_read(tmp_path: Path) -> 
     assert found["node_boot_time_seconds", ()] == 1.7e9
     assert ("node_vmstat_oom_kill", ()) not in found
     assert machine_numbers(Path("/proc"))["node_memory_MemAvailable_bytes", ()] > 0
+
+
+def test_a_port_that_is_taken_is_said_and_the_node_is_watched_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = {"metrics.port": port, "metrics.token_path": tmp_path / "token"}
+        configuration = load(file=None, assignments=[f"{key}={value}" for key, value in told.items()], environment={})
+        assert measuring(configuration, dict) == ()
+    assert f"metrics are not served at port {port}: " in capsys.readouterr().err

@@ -104,6 +104,13 @@ def test_the_agent_takes_what_it_is_told(node: ScratchNode, role: str, burn_in_s
     assert load(file=path, assignments=()).node_instance_id == "i-1"
 
 
+def test_the_agent_serves_its_numbers_where_the_environment_says_and_nowhere_else(node: ScratchNode) -> None:
+    node.step("agent")
+    assert "metrics.port" not in settings(node)
+    node.has(health=WATCHED._replace(metrics_port=9464)).step("agent")
+    assert (settings(node)["metrics.port"], settings(node)["metrics.address"]) == (9464, "0.0.0.0")
+
+
 def test_the_agent_sends_its_numbers_where_the_deployment_says_and_nowhere_else(node: ScratchNode) -> None:
     node.step("agent")
     assert "metrics.remote_write_url" not in settings(node)
@@ -263,6 +270,8 @@ def test_the_settings_come_from_the_bundle_and_a_mode_that_is_none_is_refused(tm
     resources.write_text(json.dumps({"InstanceGroups": groups}))
     context = load_context(config=path, resource_config=resources, addresses={"10.1.0.4"})
     assert context.health == Health(enabled=True, acts=True, breaker_share=1.0, checks=("a.sh",), burn_in_s=5.0)
+    path.write_text(json.dumps({**config, "health": {**config["health"], "metrics_port": 9464}}))  # type: ignore[dict-item]
+    assert load_context(config=path, resource_config=resources, addresses={"10.1.0.4"}).health.metrics_port == 9464
     path.write_text(json.dumps({**config, "health": {**config["health"], "mode": "off"}}))  # type: ignore[dict-item]
     with pytest.raises(LifecycleError, match=r"health.mode, got 'off', allowed: observe, act"):
         load_context(config=path, resource_config=resources, addresses={"10.1.0.4"})

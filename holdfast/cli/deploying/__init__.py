@@ -3,7 +3,17 @@
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import PROJECT
 from holdfast.cli.deploying.deployment import deploy, taken_down_on
+from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
 
-__all__ = ["PROJECT", "check_machine", "deploy", "make_missing_roles", "not_here", "taken_down_on"]
+__all__ = [
+    "PROJECT",
+    "check_machine",
+    "check_monitor",
+    "deploy",
+    "make_missing_roles",
+    "not_here",
+    "start_monitor",
+    "taken_down_on",
+]

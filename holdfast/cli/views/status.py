@@ -12,7 +12,7 @@ from holdfast.localcloud.processes import ProcessState
 SHOWN_ENDED = 8
 
 
-NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper"}
+NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper", "monitor": "monitor"}
 
 
 def render_status(view: StatusView) -> Group:

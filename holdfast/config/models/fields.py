@@ -207,6 +207,8 @@ Seconds = Annotated[
 Share = Annotated[
     float, Field(gt=0, le=1), Allowed("a number above 0 and at most 1", 0.1, number_in_words, code="HF730")
 ]
+OwnPort = Annotated[int, Field(ge=1024, le=65535), Allowed("a whole number from 1024 to 65535", 9464, number_in_words)]
+"""One that a program without CAP_NET_BIND_SERVICE can listen at."""
 BurnInSeconds = Annotated[
     int,
     Field(ge=0, le=30 * 60),

@@ -23,3 +23,6 @@ class Health(Model):
     burn_in_seconds: fields.BurnInSeconds = 120
     """How long a new compute node is tried out before it joins. A node that fails does not join. 0: not at all.
     Default: 120"""
+    metrics_port: fields.OwnPort | None = None
+    """TCP port at which the agent of each node serves its metrics to a Prometheus of yours, which has to show the token
+    in /var/lib/holdfast-agent/metrics.token of that node. Default: none, they are not served"""

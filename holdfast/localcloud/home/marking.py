@@ -24,6 +24,7 @@ OURS = (
     "kubeconfig",
     "kubernetes",
     "log",
+    "monitor",
     "nodes",
     "run",
     ".nodes.lock",

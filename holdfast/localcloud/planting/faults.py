@@ -51,6 +51,20 @@ _ALL = (
         xid=63,
     ),
     Fault(
+        name="remap-failure",
+        what="a row of a GPU's memory cannot be remapped any more: Xid 64, and NVML that remapping failed",
+        lasts=True,
+        needs_gpus=True,
+        xid=64,
+    ),
+    Fault(
+        name="double-bit-error",
+        what="an error in a GPU's memory is beyond correction: Xid 48, and NVML counts it",
+        lasts=True,
+        needs_gpus=True,
+        xid=48,
+    ),
+    Fault(
         name="ecc-rate",
         what="a GPU corrects 100 memory errors a second, as NVML counts them",
         lasts=True,

@@ -74,6 +74,10 @@ def _answers(fault: Fault, *, gpu: int) -> dict[str, str]:
         return {f"gpu{gpu}.result": str(_LOST)}
     if fault.name == "xid-63-pending":
         return {f"gpu{gpu}.remap": "0,1,1,0"}
+    if fault.name == "remap-failure":
+        return {f"gpu{gpu}.remap": "0,1,0,1"}
+    if fault.name == "double-bit-error":
+        return {f"gpu{gpu}.ecc": "0,1"}
     if fault.name == "ecc-rate":
         return {f"gpu{gpu}.ecc_rate": f"{_ECC_RATE},{_BOOT_CLOCK.read_text().split()[0]}"}
     return {}

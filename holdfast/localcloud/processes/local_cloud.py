@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.localcloud.home import (
     MARKER,
@@ -31,11 +31,14 @@ from holdfast.localcloud.processes.state import ProcessState, process_state
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
 
+if TYPE_CHECKING:
+    from holdfast.localcloud.monitor import Access
+
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
-AWS, HYPERPOD, KEEPER = "aws", "hyperpod", "keeper"
+AWS, HYPERPOD, KEEPER, MONITOR = "aws", "hyperpod", "keeper", "monitor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,12 +130,13 @@ class LocalCloud:
         return [line for one in self.processes() for line in one.problems]
 
     def processes(self) -> list[ProcessState]:
-        """The embedded AWS, the control plane and their keeper as they are now."""
-        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER)]
+        """The embedded AWS, the control plane and their keeper as they are now, and the monitor where there is one."""
+        monitor = [MONITOR] if detached.has_record(name=MONITOR, home=self.home) else []
+        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER, *monitor)]
 
     def go_on(self) -> None:
         """Let processes run again that a signal has stopped."""
-        for name in (AWS, HYPERPOD, KEEPER):
+        for name in (AWS, HYPERPOD, KEEPER, MONITOR):
             process = detached.find(name=name, home=self.home)
             if process is not None and process.stands_still():
                 process.go_on()
@@ -189,6 +193,29 @@ class LocalCloud:
             detached.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
             return True
 
+    def start_monitor(self, *, rules: Path, cluster: str) -> "Access":
+        """
+        Start Prometheus and Alertmanager beside the nodes, anew where they run: with these rules.
+
+        Args:
+            rules: File of alert rules, which has been checked.
+            cluster: Value of the label ``cluster`` of what is scraped.
+
+        Raises:
+            ProcessError: they did not start.
+        """
+        from holdfast.localcloud.monitor import access_of, is_ready
+
+        with detached.starting(name=MONITOR, home=self.home):
+            detached.stop(name=MONITOR, home=self.home)
+            recognise(self.home)
+            argv = [sys.executable, "-m", "holdfast.localcloud.monitor", "--home", str(self.home)]
+            argv += ["--rules", str(rules.absolute()), "--cluster", cluster]
+            detached.start(name=MONITOR, argv=argv, home=self.home, ready=lambda: is_ready(self.home))
+        found = access_of(self.home)
+        assert found is not None
+        return found
+
     def _start_hyperpod(self, *, region: str) -> bool:
         if detached.find(name=HYPERPOD, home=self.home):
             return False
@@ -208,7 +235,7 @@ class LocalCloud:
     def stop(self) -> None:
         """End all processes; nodes and state stay as they are."""
         detached.stop(name=KEEPER, home=self.home)  # it would start the others again
-        together(*(partial(detached.stop, name=name, home=self.home) for name in (HYPERPOD, AWS)))
+        together(*(partial(detached.stop, name=name, home=self.home) for name in (MONITOR, HYPERPOD, AWS)))
 
     def node_failures(self) -> list[str]:
         """Why instances failed since the control plane started: a line for each reason."""

@@ -10,7 +10,7 @@ from holdfast.localcloud.supervision import ProcessPasses, passes_path, read_pas
 
 SILENT_AFTER_S = 15.0
 """A process that writes its passes every second and has not for this long does not work, whatever its state is."""
-NAMES = {"aws": "embedded AWS", "hyperpod": "HyperPod control plane", "keeper": "keeper of both"}
+NAMES = {"aws": "embedded AWS", "hyperpod": "HyperPod control plane", "keeper": "keeper of both", "monitor": "monitor"}
 
 State = Literal["running", "stopped", "gone"]
 

@@ -49,6 +49,8 @@ class Health(NamedTuple):
     """File names below ``checks`` in the bundle. Default: none"""
     burn_in_s: float = 0.0
     """Default: 0, not at all"""
+    metrics_port: int = 0
+    """Default: 0, metrics are not served"""
     unit: bool = True
     """Whether systemd runs the agent; where pods do, it does not. Default: true"""
 
@@ -86,6 +88,7 @@ def health(settings: Mapping[str, Any]) -> Health:
         breaker_share=float(found["breaker_share"]),
         checks=tuple(str(name) for name in found["checks"]),
         burn_in_s=float(found["burn_in_seconds"]),
+        metrics_port=int(found.get("metrics_port") or 0),
         unit=bool(found.get("unit", True)),
     )
 

@@ -65,6 +65,8 @@ def configuration(context: Context) -> dict[str, object]:
         "remedies.breaker_share": health.breaker_share,
         "controller.enabled": context.role == CONTROLLER,
         **({"burn_in.seconds": health.burn_in_s} if health.burn_in_s > 0 else {}),
+        # Whoever scrapes is on another node, and has to know the token of this one.
+        **({"metrics.port": health.metrics_port, "metrics.address": "0.0.0.0"} if health.metrics_port else {}),  # noqa: S104
         **({"metrics.remote_write_url": context.remote_write_url} if context.remote_write_url else {}),
         **({"checks.directory": f"{PLACE}/checks"} if health.checks else {}),
     }

@@ -47,7 +47,7 @@ class Configuration(NamedTuple):
     remedies_breaker_share: float = 0.1
     metrics_address: str = "127.0.0.1"
     metrics_port: int = 0
-    metrics_token_path: str = "/etc/holdfast/metrics.token"  # noqa: S105 - a path
+    metrics_token_path: str = "/var/lib/holdfast-agent/metrics.token"  # noqa: S105 - a path
     metrics_remote_write_url: str = ""
     metrics_interval_s: float = 30.0
     controller_enabled: bool = False

@@ -2,6 +2,7 @@
 
 from holdfast_agent.service.composition import detectors_of, serve
 from holdfast_agent.service.examining import Examined, examined
+from holdfast_agent.service.measuring import measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.service import Service, clocks
@@ -18,5 +19,6 @@ __all__ = [
     "clocks",
     "detectors_of",
     "examined",
+    "measuring",
     "serve",
 ]

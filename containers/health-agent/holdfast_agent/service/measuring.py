@@ -1,5 +1,6 @@
 """What becomes of the numbers: served to a scraper, sent to Prometheus, or neither."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,7 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
     """
     The threads that a configuration asks for, loaded only then.
 
-    Raises:
-        OSError: the port is taken, or the token cannot be made.
+    A node whose metrics cannot be served, since somebody has the port, is watched all the same, and a word says so.
     """
     if not configuration.metrics_port and not configuration.metrics_remote_write_url:
         return ()
@@ -24,14 +24,16 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
 
     found: list[Companion] = []
     if configuration.metrics_port:
-        found.append(
-            MetricsServer(
+        try:
+            server = MetricsServer(
                 address=configuration.metrics_address,
                 port=configuration.metrics_port,
                 token=read_token(Path(configuration.metrics_token_path)),
                 numbers=all_numbers,
             )
-        )
+            found.append(server)
+        except (OSError, ValueError) as error:
+            print(f"metrics are not served at port {configuration.metrics_port}: {error}", file=sys.stderr, flush=True)
     if configuration.metrics_remote_write_url:
         labels = (
             ("job", "holdfast-agent"),

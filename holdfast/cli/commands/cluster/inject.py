@@ -25,8 +25,9 @@ def inject(
     fault: Annotated[
         str | None,
         typer.Argument(
-            help="xid-N, clean-up-burst, gpu-lost, xid-63-pending, ecc-rate, hung-driver, stalled-mount, lossy-link, "
-            "read-only-disk, disk-full, oom, destroy, freeze or cut (docs/health/planting.md).",
+            help="xid-N, clean-up-burst, gpu-lost, xid-63-pending, remap-failure, double-bit-error, ecc-rate, "
+            "hung-driver, stalled-mount, lossy-link, read-only-disk, disk-full, oom, destroy, freeze or cut "
+            "(docs/health/planting.md).",
             autocompletion=_complete_fault,
         ),
     ] = None,

@@ -12,7 +12,7 @@ import typer
 
 from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import load, read_status
-from holdfast.cli.deploying import deploy, taken_down_on
+from holdfast.cli.deploying import check_monitor, deploy, start_monitor, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
 from holdfast.cli.terminal import Interrupted, console, print_json
@@ -28,6 +28,13 @@ def up(
         typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up. Repeatable."),
     ] = None,
     prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    monitor: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RULES",
+            help="Alert rules that a Prometheus beside the local nodes evaluates; it scrapes their health agents.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
@@ -38,9 +45,13 @@ def up(
     for file in rehearse or ():
         check_fits(file, orchestrator=definition.orchestrator)
     local = from_environment()
+    if monitor is not None:
+        check_monitor(monitor, definition)
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
     with taken_down_on(BaseException, local, begun_here=begun_here):
         deploy(definition, path=path, local=local)
+        if monitor is not None:
+            start_monitor(monitor, definition, local=local)
     context = load()
     if rehearse:
         # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.

@@ -1,4 +1,4 @@
-"""Alarms: composite ones can be put, which moto only shows, and metric alarms are evaluated once they are there."""
+"""Alarms: composite ones can be put, which moto only shows, and all are evaluated once they are there."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import NotOurs, ServiceError
+from holdfast.localcloud.aws.monitoring.alarm_states import INSUFFICIENT_DATA
+from holdfast.localcloud.aws.monitoring.composite_rules import CompositeRuleError, parse_rule
 from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
 
 OF_METRIC_ALARMS = (
@@ -25,6 +27,7 @@ OF_METRIC_ALARMS = (
     "evaluate_low_sample_count_percentile",
     "threshold_metric_id",
 )
+OF_STATES = ("state_value", "state_reason", "state_reason_data", "state_updated_timestamp", "history")
 
 
 class CloudWatch:
@@ -48,6 +51,11 @@ class CloudWatch:
         self._evaluate()
         raise NotOurs
 
+    def set_alarm_state(self, **_: Any) -> None:
+        """moto's; composite alarms follow at once."""
+        self._evaluate()
+        raise NotOurs
+
     def put_composite_alarm(
         self,
         *,
@@ -65,9 +73,15 @@ class CloudWatch:
 
         if unsupported:
             raise ServiceError("ValidationError", f"{next(iter(unsupported))} is not available in the embedded AWS.")
+        try:
+            parse_rule(AlarmRule)
+        except CompositeRuleError as error:
+            raise ServiceError("ValidationError", f"AlarmRule is not valid: {error}.") from None
         absent: Any = dict.fromkeys(OF_METRIC_ALARMS)
+        backend = cloudwatch_backends[self._account][self._region]
+        before = backend.alarms.get(AlarmName)
         with self._in_moto("cloudwatch"):
-            cloudwatch_backends[self._account][self._region].put_metric_alarm(
+            made = backend.put_metric_alarm(
                 name=AlarmName,
                 metric_data_queries=[],
                 description=AlarmDescription or "",
@@ -80,6 +94,12 @@ class CloudWatch:
                 **absent,
                 tags=Tags or [],
             )
+            if before is not None:  # an update leaves the state as it is
+                for name in OF_STATES:
+                    setattr(made, name, getattr(before, name))
+            else:
+                made.state_value = INSUFFICIENT_DATA
+        self._evaluate()
 
     def state(self) -> bool:
         """Whether there have been alarms to evaluate."""

@@ -6,7 +6,6 @@ ends with the last whole minute. Alarms and data points are moto's; states follo
 the evaluation takes place a few seconds after the minute, and that a changed alarm keeps its state until then.
 """
 
-import contextlib
 import json
 import logging
 import re
@@ -16,10 +15,9 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import now
+from holdfast.localcloud.aws.monitoring.alarm_notices import Notices
 from holdfast.localcloud.aws.monitoring.alarm_states import (
     ALARM,
     FURTHER_BACK,
@@ -30,6 +28,7 @@ from holdfast.localcloud.aws.monitoring.alarm_states import (
     Rule,
     evaluate,
 )
+from holdfast.localcloud.aws.monitoring.composite_rules import in_order, parse_rule
 from holdfast.localcloud.aws.monitoring.log_metrics import MINUTE_S, LogMetrics
 from holdfast.localcloud.aws.monitoring.metric_math import Input, MathError, compute
 
@@ -59,6 +58,7 @@ class Evaluation:
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._told: set[str] = set()
+        self._notices = Notices(client=client, account=account, region=region)
 
     def start(self) -> None:
         """Evaluate from now on, and look at new alarms at once."""
@@ -80,6 +80,7 @@ class Evaluation:
         end = int(moment.timestamp()) // MINUTE_S * MINUTE_S
         for alarm in self._metric_alarms():
             self._judge(alarm, end)
+        self._judge_composites()
 
     def _work(self) -> None:
         while not self._stopping.is_set():
@@ -91,6 +92,7 @@ class Evaluation:
                 if woken:
                     self._stopping.wait(0.2)  # moto makes the alarm after this was told of it
                     self._begin_alarms()
+                    self._judge_composites()
                 else:
                     self.minute(now())
             except Exception:
@@ -105,7 +107,7 @@ class Evaluation:
         return [alarm for alarm in list(self._backend().alarms.values()) if not alarm.rule]
 
     def _begin_alarms(self) -> None:
-        """moto calls a new alarm OK; CloudWatch does not know yet."""
+        """What moto calls a new alarm is put right."""
         fresh = [alarm for alarm in self._metric_alarms() if alarm.state_reason == _INITIAL and not alarm.history]
         if any(alarm.state_value != INSUFFICIENT_DATA for alarm in fresh):
             with self._in_moto("cloudwatch"):
@@ -136,10 +138,10 @@ class Evaluation:
         except MathError as error:
             self._say_once(alarm, str(error))
             return
-        current = INSUFFICIENT_DATA if alarm.state_reason == _INITIAL and not alarm.history else alarm.state_value
-        state = evaluate(rule, points, current=current)
+        state = evaluate(rule, points, current=_state(alarm))
         if state != alarm.state_value or alarm.state_reason == _INITIAL:
-            self._change(alarm, rule, points, state)
+            data = {"version": "1.0", "recentDatapoints": [one for one in points if one is not None]}
+            self._change(alarm, _reason(rule, points, state), data, state)
 
     def _points(self, alarm: Any, end: int, count: int) -> list[float | None]:
         if alarm.metric_data_queries:
@@ -208,64 +210,44 @@ class Evaluation:
         ]
         return [_statistic([one for one in data if start <= _seconds(one) < end], statistic) for start, end in periods]
 
-    def _change(self, alarm: Any, rule: Rule, points: Sequence[float | None], state: str) -> None:
-        previous = alarm.state_value
-        reason = _reason(rule, points, state)
-        data = json.dumps({"version": "1.0", "recentDatapoints": [one for one in points if one is not None]})
+    def _judge_composites(self) -> None:
+        """After the alarms that they name; one in a cycle keeps its state."""
+        alarms = {alarm.name: alarm for alarm in list(self._backend().alarms.values())}
+        names = {alarm.alarm_arn: alarm.name for alarm in alarms.values()}
+        rules = {name: parse_rule(alarm.rule) for name, alarm in alarms.items() if alarm.rule}
+        children = {name: [names.get(child, child) for child in rule.children] for name, rule in rules.items()}
+        for name in in_order(children):
+            alarm = alarms[name]
+
+            def state_of(child: str) -> str | None:
+                found = alarms.get(names.get(child, child))
+                return None if found is None else _state(found)
+
+            state = ALARM if rules[name].holds(state_of) else OK
+            if state != _state(alarm):
+                named = [alarms[child] for child in children[name] if child in alarms]
+                told = ", ".join(f"{child.name} is in {_state(child)}" for child in named)
+                data = [{"arn": child.alarm_arn, "state": {"value": _state(child)}} for child in named]
+                reason = f"The alarm rule is {'TRUE' if state == ALARM else 'FALSE'}{told and f': {told}'}"
+                self._change(alarm, reason, {"triggeringAlarms": data}, state)
+
+    def _change(self, alarm: Any, reason: str, data: dict[str, Any], state: str) -> None:
+        previous = _state(alarm)
         with self._in_moto("cloudwatch"):
-            alarm.update_state(reason, data, state)
-        if previous == state or not alarm.actions_enabled:
-            return
-        actions = {
-            OK: alarm.ok_actions,
-            ALARM: alarm.alarm_actions,
-            INSUFFICIENT_DATA: alarm.insufficient_data_actions,
-        }
-        message = {
-            "AlarmName": alarm.name,
-            "AlarmDescription": alarm.description,
-            "AWSAccountId": self._account,
-            "NewStateValue": state,
-            "NewStateReason": reason,
-            "StateChangeTime": now().strftime("%Y-%m-%dT%H:%M:%S.000+0000"),
-            "Region": self._region,
-            "AlarmArn": alarm.alarm_arn,
-            "OldStateValue": previous,
-        }
-        for target in actions[state]:
-            self._notify(target, alarm, f'{state}: "{alarm.name}" in {self._region}', message)
-        self._announce(alarm, previous, state, reason)
-
-    def _notify(self, target: str, alarm: Any, subject: str, message: dict[str, Any]) -> None:
-        if ":sns:" not in target:
-            self._say_once(alarm, f"the action {target} is not taken in the embedded CloudWatch")
-            return
-        try:
-            self._client("sns").publish(TopicArn=target, Subject=subject[:100], Message=json.dumps(message))
-        except (BotoCoreError, ClientError) as error:
-            log.warning("alarm %s: %s was not told: %s", alarm.name, target, error)
-
-    def _announce(self, alarm: Any, previous: str, state: str, reason: str) -> None:
-        """The event "CloudWatch Alarm State Change" of EventBridge."""
-        detail = {
-            "alarmName": alarm.name,
-            "state": {"value": state, "reason": reason, "timestamp": now().strftime("%Y-%m-%dT%H:%M:%S.000+0000")},
-            "previousState": {"value": previous},
-            "configuration": {"description": alarm.description},
-        }
-        entry = {
-            "Source": "aws.cloudwatch",
-            "DetailType": "CloudWatch Alarm State Change",
-            "Resources": [alarm.alarm_arn],
-            "Detail": json.dumps(detail),
-        }
-        with contextlib.suppress(BotoCoreError, ClientError):
-            self._client("events").put_events(Entries=[entry])
+            alarm.update_state(reason, json.dumps(data), state)
+        if previous != state and alarm.actions_enabled:
+            self._notices.tell(alarm, previous=previous)
 
     def _say_once(self, alarm: Any, why: str) -> None:
         if alarm.name not in self._told:
             self._told.add(alarm.name)
             log.warning("alarm %s is not evaluated: %s", alarm.name, why)
+
+
+def _state(alarm: Any) -> str:
+    """moto calls a new alarm OK; CloudWatch does not know yet."""
+    state: str = INSUFFICIENT_DATA if alarm.state_reason == _INITIAL and not alarm.history else alarm.state_value
+    return state
 
 
 def _rule(alarm: Any) -> Rule | None:

@@ -1,0 +1,31 @@
+"""
+A real Prometheus and Alertmanager beside the nodes of a local cloud: they scrape the health agents and evaluate the
+alert rules of a file, as a Prometheus of yours would on AWS.
+
+``python -m holdfast.localcloud.monitor`` is the process. It ends both with itself, and itself with the local cloud.
+"""
+
+from holdfast.localcloud.monitor.access import Access, access_of, asked, bcrypt, is_ready, write_access
+from holdfast.localcloud.monitor.configuration import (
+    Target,
+    alertmanager_configuration,
+    prometheus_configuration,
+    web_configuration,
+)
+from holdfast.localcloud.monitor.programs import MonitorError, check_rules, missing
+
+__all__ = [
+    "Access",
+    "MonitorError",
+    "Target",
+    "access_of",
+    "alertmanager_configuration",
+    "asked",
+    "bcrypt",
+    "check_rules",
+    "is_ready",
+    "missing",
+    "prometheus_configuration",
+    "web_configuration",
+    "write_access",
+]

@@ -1,0 +1,34 @@
+"""``python -m holdfast.localcloud.monitor``: Prometheus and Alertmanager beside the nodes of a local cloud."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from holdfast.localcloud.monitor.monitor import Monitor
+from holdfast.localcloud.monitor.programs import MonitorError
+
+
+def main() -> int:
+    """Until SIGTERM or SIGINT, or until one of the two ends."""
+    parser = argparse.ArgumentParser(prog="holdfast-monitor", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="home directory of the local cloud")
+    parser.add_argument("--rules", type=Path, required=True, help="file of alert rules")
+    parser.add_argument("--cluster", required=True, help="value of the label cluster")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    try:
+        Monitor(home=options.home, rules=options.rules, cluster=options.cluster, stopping=stopping).run()
+    except (MonitorError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

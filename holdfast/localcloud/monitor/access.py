@@ -1,0 +1,83 @@
+"""Who may ask the two: whoever knows the password, which lies in the home for its owner alone."""
+
+import base64
+import ctypes
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+USER = "holdfast"
+ANSWER_S = 5.0
+_RECORD = "monitor/access.json"
+_COST = "10"
+_SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Where they listen on this machine's loopback, and what they want to hear."""
+
+    prometheus: str
+    alertmanager: str
+    password: str
+    user: str = USER
+
+
+def access_of(home: Path) -> Access | None:
+    """Of the monitor of this home; None where there is none, or not yet."""
+    try:
+        return Access(**json.loads((home / _RECORD).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def is_ready(home: Path) -> bool:
+    """Whether both answer who has the password."""
+    access = access_of(home)
+    return access is not None and all(
+        asked(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
+    )
+
+
+def asked(url: str, path: str, *, access: Access) -> bytes | None:
+    """What one of them answers; None where it does not, or not yet."""
+    import urllib.request  # slow to load
+
+    token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Basic {token}"})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:  # noqa: S310
+            content: bytes = answer.read()
+    except OSError:
+        return None
+    return content
+
+
+def write_access(home: Path, access: Access) -> None:
+    """For the owner of the home alone."""
+    path = home / _RECORD
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(asdict(access), indent=2) + "\n")
+
+
+def forget_access(home: Path) -> None:
+    (home / _RECORD).unlink(missing_ok=True)
+
+
+def bcrypt(password: str) -> str:
+    """
+    The hash that both programs take (prometheus.io/docs/prometheus/latest/configuration/https), by the system's crypt.
+
+    Raises:
+        OSError: the system has no libcrypt, or one without bcrypt.
+    """
+    library = ctypes.CDLL("libcrypt.so.1", use_errno=True)
+    library.crypt.restype = ctypes.c_char_p
+    # The last of 22 characters holds two bits of the salt, and four that have to be none.
+    salt = "".join(secrets.choice(_SALT) for _ in range(21)) + secrets.choice(".Oeu")
+    found: bytes | None = library.crypt(password.encode(), f"$2b${_COST}${salt}".encode())
+    if found is None or not found.startswith(b"$2"):
+        raise OSError("crypt(3) of this system knows no bcrypt")
+    return found.decode()

@@ -1,0 +1,73 @@
+"""The configuration of both programs: pure. Paths are below the folder in which they run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.localcloud.monitor.access import USER
+
+SCRAPE_S = 5
+RULES, TOKENS, PASSWORD, WEB = "rules.yaml", "tokens", "password", "web.json"
+PROMETHEUS_PORT, ALERTMANAGER_PORT = 9090, 9093
+"""On the loopback of the nodes' network, where no node and no program of the machine reaches them."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Target:
+    """One agent that serves metrics."""
+
+    instance_id: str
+    instance: str
+    """Host name, the label ``instance`` of each number, as it is of those that agents send."""
+    address: str
+    token: str
+
+    @property
+    def token_file(self) -> str:
+        return f"{TOKENS}/{self.instance_id}"
+
+
+def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict[str, Any]:
+    """Each agent has a token of its own, so each is a job of its own; what is scraped has the same labels."""
+    return {
+        "global": {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": "15s"},
+        "rule_files": [RULES],
+        "alerting": {
+            "alertmanagers": [
+                {
+                    "basic_auth": {"username": USER, "password_file": PASSWORD},
+                    "static_configs": [{"targets": [f"127.0.0.1:{ALERTMANAGER_PORT}"]}],
+                }
+            ]
+        },
+        "scrape_configs": [
+            {
+                "job_name": f"holdfast-agent-{target.instance_id}",
+                "authorization": {"credentials_file": target.token_file},
+                "static_configs": [
+                    {
+                        "targets": [target.address],
+                        "labels": {
+                            "cluster": cluster,
+                            "instance": target.instance,
+                            "instance_id": target.instance_id,
+                        },
+                    }
+                ],
+                "relabel_configs": [{"target_label": "job", "replacement": "holdfast-agent"}],
+            }
+            for target in sorted(targets)
+        ],
+    }
+
+
+def alertmanager_configuration() -> dict[str, Any]:
+    """Alerts of one node come together, soon; there is nobody to tell but whoever asks."""
+    return {
+        "route": {"receiver": "holdfast", "group_by": ["alertname", "instance"], "group_wait": "5s"},
+        "receivers": [{"name": "holdfast"}],
+    }
+
+
+def web_configuration(*, password_hash: str) -> dict[str, Any]:
+    return {"basic_auth_users": {USER: password_hash}}
