@@ -15,6 +15,8 @@ from holdfast.localcloud.aws.monitoring.alarm_states import ALARM, INSUFFICIENT_
 MOST_CHARACTERS = 10_240
 MOST_CHILDREN = 100
 MOST_ELEMENTS = 500
+MOST_NESTING = 100
+"""Assumed; the reference limits the elements only."""
 States = Callable[[str], str | None]
 """From a name or an ARN, as the rule has it, to the state of that alarm; None where there is none."""
 Test = Callable[[States], bool]
@@ -87,7 +89,7 @@ class _Reader:
     """Reads one rule, from left to right."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        self._tokens, self._at = tokens, 0
+        self._tokens, self._at, self._depth = tokens, 0, 0
         self.children: list[str] = []
         self.elements = 0
 
@@ -119,8 +121,12 @@ class _Reader:
         if self.elements > MOST_ELEMENTS:
             raise CompositeRuleError(f"an alarm rule has at most {MOST_ELEMENTS} elements")
         if self._take("("):
+            self._depth += 1
+            if self._depth > MOST_NESTING:
+                raise CompositeRuleError("too many parentheses in each other")
             test = self.any_of()
             self._expect(")")
+            self._depth -= 1
             return test
         if self._take("TRUE"):
             return lambda _: True
