@@ -14,7 +14,8 @@ STATES = ("OK", "ALARM", "INSUFFICIENT_DATA")
 def holding(rule: str, *names: str) -> list[tuple[str, ...]]:
     """The states of these alarms in which a rule holds."""
     read = parse_rule(rule)
-    return [states for states in product(STATES, repeat=len(names)) if read.holds(dict(zip(names, states)).get)]
+    all_states = product(STATES, repeat=len(names))
+    return [states for states in all_states if read.holds(dict(zip(names, states, strict=True)).get)]
 
 
 def test_the_examples_of_the_reference() -> None:
