@@ -36,7 +36,7 @@ class Cluster:
         self.product.run("up", str(environment))
         job = ("examples/bytelm/bytelm-resilient.sbatch", "--prepare", "examples/bytelm/prepare.py")
         self.product.run("submit", *job, "--", "--steps", str(steps), "--checkpoint-every", "200")
-        self.until(self.trains, what="a job with its spare that trains", within_s=180)
+        self.until(lambda: self.kinds("job_progress"), what="a job that trains", within_s=180)
 
     def run(self, *arguments: str) -> str:
         return str(self.product.run(*arguments).stdout)
@@ -57,17 +57,22 @@ class Cluster:
     def incident_of(self, node: str, *, since_ns: int) -> Found | None:
         return next((one for one in self.incidents(since_ns=since_ns) if one["node"] == node), None)
 
-    def trains(self) -> bool:
-        """Whether steps are made, and the spare is there."""
-        found = {one["kind"] for one in self.events()}
-        return {"job_progress", "spare_ready"} <= found
-
     def busy(self) -> list[str]:
         """Nodes that have ranks, by instance id, in the order of ranks."""
         for event in reversed(self.events()):
             if event["kind"] in ("job_started", "job_resumed") and event["detail"].get("nodes"):
                 return str(event["detail"]["nodes"]).split(",")
         raise AssertionError("no job runs")
+
+    def spare(self) -> str:
+        """The worker that has no rank, by instance id."""
+        controller, busy = self.controller().spec.instance_id, self.busy()
+        (found,) = [
+            node.spec.instance_id
+            for node in Fleet(home=self.product.home).nodes()
+            if node.alive() and node.spec.instance_id not in (controller, *busy)
+        ]
+        return found
 
     def node(self, instance_id: str) -> Node:
         return Fleet(home=self.product.home).node(instance_id)

@@ -11,7 +11,7 @@ from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.launcher import Launcher
 from holdfast_runtime.launcher.node.peers import BEGINNINGS
 from holdfast_runtime.launcher.node.places import Places
-from holdfast_runtime.launcher.node.ranks import Deaths
+from holdfast_runtime.launcher.node.ranks import Deaths, Ranks
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.report import print_status
 from holdfast_runtime.launcher.node.tasks import Tasks
@@ -25,6 +25,7 @@ __all__ = [
     "Generations",
     "Launcher",
     "Places",
+    "Ranks",
     "Record",
     "Tasks",
     "main",

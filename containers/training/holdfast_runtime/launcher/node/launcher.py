@@ -269,6 +269,7 @@ class Launcher:
         self._watch.installed(view)
 
     def _generation_began(self, view: View) -> None:
+        self.ranks.installed(view)
         self.departure.installed(view)
         self._settling.installed(view)
         self.agent_link.changed()

@@ -17,6 +17,7 @@ from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
 from holdfast_runtime.launcher.watch import Judgement, Watch
+from holdfast_runtime.membership import View
 
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
@@ -73,6 +74,8 @@ class Ranks:
         self._settling = settling
         self._departure = departure
         self._deaths = Deaths(max_restarts)
+        self._came_in_between = False
+        """Whether a process here became warm while the next generation was agreed on."""
 
     def says(self, slot: LocalSlot, message: FromRank) -> None:
         """A process has said something."""
@@ -159,12 +162,23 @@ class Ranks:
         if generations.wanted:
             generations.left()
             if new and not generations.first:
+                self._came_in_between = True
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("the processes are there")
         elif not generations.belongs_to(generations.view):
-            # This launcher took the place of one that was lost, and its processes are warm.
-            self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
+            self._spare_ready()
+
+    def installed(self, view: View) -> None:
+        """A generation begins: a launcher that came back while it was agreed on, and got no rank in it, is a spare."""
+        has_ranks = any(item.slot.node == self._slots.node for item in view.ranks)
+        if self._came_in_between and not has_ranks and self._slots.warm:
+            self._spare_ready()
+        self._came_in_between = False
+
+    def _spare_ready(self) -> None:
+        """This launcher took the place of one that was lost, and its processes are warm."""
+        self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
 
     def _died(self, slot: LocalSlot, *, rank: int, how: str, in_training: bool, step: int) -> None:
         who = f"rank {rank}" if rank >= 0 else "a spare"

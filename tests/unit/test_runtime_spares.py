@@ -1,0 +1,68 @@
+"""When a launcher tells that what it has is a spare."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast_common import kinds
+from holdfast_runtime.control import Ready
+from holdfast_runtime.launcher.node import Ranks
+from holdfast_runtime.membership import RankStatus, Slot, View
+
+OTHERS = View(epoch=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),))
+MINE = View(epoch=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(1, 0), rank=0, port=1),))
+
+
+class Story:
+    """The launcher of node 1, which came back, and the agreement of all."""
+
+    def __init__(self, *, wanted: str) -> None:
+        self.told: list[str] = []
+        self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1)
+
+        class Slots(SimpleNamespace):
+            def __iter__(slots) -> Any:  # noqa: N805 - of the story
+                return iter([self.slot])
+
+        nothing = SimpleNamespace()
+        generations = SimpleNamespace(
+            wanted=wanted,
+            first=False,
+            view=OTHERS,
+            left=lambda: None,
+            belongs_to=lambda view: False,
+            agreement=SimpleNamespace(changed=lambda: None),
+        )
+        parts: dict[str, Any] = dict.fromkeys(
+            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling"], nothing
+        )
+        self.ranks = Ranks(
+            slots=Slots(node=1, learn=lambda step: None, checkpoint_step=0, warm=1),  # type: ignore[arg-type]
+            generations=generations,  # type: ignore[arg-type]
+            journal=SimpleNamespace(event=lambda kind, **detail: self.told.append(kind)),  # type: ignore[arg-type]
+            departure=SimpleNamespace(warm_changed=lambda: None),  # type: ignore[arg-type]
+            max_restarts=1,
+            **parts,
+        )
+
+    def warm(self) -> None:
+        ready: Any = SimpleNamespace(committed_step=3, checkpoint_step=0, planned=False, reason="")
+        assert {"committed_step", "checkpoint_step", "planned", "reason"} <= set(Ready.__dataclass_fields__)
+        self.ranks._ready(self.slot, ready)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("view", "told"), [(OTHERS, [kinds.SPARE_READY]), (MINE, [])])
+def test_one_that_comes_back_while_others_agree_is_a_spare_if_it_gets_no_rank(view: View, told: list[str]) -> None:
+    story = Story(wanted="launcher 2 is lost")
+    story.warm()
+    assert story.told == []
+    story.ranks.installed(view)
+    story.ranks.installed(view)
+    assert story.told == told
+
+
+def test_one_that_comes_back_to_a_job_that_trains_is_a_spare_at_once() -> None:
+    story = Story(wanted="")
+    story.warm()
+    assert story.told == [kinds.SPARE_READY]
