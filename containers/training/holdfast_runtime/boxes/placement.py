@@ -54,15 +54,13 @@ class Survival:
     def __str__(self) -> str:
         """A sentence for people."""
         whose = f"has the state of {_named(self.short)}"
-        match self.reach:
-            case "nothing":
-                return f"no process may be lost without going back to a checkpoint: no other one {whose}"
-            case "process":
-                return f"any one process may be lost, and no whole node: no other node {whose}"
-            case "node" if self.short:
-                return f"any one node may be lost, and no whole rack: no other rack {whose}"
-            case _:
-                return f"any one {self.reach} may be lost"
+        if self.reach == "nothing":
+            return f"no process may be lost without going back to a checkpoint: no other one {whose}"
+        if self.reach == "process":
+            return f"any one process may be lost, and no whole node: no other node {whose}"
+        if self.reach == "node" and self.short:
+            return f"any one node may be lost, and no whole rack: no other rack {whose}"
+        return f"any one {self.reach} may be lost"
 
     def refusal(self, survive: Reach) -> str:
         """Why a job that wants to survive the loss of any one of a kind cannot begin; empty when it can."""
