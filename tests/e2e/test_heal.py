@@ -4,6 +4,7 @@ The closed loop on a local cluster: a fault is planted on a busy node, its ranks
 Everything is read from events, as `holdfast incidents` tells it. The job that trains meanwhile loses no step.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from healing import Cluster, Limits, figures, too_late, untouched
+from healing import Cluster, Limits, figures, interrupted, too_late, untouched
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(3600)]
 
@@ -152,6 +153,29 @@ def test_a_sick_spare_is_replaced_and_the_job_does_not_notice(cluster: Cluster) 
     assert (found["state"], found["steps_lost"] or 0) == ("repaired", 0)
     assert cluster.kinds("job_resumed", since_ns=began_ns) == []
     assert cluster.busy() == busy
+
+
+def test_ctrl_c_ends_whoever_follows_events(cluster: Cluster) -> None:
+    following = cluster.product.popen("events", "--follow", "--json")
+    assert json.loads(following.stdout.readline())["kind"]
+    code, said = interrupted(following)
+    assert (code, said.splitlines()[-1]) == (130, "holdfast: interrupted")
+
+
+def test_ctrl_c_in_inject_leaves_nothing_half_planted_and_says_what_stays(cluster: Cluster) -> None:
+    node = cluster.spare()
+    for after_s in (4.0, 5.0, 6.0, 8.0):
+        planting = cluster.product.popen("inject", node, "lossy-link", "--for", "60")
+        time.sleep(after_s)
+        code, said = interrupted(planting)
+        planted = json.loads(cluster.run("inject", "--list", "--json"))
+        if code == 0:
+            assert [one["fault"] for one in planted] == ["lossy-link"]
+        else:
+            assert code == 130, said
+            assert ("it stays: lossy-link" in said) == bool(planted)
+        if planted:
+            cluster.run("inject", node, "--end")
 
 
 def test_twenty_in_a_row_of_mixed_kinds(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -150,8 +151,8 @@ def untouched(cluster: Cluster, *, planted: Sequence[str]) -> list[str]:
     return sorted((asked | taken) - set(planted))
 
 
-def end_group(process: "subprocess.Popen[str]", number: int) -> tuple[int, str]:
-    """Ctrl-C, as a terminal sends it; the exit code and what it said."""
-    process.send_signal(number)
+def interrupted(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Ctrl-C, as a terminal sends it; the exit code, and what it said."""
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    return process.returncode, out + err
+    return process.returncode, (out + err).strip()
