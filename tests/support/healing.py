@@ -133,7 +133,8 @@ def figures(found: Found) -> str:
 
 
 def too_late(found: Found, limits: Limits) -> list[str]:
-    """What took longer than it may; nothing counts twice."""
+    """What took longer than it may; nothing counts twice. Who has too few processors for the load has longer."""
+    slower = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     signal_s, verdict_s = found["signal_s"] or 0.0, found["verdict_s"] or 0.0
     taken = {
         "the first sign": (signal_s, limits.notice_s),
@@ -141,7 +142,11 @@ def too_late(found: Found, limits: Limits) -> list[str]:
         "training again": ((found["training_again_s"] or 0.0) - verdict_s, limits.training_s),
         "full strength": (found["at_strength_s"] - verdict_s, limits.spare_s + limits.burn_in_s),
     }
-    return [f"{what} took {took:.2f} s, at most {most:g}" for what, (took, most) in taken.items() if took > most]
+    return [
+        f"{what} took {took:.2f} s, at most {most:g} s, {slower:.1f} times as long at this load"
+        for what, (took, most) in taken.items()
+        if took > most * slower
+    ]
 
 
 def untouched(cluster: Cluster, *, planted: Sequence[str]) -> list[str]:
