@@ -14,7 +14,9 @@ from pathlib import Path
 
 SHA256 = "7e28e58add6f998e7f2ccf3684a4a22a071ababd484a0f59030349dad4d36878"
 INDENT = " " * 8
-EDITS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
+Edits = tuple[tuple[int, int, tuple[str, ...]], ...]
+"""First and last line that go (none when the last is before the first), and what comes there."""
+EDITS: Edits = (
     (11, 10, ("import holdfast_runtime as holdfast",)),
     # The group of ranks takes the place of the iterator over the data.
     (80, 80, (INDENT + "run = self.resilient = holdfast.Run(model, self.optimizer)",)),
@@ -41,15 +43,14 @@ EDITS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""First and last line that go (none when the last is before the first), and what comes there."""
 
 
-def changed_lines() -> int:
+def changed_lines(edits: Edits = EDITS) -> int:
     """Lines that are written anew."""
-    return sum(len(new) for _, _, new in EDITS)
+    return sum(len(new) for _, _, new in edits)
 
 
-def ported(source: str) -> str:
+def ported(source: str, *, sha256: str = SHA256, edits: Edits = EDITS) -> str:
     """
     The ported file.
 
@@ -57,12 +58,10 @@ def ported(source: str) -> str:
         ValueError: the source is another one, so the numbers would mean other lines.
     """
     found = hashlib.sha256(source.encode()).hexdigest()
-    if found != SHA256:
-        raise ValueError(
-            f"trainer.py has SHA-256 {found[:12]}, and the port is of {SHA256[:12]}; check out that commit"
-        )
+    if found != sha256:
+        raise ValueError(f"the file has SHA-256 {found[:12]}, and the port is of {sha256[:12]}; check out that commit")
     lines = source.splitlines()
-    for first, last, new in sorted(EDITS, reverse=True):
+    for first, last, new in sorted(edits, reverse=True):
         lines[first - 1 : last] = new
     return "\n".join(lines) + "\n"
 

@@ -86,7 +86,8 @@ class Report:
     """
     Lines, TensorBoard and MLflow, from one rank, which after a recovery may be another process.
 
-    It begins at the step that is next: steps that are done again after a loss replace what was written of them.
+    It begins at the step that is next: steps that are done again after a loss replace what was written of them. Where
+    that rank is lost between its update and its line, and a twin goes on from there, the line is missing.
     """
 
     def __init__(self, run: holdfast.Run, args: argparse.Namespace) -> None:

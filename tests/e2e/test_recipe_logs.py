@@ -69,7 +69,8 @@ def test_every_step_is_logged_once_though_the_rank_that_logs_was_lost(tmp_path: 
     uri = f"http://127.0.0.1:{mlflow_port}"
     store = ["--backend-store-uri", f"sqlite:///{tmp_path}/runs.db", "--artifacts-destination", str(tmp_path / "files")]
     server = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(mlflow_port), "--workers", "1", *store]
-    recipe = f"fsdp2.py --snapshot-every 2 --data {data} --tensorboard {board} --mlflow {uri} --run-name lost"
+    recipe = f"fsdp2.py --steps {STEPS} --snapshot-every 2 --data {data} --run-name lost"
+    recipe += f" --tensorboard {board} --mlflow {uri}"
     with served(server, f"{uri}/health", tmp_path / "mlflow.log"):
         outcome = run_job(
             tmp_path / "job",

@@ -23,7 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
     shape = {"program": PROGRAM, "torch": PRELOADED, "deadlines": PATIENT, "timeout_s": 600.0, **how}
-    return run_job(folder, Job(steps=STEPS, environment={"RECIPE": f"{recipe} --data {data}"}, **shape))  # type: ignore[arg-type]
+    return run_job(folder, Job(steps=STEPS, environment={"RECIPE": f"{recipe} --steps {STEPS} --data {data}"}, **shape))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """
-Runs a recipe of examples/recipes as it is, and writes down every step that it tells of.
+Runs a training script as it is, such as a recipe of examples/recipes, and writes down every step that it commits.
 
-Arguments: those of ``runtime_program``. ``RECIPE`` has the script's name and its flags. Each rank appends the step, the
-mean loss and a digest of its part of the parameters, so that two runs can be compared bit for bit.
+Arguments: those of ``runtime_program``; the first is a folder. ``RECIPE`` has the script and its flags. Each rank
+appends the step, the mean loss and a digest of its part of the parameters, so that runs can be compared bit for bit.
 """
 
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.inprocess import digest_of
@@ -26,36 +26,36 @@ RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
 
 
 def watch(out: Path) -> None:
-    """Wherever a recipe tells of a step, its bits are written down too."""
-    import llama
-    import recipe
-
+    """Wherever the script commits a step, its bits are written down."""
     models: list[nn.Module] = []
-    make, tell = llama.materialize, recipe.Report.step
+    begin, update = holdfast.Run.__init__, holdfast.Step.update
 
-    def materialize(model: nn.Module, **how: Any) -> None:
+    def watched_begin(run: holdfast.Run, model: nn.Module, *given: Any, **named: Any) -> None:
         models.append(model)
-        make(model, **how)
+        begin(run, model, *given, **named)
 
-    def step(self: recipe.Report, step: holdfast.Step) -> None:
-        tell(self, step)
+    def watched_update(step: holdfast.Step, loss: Tensor | float = 0.0) -> float:
+        update(step, loss)
         digest = digest_of([local(parameter) for model in models for parameter in model.parameters()])
         line = {"step": step.number, "loss": step.loss.hex(), "digest": digest, "epoch": 0, "time_s": time.time()}
         with (out / f"rank{torch.distributed.get_rank()}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
+        return step.loss
 
-    llama.materialize, recipe.Report.step = materialize, step  # type: ignore[method-assign]
+    holdfast.Run.__init__, holdfast.Step.update = watched_begin, watched_update  # type: ignore[method-assign]
 
 
 def main() -> None:
-    out, steps = Path(sys.argv[1]), sys.argv[2]
+    out = Path(sys.argv[1]).resolve()
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
-    sys.path.insert(0, str(RECIPES))
     watch(out)
     script, *flags = shlex.split(os.environ["RECIPE"])
-    sys.argv = [script, "--steps", steps, *flags]
-    runpy.run_path(str(RECIPES / script), run_name="__main__")
+    path = RECIPES / script
+    sys.path.insert(0, str(path.parent))
+    sys.argv = [script, *flags]
+    os.chdir(out)
+    runpy.run_path(str(path), run_name="__main__")
 
 
 if __name__ == "__main__":
