@@ -44,6 +44,8 @@ class RunningAgent:
         }
         self.process: subprocess.Popen[bytes] | None = None
         self.environment = agent_environment()
+        self.prefix: tuple[str, ...] = ()
+        """What starts it, such as a program that takes rights away."""
 
     def command(self, name: str, *more: str) -> list[str]:
         path = self.folder / "agent.json"
@@ -51,9 +53,14 @@ class RunningAgent:
         return [self.python, "-m", "holdfast_agent", name, "--config", str(path), *more]
 
     def start(self) -> None:
+        command = [*self.prefix, *self.command("run")]
         with (self.folder / "said").open("ab") as said:
             self.process = subprocess.Popen(
-                self.command("run"), stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=self.environment
+                command,
+                stdout=said,
+                stderr=said,
+                stdin=subprocess.DEVNULL,
+                env=self.environment,
             )
         pid = self.process.pid
         eventually(lambda: self.status_or_none().get("pid") == pid or self.process is None, "the agent")

@@ -14,9 +14,7 @@ def shipping(events: logs.ILogGroup) -> iam.PolicyStatement:
     return iam.PolicyStatement(sid="ShipEvents", actions=list(SHIP), resources=[events.log_group_arn])
 
 
-def watching(
-    scope: Construct, construct_id: str, *, role: iam.IRole, name: str, arn: str, events: logs.ILogGroup
-) -> iam.Policy:
+def watching(scope: Construct, construct_id: str, *, role: iam.IRole, name: str, arn: str) -> iam.Policy:
     """
     Of a Slurm controller: to see the nodes of its cluster, and what HyperPod's own agent found on them.
 
@@ -31,8 +29,6 @@ def watching(
         roles=[role],
         statements=[
             iam.PolicyStatement(sid="WatchNodes", actions=["sagemaker:ListClusterNodes"], resources=[arn]),
-            iam.PolicyStatement(
-                sid="ReadHealthRecords", actions=["logs:FilterLogEvents"], resources=[health, events.log_group_arn]
-            ),
+            iam.PolicyStatement(sid="ReadHealthRecords", actions=["logs:FilterLogEvents"], resources=[health]),
         ],
     )

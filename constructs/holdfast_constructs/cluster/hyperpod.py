@@ -258,7 +258,7 @@ class HyperPodCluster(ClusterBase):
         for role in self._allowed.values():
             role.add_to_principal_policy(shipping(events))
         for role in self._controller_roles[:1]:
-            watching(self, "HealthAgent", role=role, name=self.cluster_name, arn=self.cluster_arn, events=events)
+            watching(self, "HealthAgent", role=role, name=self.cluster_name, arn=self.cluster_arn)
 
     @property
     def node_roles(self) -> tuple[iam.IRole, ...]:
