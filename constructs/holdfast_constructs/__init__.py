@@ -17,10 +17,19 @@ if TYPE_CHECKING:
         SlurmOrchestrator,
         TieredStorage,
     )
-    from holdfast_constructs.eks import EksAddon, HelmInstaller, HelmRelease, HyperPodEks, IHyperPodEks, PodIdentity
+    from holdfast_constructs.eks import (
+        ChartFolder,
+        EksAddon,
+        HelmInstaller,
+        HelmRelease,
+        HyperPodEks,
+        IHyperPodEks,
+        PodIdentity,
+    )
     from holdfast_constructs.eks_addons import (
         ContainerInsights,
         FsxCsiDriver,
+        HealthAgent,
         InstanceQuota,
         LustreVolume,
         ObservabilityAddon,
@@ -84,6 +93,7 @@ _ROOMS = {
     "AutoPatch": "groups",
     "AutoScaling": "cluster",
     "BatchSize": "groups",
+    "ChartFolder": "eks",
     "ClusterAlarms": "observability",
     "ClusterDashboard": "observability",
     "ClusterEventRules": "observability",
@@ -100,6 +110,7 @@ _ROOMS = {
     "EventLogGroup": "observability",
     "FsxCsiDriver": "eks_addons",
     "GrafanaWorkspace": "observability",
+    "HealthAgent": "eks_addons",
     "HelmInstaller": "eks",
     "HelmRelease": "eks",
     "HyperPodCluster": "cluster",
@@ -165,6 +176,7 @@ __all__ = [
     "AutoPatch",
     "AutoScaling",
     "BatchSize",
+    "ChartFolder",
     "ClusterAlarms",
     "ClusterDashboard",
     "ClusterEventRules",
@@ -181,6 +193,7 @@ __all__ = [
     "EventLogGroup",
     "FsxCsiDriver",
     "GrafanaWorkspace",
+    "HealthAgent",
     "HelmInstaller",
     "HelmRelease",
     "HyperPodCluster",

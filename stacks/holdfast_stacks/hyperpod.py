@@ -26,7 +26,7 @@ from holdfast_constructs import (
 from holdfast_stacks import foundations, kubernetes, watch
 from holdfast_stacks.foundations import Foundations
 from holdfast_stacks.groups import Groups
-from holdfast_stacks.images import TrainingImage
+from holdfast_stacks.images import HealthAgentImage, TrainingImage
 from holdfast_stacks.sources import SOURCES
 
 LIFECYCLE_SOURCES = (
@@ -37,6 +37,7 @@ LIFECYCLE_SOURCES = (
     SOURCES / "containers" / "training" / "holdfast_runtime",
     SOURCES / "containers" / "health-agent" / "holdfast_agent",
     SOURCES / "containers" / "health-agent" / "holdfast-agent.service",
+    SOURCES / "containers" / "health-agent" / "holdfast-events.service",
 )
 EVENTS_PATH = "/var/log/holdfast/events.jsonl"
 OF_AWS_ONLY = ("HF032", "HF038", "HF627")
@@ -85,13 +86,14 @@ class HyperPodStack(Stack):
         settings = Groups(self, "Groups", environment=environment)
         groups = settings.instance_groups()
         ground = foundations.foundations(self, environment, groups=groups)
-        image = TrainingImage(self, environment)
+        image, agent = TrainingImage(self, environment), HealthAgentImage(self, environment)
         experiments = watch.Experiments(self, environment, ground=ground)
-        bundle = self._lifecycle(environment, image, experiments, folder)
+        bundle = self._lifecycle(environment, image, agent, experiments, folder)
         scripts = settings.scripts() or bundle
         control_plane = self._control_plane(environment, ground, folder)
         cluster = self._cluster(environment, settings, groups, ground, scripts, control_plane)
         image.grant_pull(cluster.role)
+        agent.grant_pull(cluster.role)
         metrics = watch.watch(self, environment, cluster=cluster, ground=ground)
         if metrics.prometheus is not None and bundle is not None and watch.sends_metrics(environment):
             bundle.tell("metrics.json", {"remote_write_url": metrics.prometheus.remote_write_url})
@@ -109,6 +111,7 @@ class HyperPodStack(Stack):
                 ground=ground,
                 prometheus=metrics.prometheus,
                 grafana=metrics.grafana,
+                agent=agent,
             )
         self._outputs(environment, cluster, bundle, ground)
 
@@ -170,7 +173,12 @@ class HyperPodStack(Stack):
         return slurm.slurm(self, environment, network=ground.network, key=ground.key)
 
     def _lifecycle(
-        self, environment: Environment, image: TrainingImage, experiments: watch.Experiments, folder: Path
+        self,
+        environment: Environment,
+        image: TrainingImage,
+        agent: HealthAgentImage,
+        experiments: watch.Experiments,
+        folder: Path,
     ) -> LifecycleBundle | None:
         """Our scripts; none where HyperPod alone makes all nodes ready, or scripts that are there already do."""
         groups = environment.cluster.instance_groups
@@ -201,6 +209,7 @@ class HyperPodStack(Stack):
                 "health": {
                     **environment.health.model_dump(),
                     "checks": [Path(check).name for check in environment.health.checks],
+                    **({"unit": False} if agent.uri else {}),
                 },
                 **(kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },

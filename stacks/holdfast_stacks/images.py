@@ -1,4 +1,4 @@
-"""The image of training jobs: one that is there, or one that is built; by a reference that stays what it is."""
+"""The images of an environment: those that are there, or are built; by references that stay what they are."""
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ecr as ecr
@@ -6,7 +6,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
-from holdfast.config import Environment
+from holdfast.config import Environment, ImageSource
 from holdfast_constructs import ContainerImage
 from holdfast_stacks.sources import SOURCES
 
@@ -49,6 +49,45 @@ class TrainingImage:
         resolved = stack.resolve(image.uri)
         text = resolved["Fn::Sub"] if isinstance(resolved, dict) and "Fn::Sub" in resolved else _joined(resolved)
         self.uri = text.replace("${AWS::URLSuffix}", suffix)
+
+
+HEALTH_AGENT = "holdfast.local/health-agent:latest"
+"""What a local cloud has under this name: the image that was added to it, else what stands in for it."""
+
+
+class HealthAgentImage:
+    """What the pods of the health agent run."""
+
+    uri: str
+    """Empty where no image is named, or no agent is wanted; then no pod runs it."""
+
+    def __init__(self, scope: Construct, environment: Environment) -> None:
+        settings = environment.images.health_agent if environment.images is not None else None
+        self.uri = ""
+        self._image: ContainerImage | None = None
+        if settings is None or not environment.health.enabled or environment.eks is None:
+            return
+        if settings.source == "environment":
+            self.uri = HEALTH_AGENT
+            return
+        self._image = _agent(scope, settings)
+        self.uri = self._image.uri
+
+    def grant_pull(self, role: iam.IRole) -> None:
+        """Allow nodes to pull the image."""
+        if self._image is not None:
+            self._image.grant_pull(role)
+
+
+def _agent(scope: Construct, settings: ImageSource) -> ContainerImage:
+    if settings.source == "build":
+        return ContainerImage.from_asset(
+            scope, "HealthAgentImage", directory=SOURCES / "containers", file="health-agent/Dockerfile"
+        )
+    assert settings.repository is not None, "a rule has found that it is missing"
+    assert settings.digest is not None, "a rule has found that it is missing"
+    repository = ecr.Repository.from_repository_name(scope, "HealthAgentImage", settings.repository)
+    return ContainerImage.from_repository(repository, digest=settings.digest)
 
 
 def _repository(scope: Construct, index: int, name: str) -> ecr.IRepository:

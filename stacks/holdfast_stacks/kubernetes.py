@@ -13,6 +13,7 @@ from holdfast_constructs import (
     ContainerInsights,
     FsxCsiDriver,
     GrafanaWorkspace,
+    HealthAgent,
     HyperPodCluster,
     HyperPodEks,
     IHyperPodEks,
@@ -26,7 +27,9 @@ from holdfast_constructs import (
     TrainingOperator,
 )
 from holdfast_stacks.foundations import Foundations, removal_policy
+from holdfast_stacks.images import HealthAgentImage
 from holdfast_stacks.retention import retention
+from holdfast_stacks.sources import SOURCES
 
 COMMIT = re.compile(r"(-[0-9a-f]{40})?\.tar\.gz$")
 """How the name of an archive ends, after its repository."""
@@ -148,8 +151,21 @@ def addons(
     ground: Foundations,
     prometheus: PrometheusWorkspace | None,
     grafana: GrafanaWorkspace | None,
+    agent: HealthAgentImage,
 ) -> None:
-    """What runs on the nodes: metrics, file systems for pods, operators."""
+    """What runs on the nodes: the health agent, metrics, file systems for pods, operators."""
+    if agent.uri:
+        HealthAgent(
+            scope,
+            "HealthAgent",
+            eks_cluster=control_plane,
+            chart=SOURCES / "containers" / "health-agent" / "chart",
+            image=agent.uri,
+            cluster_name=environment.cluster_name,
+            mode=environment.health.mode,
+            breaker_share=environment.health.breaker_share,
+            own_node_only=environment.cloud == "aws",  # the Kubernetes of a rehearsal is too old for the policy
+        )
     if environment.observability.container_insights:
         ContainerInsights(
             scope,

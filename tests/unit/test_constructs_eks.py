@@ -1,8 +1,10 @@
 """The EKS control plane and its add-ons: what is there, what may do what, and what CloudFormation makes first."""
 
+import io
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -16,8 +18,10 @@ from constructs import Construct
 
 from holdfast.catalog import charts
 from holdfast_constructs import (
+    ChartFolder,
     ContainerInsights,
     FsxCsiDriver,
+    HealthAgent,
     HyperPodEks,
     InstanceQuota,
     LustreVolume,
@@ -27,6 +31,7 @@ from holdfast_constructs import (
     Team,
     TrainingOperator,
 )
+from holdfast_constructs.helm_installer._archive import read_chart, verify
 
 Resources = dict[str, dict[str, Any]]
 
@@ -347,6 +352,29 @@ def test_in_a_closed_network_archives_come_from_s3(tmp_path: Any) -> None:
     assert statement["Action"] == "s3:GetObject"
     assert release["Properties"]["Archive"]["Key"] in json.dumps(statement["Resource"])
     assert before(resources, only(resources, "AWS::IAM::Policy"), only(resources, "AWS::Lambda::Function"))
+
+
+def test_a_chart_of_a_folder_is_installed_from_an_asset_and_is_what_its_digest_says(repository: Path) -> None:
+    chart = repository / "containers/health-agent/chart"
+    stack = new_stack()
+    cluster = control_plane(stack, instance_types=["ml.m5.xlarge"])
+    HealthAgent(stack, "Agent", eks_cluster=cluster, chart=chart, image="agent@sha256:0", cluster_name="demo")
+    resources = resources_of(stack)
+    release = resources[only(resources, "Custom::HoldfastHelmRelease", "holdfast-health-agent")]["Properties"]
+    assert release["Namespace"] == "holdfast-system"
+    assert json.loads(release["Values"])["ownNodeOnly"] is True
+    assert json.loads(release["Values"])["image"] == "agent@sha256:0"
+    assert release["Archive"]["Key"] in json.dumps(one(resources, "AWS::IAM::Policy")["Properties"]["PolicyDocument"])
+
+    packed = ChartFolder(name="holdfast-health-agent", folder=chart)
+    files = read_chart(io.BytesIO(packed.archive()), release["ChartPath"])
+    verify(files, path=release["ChartPath"], expected_sha256=release["TreeSha256"])
+    assert packed.archive() == ChartFolder(name=packed.name, folder=chart).archive()
+
+
+def test_a_folder_without_a_chart_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"allowed: one with a Chart\.yaml"):
+        ChartFolder(name="none", folder=tmp_path).archive()
 
 
 def test_an_imported_cluster_takes_nodes_and_people_by_its_name_alone() -> None:

@@ -68,6 +68,7 @@ def test_its_service_account_marks_nodes_and_tells_events_and_nothing_else(manif
     assert {(tuple(rule["resources"]), tuple(rule["verbs"])) for rule in rules} == {
         (("nodes",), ("get", "list", "patch")),
         (("nodes/status",), ("patch",)),
+        (("pods",), ("list",)),
         (("events",), ("create", "list")),
     }
     (subject,) = the("ClusterRoleBinding", manifests)["subjects"]
@@ -85,6 +86,17 @@ def test_a_token_changes_the_node_of_its_own_pod_alone(
     assert the("ValidatingAdmissionPolicyBinding", manifests)["spec"]["validationActions"] == ["Deny"]
     without = rendered(helm, repository, "ownNodeOnly=false")
     assert not [one for one in without if "Policy" in one["kind"]]
+
+
+def test_a_kubernetes_without_the_policy_is_refused_unless_it_is_said_to_do_without(
+    helm: Path, repository: Path
+) -> None:
+    chart = repository / "containers/health-agent/chart"
+    command = [helm, "template", "x", chart, "--kube-version", "1.30.0", "--set", f"image={IMAGE}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "has no policy for it; allowed: 1.31 or later, or ownNodeOnly=false" in done.stderr
+    without = rendered(helm, repository, "ownNodeOnly=false", minor="1.20")
+    assert the("DaemonSet", without)
 
 
 def test_the_agent_takes_the_settings_that_the_chart_writes(helm: Path, repository: Path, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> S
     containers = repository / "containers"
     for package in (containers / "health-agent/holdfast_agent", containers / "common/holdfast_common"):
         (tmp_path / package.name).symlink_to(package)
-    (tmp_path / "holdfast-agent.service").symlink_to(containers / "health-agent/holdfast-agent.service")
+    for unit in ("holdfast-agent.service", "holdfast-events.service"):
+        (tmp_path / unit).symlink_to(containers / "health-agent" / unit)
     return (
         ScratchNode(tmp_path, monkeypatch)
         .worker()
@@ -147,11 +148,20 @@ def test_an_agent_that_does_not_start_is_said_and_fails_nothing(node: ScratchNod
     assert result.remark.startswith("nobody watches this node: holdfast-agent does not run")
 
 
-def test_where_pods_run_the_agent_no_unit_is_installed(node: ScratchNode) -> None:
-    node.has(role="Kubernetes", health=WATCHED._replace(unit=False)).step("agent")
+def test_where_pods_run_the_agent_the_unit_ships_their_events_and_watches_nothing(node: ScratchNode) -> None:
+    result = node.has(role="Kubernetes", health=WATCHED._replace(unit=False)).step("agent")
+    assert result.remark == "a pod watches this node; its events are shipped"
     assert not (node.root / "etc/systemd/system/holdfast-agent.service").exists()
-    assert node.calls("systemctl enable") == []
+    assert node.running() == {"holdfast-events"}
+    assert "holdfast-agent ship --config" in node.read("etc/systemd/system/holdfast-events.service")
     assert (node.root / agent.PROGRAM.lstrip("/")).exists()
+
+
+def test_events_of_pods_that_nobody_ships_are_said_and_fail_nothing(node: ScratchNode) -> None:
+    node.breaks("holdfast-events")
+    result = node.has(role="Kubernetes", health=WATCHED._replace(unit=False)).step("agent")
+    assert result.succeeded
+    assert "its events are not shipped: read 'journalctl -u holdfast-events'" in result.remark
 
 
 def test_nothing_is_installed_where_nothing_is_asked_for(node: ScratchNode) -> None:

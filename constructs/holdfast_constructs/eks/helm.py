@@ -1,9 +1,10 @@
 """Helm releases as resources of a stack: charts at one commit, verified by digest, installed by one function."""
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import CustomResource, Duration, IgnoreMode, RemovalPolicy
+from aws_cdk import AssetHashType, CustomResource, Duration, IgnoreMode, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -15,6 +16,7 @@ from constructs import Construct, IDependable
 from holdfast.catalog import Chart
 from holdfast_constructs.cdk import json_text
 from holdfast_constructs.eks.access import IEksAccess
+from holdfast_constructs.eks.chart_folder import ChartFolder
 from holdfast_constructs.network import IHyperPodNetwork
 
 RESOURCE_TYPE = "Custom::HoldfastHelmRelease"
@@ -89,16 +91,36 @@ class HelmInstaller(Construct):
             for index, (repository, path) in enumerate(sorted((archives or {}).items()))
         }
         for asset in self._assets.values():
-            # One object, where Asset.grant_read would allow to read and list the whole bucket.
-            archive = asset.bucket.arn_for_objects(asset.s3_object_key)
-            self.function.add_to_role_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive]))
+            self._may_read(asset)
 
-    def archive(self, chart: Chart) -> dict[str, str]:
-        """Where the function gets the archive of a chart's repository from."""
+    def archive(self, chart: Chart | ChartFolder) -> dict[str, str]:
+        """Where the function gets the archive of a chart from: its repository's, or one that is made here."""
+        if isinstance(chart, ChartFolder):
+            return self._packed(chart)
         asset = self._assets.get(chart.repository)
         if asset is None:
             return {"Url": f"https://codeload.github.com/{chart.repository}/tar.gz/{chart.commit}"}
         return {"Bucket": asset.s3_bucket_name, "Key": asset.s3_object_key}
+
+    def _packed(self, chart: ChartFolder) -> dict[str, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{chart.name}.tar.gz"
+            path.write_bytes(chart.archive())
+            # By its files, not by its bytes: those also depend on who compressed them.
+            asset = s3_assets.Asset(
+                self,
+                f"Chart-{chart.name}",
+                path=str(path),
+                asset_hash=chart.tree_sha256,
+                asset_hash_type=AssetHashType.CUSTOM,
+            )
+        self._may_read(asset)
+        return {"Bucket": asset.s3_bucket_name, "Key": asset.s3_object_key}
+
+    def _may_read(self, asset: s3_assets.Asset) -> None:
+        """One object, where Asset.grant_read would allow to read and list the whole bucket."""
+        archive = asset.bucket.arn_for_objects(asset.s3_object_key)
+        self.function.add_to_role_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive]))
 
     def _function(
         self, network: IHyperPodNetwork, log: logs.ILogGroup, environment: dict[str, str]
@@ -143,7 +165,7 @@ class HelmRelease(Construct):
         construct_id: str,
         *,
         installer: HelmInstaller,
-        chart: Chart,
+        chart: Chart | ChartFolder,
         namespace: str = "kube-system",
         values: Mapping[str, object] | None = None,
         wait: bool = True,
@@ -154,7 +176,8 @@ class HelmRelease(Construct):
 
         Args:
             installer: Of the cluster.
-            chart: What to install. Files with another digest than the chart's are refused.
+            chart: What to install, of a repository or from a folder. Files with another digest than the chart's are
+                refused.
             namespace: Default: "kube-system". It is made when it is not there. Changing it installs anew.
             values: Default: the chart's own. Plain values and tokens.
             wait: Default: True, it is there when all its pods are ready, and is rolled back when they are not after

@@ -1,8 +1,10 @@
 """
-What runs on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors. EksAddon itself,
+What runs on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors, the
+health agent. EksAddon itself,
 and what has to be there before nodes, is left to eks.
 """
 
+from holdfast_constructs.eks_addons.health_agent import HealthAgent
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon
 from holdfast_constructs.eks_addons.operators import (
     COMPUTE_QUOTA,
@@ -18,6 +20,7 @@ __all__ = [
     "COMPUTE_QUOTA",
     "ContainerInsights",
     "FsxCsiDriver",
+    "HealthAgent",
     "InstanceQuota",
     "LustreVolume",
     "ObservabilityAddon",

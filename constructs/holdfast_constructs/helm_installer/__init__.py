@@ -4,3 +4,7 @@ The Lambda function that installs Helm charts into an EKS cluster. Standard libr
 A chart is a folder of a Git repository at one commit, and is installed only when the digest of its files is the one
 that the template names. ``python -m holdfast_constructs.helm_installer`` computes that digest.
 """
+
+from ._archive import tree_sha256
+
+__all__ = ["tree_sha256"]

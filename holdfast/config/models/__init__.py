@@ -30,7 +30,7 @@ from holdfast.config.models.existing import (
 from holdfast.config.models.health import Health
 from holdfast.config.models.lifecycle_mode import LifecycleMode, mode_of
 from holdfast.config.models.network import ExistingNetwork, Network
-from holdfast.config.models.nodes import Images, Lifecycle, StandIns, TrainingImage, User
+from holdfast.config.models.nodes import Images, ImageSource, Lifecycle, StandIns, User
 from holdfast.config.models.observability import Grafana, Observability
 from holdfast.config.models.orchestrators import (
     Accounting,
@@ -63,6 +63,7 @@ __all__ = [
     "GroupSlurm",
     "Health",
     "Home",
+    "ImageSource",
     "Images",
     "InstanceGroup",
     "InstanceQuota",
@@ -87,7 +88,6 @@ __all__ = [
     "TaskGovernance",
     "Team",
     "TieredStorage",
-    "TrainingImage",
     "User",
     "meanings",
     "mode_of",

@@ -39,23 +39,26 @@ class Lifecycle(Model):
     """Scripts that are there already, for all groups that name none, in place of Holdfast's. Default: Holdfast's own"""
 
 
-class TrainingImage(Model):
-    """Where the software that jobs run in comes from."""
+class ImageSource(Model):
+    """Where an image comes from."""
 
     source: Literal["environment", "ecr", "build"]
-    """ecr: a container image. build: one built from containers/training. environment: this Python environment stands
-    in for it, on the embedded AWS only."""
+    """ecr: one that was pushed. build: one that the deployment builds from containers/. environment: this Python
+    environment stands in for it, on the embedded AWS only."""
     repository: aws.Repository | None = None
     """The ECR repository, with source ecr. Default: none"""
     digest: aws.DigestSha256 | None = None
-    """The image in it, with source ecr. Default: none, jobs choose a tag"""
+    """The image in it, with source ecr; that of the health agent is always named. Default: none, jobs choose a tag"""
 
 
 class Images(Model):
     """The images that nodes run."""
 
-    training: TrainingImage | None = None
+    training: ImageSource | None = None
     """The image of training jobs; nodes may pull it. Default: none, jobs say which one they run"""
+    health_agent: ImageSource | None = None
+    """The image of the health agent, under Kubernetes: with it a pod on each node watches the node, and may ask
+    HyperPod for another one. Default: none, a unit of each node watches it and asks for nothing"""
     repositories: aws.RepositoryNamesOrArns = ()
     """ECR repositories beside it that nodes may pull from. Default: none"""
 

@@ -280,4 +280,16 @@ NODES = (
         reason="nodes may pull another image; jobs that run keep theirs",
         source="IAM, the policy of the nodes' role is changed",
     ),
+    Policy(
+        settings=(
+            "images.health_agent",
+            "images.health_agent.source",
+            "images.health_agent.repository",
+            "images.health_agent.digest",
+        ),
+        effect=Effect.NEW_NODES,
+        reason="another image reaches pods at once; a node that was made with the agent's unit keeps its pod out",
+        action=REPLACE_NODES,
+        source=LIFECYCLE_UPDATE,
+    ),
 )

@@ -350,7 +350,7 @@ def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
 
 
 def _images(file: Settings) -> tuple[Image, ...]:
-    training = None if file.images is None else file.images.training
-    if training is None:
-        return ()
-    return (Image(path=training.path, repository=training.repository, digest=training.digest),)
+    named = () if file.images is None else (file.images.training, file.images.health_agent)
+    return tuple(
+        Image(path=image.path, repository=image.repository, digest=image.digest) for image in named if image is not None
+    )

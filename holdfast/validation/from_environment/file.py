@@ -12,6 +12,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
     """The file, beside what AWS is told."""
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
+    agent = None if file.images is None else file.images.health_agent
     created, settings = _accounting(file)
     return EnvironmentFile(
         path="",
@@ -25,6 +26,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "accounting_settings": "slurm.accounting",
             "image_source": "images.training.source",
             "image_settings": "images.training.repository",
+            "agent_image_source": "images.health_agent.source",
+            "agent_image_settings": "images.health_agent.repository",
             "stand_ins": "stand_ins",
             "users": "lifecycle.users",
             "scripts": "lifecycle.scripts",
@@ -52,6 +55,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
         accounting_settings=settings,
         image_source=None if training is None else training.source,
         image_settings=() if training is None else _said(training, "repository", "digest"),
+        agent_image_source=None if agent is None else agent.source,
+        agent_image_settings=() if agent is None else _said(agent, "repository", "digest"),
         stand_ins={name: getattr(file.stand_ins, name) for name in _said(file.stand_ins, *STAND_INS)},
         goodput_target_percent=file.goodput.target_percent,
         checkpoint_interval_s=file.goodput.checkpoint_interval_s,

@@ -125,6 +125,9 @@ class EnvironmentFile(Item):
     image_source: str | None = None
     image_settings: tuple[str, ...] = ()
     """What is said about the image, beside its source."""
+    agent_image_source: str | None = None
+    agent_image_settings: tuple[str, ...] = ()
+    """The same of the image of the health agent."""
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     goodput_target_percent: float | None = None
     checkpoint_interval_s: float | None = None

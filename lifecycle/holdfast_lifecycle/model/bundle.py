@@ -52,7 +52,7 @@ class Health(NamedTuple):
     metrics_port: int = 0
     """Default: 0, metrics are not served"""
     unit: bool = True
-    """Whether systemd runs the agent; where pods do, it does not. Default: true"""
+    """Whether systemd runs the agent; where pods do, it only ships their events. Default: true"""
 
 
 def read_json(path: Path, action: str = _AGAIN) -> Any:

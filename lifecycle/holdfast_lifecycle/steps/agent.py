@@ -3,7 +3,7 @@ The health agent is installed and runs: what watches this node, and how much it 
 
 All of /opt/holdfast/agent is this step's. A node that is not watched still trains, so an agent that does not run is
 said and fails nothing; one that cannot be written fails, as anything else on a broken disk. Where pods run the agent
-(EKS with an image of it), its files are here for the burn-in alone, and no unit is.
+(EKS with an image of it), which have no credentials of AWS, the unit here ships their events and watches nothing.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from holdfast_lifecycle.model import COMPUTE, CONTROLLER, SLURM, Context, StepEr
 from holdfast_lifecycle.node import is_active, is_written, run_program, start, stop, write_whole
 
 UNIT = "holdfast-agent"
+SHIPPING_UNIT = "holdfast-events"
 PLACE = "/opt/holdfast/agent"
 PROGRAM = f"{PLACE}/bin/holdfast-agent"
 CONFIGURATION = "/etc/holdfast/agent.json"
 _COMMAND = "/usr/local/bin/holdfast-agent"
 """In PATH of every shell."""
-_UNIT_FILE = f"/etc/systemd/system/{UNIT}.service"
 _PACKAGES = ("holdfast_agent", "holdfast_common")
 _SUFFIXES = (".py", ".json", ".jsonl", ".typed")
 _WHEELS = "agent_wheels"
@@ -72,6 +72,15 @@ def configuration(context: Context) -> dict[str, object]:
     }
 
 
+def unit(context: Context) -> str:
+    """What systemd runs: the agent, or what ships the events of one that is a pod."""
+    return UNIT if context.health.unit else SHIPPING_UNIT
+
+
+def _unit_file(context: Context) -> str:
+    return f"/etc/systemd/system/{unit(context)}.service"
+
+
 def _files(context: Context) -> dict[str, tuple[bytes, int]]:
     """Every file of this step: content and mode."""
     files: dict[str, tuple[bytes, int]] = {}
@@ -89,8 +98,7 @@ def _files(context: Context) -> dict[str, tuple[bytes, int]]:
     files[PROGRAM] = files[_COMMAND] = program, _EXECUTABLE
     settings = json.dumps(configuration(context), indent=2, sort_keys=True) + "\n"
     files[CONFIGURATION] = settings.encode(), 0o644
-    if context.health.unit:
-        files[_UNIT_FILE] = (context.bundle / f"{UNIT}.service").read_bytes(), 0o644
+    files[_unit_file(context)] = (context.bundle / f"{unit(context)}.service").read_bytes(), 0o644
     return files
 
 
@@ -110,26 +118,23 @@ def check(context: Context) -> bool:
     if why_not(context):
         return True
     files = _files(context)
-    written = not _wrong(context, files) and not _left_over(context, files)
-    return written and (not context.health.unit or is_active(UNIT))
+    return not _wrong(context, files) and not _left_over(context, files) and is_active(unit(context))
 
 
 def apply(context: Context) -> None:
     files = _files(context)
     wrong, left = _wrong(context, files), _left_over(context, files)
-    if (wrong or left) and context.health.unit:
-        stop(UNIT)  # first, so that whoever is interrupted leaves no agent of two versions
+    if wrong or left:
+        stop(unit(context))  # first, so that whoever is interrupted leaves no agent of two versions
     for path in left:
         path.unlink()
     for name in wrong:
         content, mode = files[name]
         _write(context.path(name), content, mode)
-    if not context.health.unit:
-        return
     with contextlib.suppress(StepError):  # verify says what there is
-        if _UNIT_FILE in wrong:
+        if _unit_file(context) in wrong:
             run_program("systemctl", "daemon-reload")
-        start(UNIT)
+        start(unit(context))
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
@@ -156,7 +161,8 @@ def verify(context: Context) -> str:
             action="look for a program on the node that changes these files, and at the free space of its disk",
         )
     if not context.health.unit:
-        return f"{PLACE}; pods run it"
+        shipped = "shipped" if is_active(SHIPPING_UNIT) else f"not shipped: read 'journalctl -u {SHIPPING_UNIT}'"
+        return f"a pod watches this node; its events are {shipped}"
     if not is_active(UNIT):
         return f"nobody watches this node: {UNIT} does not run; read 'journalctl -u {UNIT}'"
     return f"{UNIT} runs, and {'acts' if context.health.acts else 'observes'}"

@@ -10,6 +10,7 @@ COMMANDS: "dict[str, str]" = {
     "run": "look after this node until it is ended",
     "status": "what the running agent knows",
     "check": "look at this node once",
+    "ship": "put this node's events into the cluster's log group, and nothing else",
     "replay": "what the agent would have decided about recorded logs",
 }
 """Name -> what it is for. The file of that name has ``declare(parser)`` and ``run(arguments) -> exit code``."""

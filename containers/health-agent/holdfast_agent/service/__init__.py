@@ -6,6 +6,7 @@ from holdfast_agent.service.measuring import measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.service import Service, clocks
+from holdfast_agent.service.shipping import ship
 from holdfast_agent.service.state import LockedError, StateFile, boot_identity
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "examined",
     "measuring",
     "serve",
+    "ship",
 ]

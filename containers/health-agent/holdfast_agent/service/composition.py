@@ -28,6 +28,7 @@ from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import Companion, Hands, NoHands
 from holdfast_agent.service.service import Service, clocks
+from holdfast_agent.service.shipping import shipper
 from holdfast_agent.service.state import StateFile, boot_identity
 from holdfast_agent.status import StatusSocket
 from holdfast_agent.verdicts import Engine, Policy, SnapshotError
@@ -196,21 +197,7 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
 
 
 def _companions(configuration: Configuration) -> "tuple[Companion, ...]":
-    """Loaded only where it is wanted: what speaks TLS costs ten megabytes."""
-    if not configuration.shipping_enabled or not configuration.events_path:
-        return ()
-    from holdfast_agent.aws import LOGS, Api, Settings
-    from holdfast_agent.shipping import EventShipper, LogStream
-    from holdfast_common import events_log_group
-
-    name = configuration.node_instance_id or configuration.node_host
-    stream = LogStream(
-        api=Api(service=LOGS, settings=Settings.read()),
-        group=events_log_group(configuration.cluster_name),
-        stream=name,
-    )
-    events, folder = Path(configuration.events_path), Path(configuration.state_path).parent
-    return (EventShipper(path=events, stream=stream, state=folder / "shipped.json", stream_name=name),)
+    return (shipper(configuration),) if configuration.shipping_enabled and configuration.events_path else ()
 
 
 def _object(value: Any) -> "dict[str, Any]":

@@ -70,3 +70,31 @@ def agent_reaches_nodes(file: EnvironmentFile, deployment: Deployment) -> Iterat
                 message="no script runs on the nodes of this group, so that they have no health agent",
                 fix="write extension, or set health.mode: observe",
             )
+
+
+@rule(
+    "HF734",
+    severity="warning",
+    title="Under Kubernetes the agent that acts is a pod",
+    each=EnvironmentFile,
+    source="Holdfast: docs/health.md",
+)
+def agent_is_a_pod(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """
+    HyperPod is asked for another node by a label of its Kubernetes node, which only a pod with a service account may
+    change. The unit on a node observes and asks for nothing, whatever its mode. Under Slurm the unit asks, and there is
+    nothing to run an image.
+    """
+    on_eks = "eks" in file.orchestrators
+    if on_eks and file.health_mode == "act" and file.agent_image_source is None:
+        yield Broken(
+            path=file.at("health_mode"),
+            message="no image of the agent is named, so nobody may ask for what the agent finds",
+            fix="add images.health_agent, or set health.mode: observe",
+        )
+    if not on_eks and file.agent_image_source is not None:
+        yield Broken(
+            path=file.at("agent_image_source"),
+            message="an image of the health agent is named, which only Kubernetes runs",
+            fix="remove images.health_agent",
+        )

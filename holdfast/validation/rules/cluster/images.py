@@ -8,6 +8,9 @@ from holdfast.validation.model import Deployment, EnvironmentFile, Image, Instan
 
 AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
+AGENT = "agent_image_source"
+SOURCES = {"image_source": "image_settings", AGENT: "agent_image_settings"}
+"""Where a file has the source of each image, and what else it says of it."""
 
 
 @rule("HF801", title="AMIs are named by id", each=InstanceGroup, source="SageMaker API reference, ImageId")
@@ -58,31 +61,39 @@ def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
     The source environment stands for the Python environment of this machine, which only the embedded AWS runs on.
     """
-    if file.image_source == "environment" and file.cloud == "aws":
-        yield refused(
-            file.at("image_source"),
-            said(file.image_source),
-            allowed="ecr or build, when cloud is aws",
-            fix="write {source: ecr, repository: NAME}, or set cloud: embedded",
-        )
+    for source in SOURCES:
+        if getattr(file, source) == "environment" and file.cloud == "aws":
+            yield refused(
+                file.at(source),
+                said("environment"),
+                allowed="ecr or build, when cloud is aws",
+                fix="write {source: ecr, repository: NAME}, or set cloud: embedded",
+            )
 
 
 @rule("HF805", title="Images from a registry name their repository", each=EnvironmentFile, source="Holdfast")
 def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    With source ecr the repository is required; with other sources there is none, nor a digest.
+    With source ecr the repository is required; with other sources there is none, nor a digest. The image of the health
+    agent also needs its digest: no job chooses a tag for it.
     """
-    if file.image_source == "ecr" and "repository" not in file.image_settings:
-        yield refused(
-            file.at("image_settings"), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
-        )
-    if file.image_source not in ("ecr", None) and file.image_settings:
-        yield refused(
-            file.at("image_settings"),
-            f"{' and '.join(file.image_settings)} with source {file.image_source}",
-            allowed="these settings with source ecr",
-            fix="remove them, or write source: ecr",
-        )
+    for source, settings in SOURCES.items():
+        given, wanted = getattr(file, source), getattr(file, settings)
+        if given == "ecr" and "repository" not in wanted:
+            yield refused(
+                file.at(settings), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
+            )
+        elif given == "ecr" and source == AGENT and "digest" not in wanted:
+            yield refused(
+                file.at(settings), "no digest", allowed="the digest of the image", fix="add digest: sha256:..."
+            )
+        if given not in ("ecr", None) and wanted:
+            yield refused(
+                file.at(settings),
+                f"{' and '.join(wanted)} with source {given}",
+                allowed="these settings with source ecr",
+                fix="remove them, or write source: ecr",
+            )
 
 
 @rule(

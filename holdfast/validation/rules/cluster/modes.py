@@ -199,17 +199,18 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     team/training.
     """
     images = file.data.get("images")
-    training = images.get("training") if isinstance(images, Mapping) else None
-    name = training.get("repository") if isinstance(training, Mapping) else None
-    if isinstance(name, str):
-        first, slash, rest = name.partition("/")
-        if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and slash):
-            yield refused(
-                "images.training.repository",
-                said(name),
-                allowed="the name of a repository, without its registry",
-                fix=f"write {(rest or name).partition('@')[0].partition(':')[0]}",
-            )
+    for which in ("training", "health_agent"):
+        image = images.get(which) if isinstance(images, Mapping) else None
+        name = image.get("repository") if isinstance(image, Mapping) else None
+        if isinstance(name, str):
+            first, slash, rest = name.partition("/")
+            if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and slash):
+                yield refused(
+                    f"images.{which}.repository",
+                    said(name),
+                    allowed="the name of a repository, without its registry",
+                    fix=f"write {(rest or name).partition('@')[0].partition(':')[0]}",
+                )
 
 
 @rule(

@@ -1,0 +1,51 @@
+"""A Helm chart that is here as files, in place of one in a repository: it goes to S3 with the app's other assets."""
+
+import gzip
+import io
+import tarfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from holdfast_constructs.helm_installer import tree_sha256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartFolder:
+    """A chart in a folder."""
+
+    name: str
+    """Of the release, too."""
+    folder: Path
+
+    @property
+    def path(self) -> str:
+        """Where the chart is in its archive."""
+        return self.name
+
+    @property
+    def tree_sha256(self) -> str:
+        """The digest of its files, which the installer compares."""
+        return tree_sha256(self._files)
+
+    def archive(self) -> bytes:
+        """A gzipped tar, as GitHub makes them: one folder at its top. The same files make the same archive."""
+        written = io.BytesIO()
+        with (
+            gzip.GzipFile(fileobj=written, mode="wb", mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
+        ):
+            for path, content in sorted(self._files.items()):
+                member = tarfile.TarInfo(f"chart/{self.path}/{path}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+        return written.getvalue()
+
+    @cached_property
+    def _files(self) -> dict[str, bytes]:
+        found = {
+            str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()
+        }
+        if "Chart.yaml" not in found:
+            raise ValueError(f"chart {self.name}: got the folder {self.folder}; allowed: one with a Chart.yaml")
+        return found
