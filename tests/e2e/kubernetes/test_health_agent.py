@@ -92,8 +92,9 @@ def seen(cluster: Cluster) -> Iterator[list[list[str]]]:
         yield lines
     finally:
         watching.terminate()
-        watching.wait(timeout=30)
         reading.join(timeout=30)
+        watching.stdout.close()
+        watching.wait(timeout=30)
 
 
 def test_a_fault_becomes_a_condition_a_label_and_another_node_unless_the_label_is_anothers(
