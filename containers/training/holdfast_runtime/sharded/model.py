@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _NormBase
 
+from holdfast_runtime.boxes import boxes_of, placements_of
 from holdfast_runtime.groups import Recorded, private
 
 
@@ -76,7 +77,7 @@ class Sharded:
         if any(is_statistic(module) for module in self._model.modules()):
             parts.append(rank)
         for name, parameter in self._model.named_parameters():
-            parts.append([name, str(parameter.dtype), [*parameter.shape], _part(parameter)])
+            parts.append([name, str(parameter.dtype), [*parameter.shape], _part(name, parameter)])
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
@@ -85,17 +86,20 @@ def is_statistic(module: nn.Module) -> bool:
     return isinstance(module, _NormBase) and module.training
 
 
-def _part(parameter: nn.Parameter) -> list[Any]:
-    """Which part of a tensor is here: its mesh, and the place along each dimension of it that divides the tensor."""
-    if not hasattr(parameter, "to_local"):
-        return []
-    from torch.distributed.tensor import DTensor
+def _part(name: str, parameter: nn.Parameter) -> list[Any]:
+    """
+    Which part of a tensor is here, as boxes of the whole tensor, and on which mesh.
 
-    assert isinstance(parameter, DTensor)
-    mesh: torch.Tensor = parameter.device_mesh.mesh
-    coordinate = parameter.device_mesh.get_coordinate() or [-1] * mesh.ndim
-    places = [
-        -1 if placement.is_replicate() else place
-        for place, placement in zip(coordinate, parameter.placements, strict=True)
-    ]
-    return [mesh.flatten().tolist(), [str(placement) for placement in parameter.placements], places]
+    The mesh tells tensors apart that have one name in several stages, where each counts its layers from 0.
+    """
+    if not isinstance(parameter, DTensor):
+        return []
+    mesh = parameter.device_mesh
+    boxes = boxes_of(
+        name,
+        shape=parameter.shape,
+        mesh_shape=mesh.shape,
+        placements=placements_of(parameter.placements),
+        coordinate=mesh.get_coordinate(),
+    )
+    return [mesh.mesh.flatten().tolist(), [(box.offsets, box.shape) for box in boxes]]
