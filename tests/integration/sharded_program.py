@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import holdfast_runtime as holdfast
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.inprocess import digest_of
+from holdfast_runtime.snapshots import Checkpoints
 from holdfast_runtime.transfer import local
 
 WIDTH, VOCABULARY, CONTEXT, BATCH, LAYERS = 24, 61, 10, 4, 4
@@ -133,7 +134,17 @@ def main() -> None:
         del stage
     given = os.environ.get("SNAPSHOT_EVERY")
     every = int(given) if given else None
-    run = holdfast.Run(model, optimizer, scheduler=scheduler, pipeline=schedule, snapshot_every=every, digest_every=2)
+    stored = os.environ.get("CHECKPOINT_EVERY")
+    run = holdfast.Run(
+        model,
+        optimizer,
+        scheduler=scheduler,
+        pipeline=schedule,
+        snapshot_every="never" if stored else every,
+        checkpoint=Checkpoints(out / "checkpoints") if stored else None,
+        checkpoint_every=int(stored or 0),
+        digest_every=2,
+    )
     faults = Injector.from_environment()
     for step in run.steps(total):
         with step:

@@ -32,18 +32,17 @@ def sharded(
     Args:
         layout: Names and sizes of the mesh's dimensions, such as "replicate2 shard2".
         every: Updates from one snapshot to the next. Default: by cost, where a part is in one place only.
-        nodes: That the ranks are on.
+        nodes: That the ranks are on; spare ones are more.
     """
     own = {"LAYOUT": layout, "SNAPSHOT_EVERY": str(every) if every is not None else "", **(environment or {})}
     ranks = world_of(layout) // nodes
-    shape = {"deadlines": PATIENT, "arguments": ("--max-restarts", "40"), **more}
+    shape = {"deadlines": PATIENT, "arguments": ("--max-restarts", "40"), "program": PROGRAM, **more}
     return Job(
         steps=steps,
-        nodes=nodes,
+        nodes=nodes + more.get("spare_nodes", 0),
         ranks=ranks,
         spares=spares,
         faults=faults,
-        program=PROGRAM,
         torch=PRELOADED,
         environment=own,
         **shape,

@@ -37,7 +37,7 @@ class Ready:
     snapshots: tuple[Snapshot, ...] = ()
     """Shards that it keeps in memory, its own among them."""
     checkpoint_step: int = -1
-    """The newest complete checkpoint in storage that it knows of; -1 without one."""
+    """The newest complete checkpoint in storage that it knows of; -1 without one, -2 before it knows."""
     twins: tuple[int, ...] | None = None
     """Ranks whose state is the same as that of its rank. Default: all ranks, they are replicas."""
     prepared: bool = False

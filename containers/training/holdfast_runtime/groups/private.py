@@ -62,6 +62,11 @@ def name_of(group: Any) -> str:
     return str(c10d._world.pg_names.get(group, ""))
 
 
+def group_of(name: str) -> Any:
+    """The group of a name."""
+    return c10d._resolve_process_group(name)
+
+
 def set_longest_wait(seconds: float) -> None:
     """Of a collective of any group for its peers."""
     for group in groups():

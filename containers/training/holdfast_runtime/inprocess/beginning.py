@@ -11,7 +11,16 @@ from holdfast_runtime.groups import Recorded, UnsupportedError, check_version
 from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
-from holdfast_runtime.sharded import Kept, Sharded, check, snapshots_asked, survival_asked
+from holdfast_runtime.sharded import (
+    Kept,
+    Sharded,
+    Stored,
+    check,
+    check_tier,
+    snapshots_asked,
+    survival_asked,
+)
+from holdfast_runtime.snapshots import Checkpoints
 
 _begun: list[Member] = []
 
@@ -59,7 +68,7 @@ def begun(
     pipeline: Any,
     snapshot_every: int | str | None,
     survive: str | None,
-    tier: CheckpointTier | None,
+    tier: CheckpointTier | Checkpoints | None,
 ) -> Member | None:
     """
     The member that ``init_process_group`` has made, with the model of its script; None where it was not called.
@@ -88,6 +97,7 @@ def begun(
         )
     assert member.recorded is not None
     try:
+        check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
         check(state.model, state.optimizer, world_size=member.world_size)
     except UnsupportedError as error:
@@ -100,5 +110,6 @@ def begun(
         if every is None
         else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
     )
-    member.train(state, tier=tier, sharded=sharded, kept=kept, survive=reach)
+    stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
+    member.train(state, tier=tier, sharded=sharded, kept=kept, stored=stored, survive=reach)
     return member

@@ -52,13 +52,14 @@ from holdfast_runtime.inprocess.errors import (
 )
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
-from holdfast_runtime.membership import State
+from holdfast_runtime.membership import UNKNOWN, State
 from holdfast_runtime.patience import Where
 from holdfast_runtime.sharded import (
     Facts,
     Joined,
     Kept,
     Sharded,
+    Stored,
     check_length,
     disagreement,
     exchange,
@@ -66,6 +67,7 @@ from holdfast_runtime.sharded import (
     survives,
     twins,
 )
+from holdfast_runtime.snapshots import Checkpoints
 from holdfast_runtime.store import GenerationStore
 from holdfast_runtime.transfer import Offer, Server, TransferError, receive
 
@@ -118,9 +120,10 @@ class Member:
         self._gives = False
         self._begun: View | None = None
         self._training = state
-        self._tier = tier
+        self._tier: CheckpointTier | Checkpoints | None = tier
         self.sharded: Sharded | None = None
         self.kept: Kept | None = None
+        self.stored: Stored | None = None
         self._survive: Reach = "nothing"
         self.recorded = recorded
         self._group = Group(backend=backend, recorded=recorded)
@@ -148,13 +151,15 @@ class Member:
         self,
         state: TrainingState,
         *,
-        tier: CheckpointTier | None,
-        sharded: Sharded | None,
+        tier: CheckpointTier | Checkpoints | None,
+        sharded: Sharded,
         kept: Kept | None,
+        stored: Stored | None,
         survive: Reach = "nothing",
     ) -> None:
         """The script has made its model; ``join`` follows."""
-        self._training, self._tier, self.sharded, self.kept, self._survive = state, tier, sharded, kept, survive
+        self._training, self._tier, self.sharded, self.kept, self.stored = state, tier, sharded, kept, stored
+        self._survive = survive
 
     def check_length(self, total: int) -> None:
         """Raises UnsupportedError, and tells the job, where it would end before its first snapshot."""
@@ -181,6 +186,7 @@ class Member:
             if isinstance(view, Stop):
                 raise StoppedError(view.reason, view.exit_code)
             self._become(view)
+            self.progress("recover")  # making a model takes as long as it takes
             try:
                 self._open_to_make(view)
             except BrokenError as error:
@@ -278,6 +284,8 @@ class Member:
         begun, self._begun = self._begun, None
         while True:
             self._let_go(first=begun is not None)
+            if begun is not None and begun.plan.source == "fresh" and self._newest_checkpoint() >= 0:
+                reason, begun = f"there is a checkpoint of step {self._newest_checkpoint()}", None
             if begun is not None and not self.must_leave:
                 view: View | Stop = begun
             else:
@@ -350,7 +358,7 @@ class Member:
                 committed_step=self.committed_step,
                 state=self.validity,
                 port=self._server.port,
-                checkpoint_step=self._tier.newest_step() if self._tier is not None else -1,
+                checkpoint_step=self._newest_checkpoint(),
                 reason=reason[:300],
                 planned=planned,
                 snapshots=tuple(self.kept.held()) if self.kept is not None else (),
@@ -368,6 +376,11 @@ class Member:
                 return view
             self._give(view)
             deadline_s = float("inf")
+
+    def _newest_checkpoint(self) -> int:
+        if self._training is None:
+            return UNKNOWN
+        return self._tier.newest_step() if self._tier is not None else -1
 
     def _give(self, view: View) -> None:
         """Another process has the rank of this one: let it have the state, until the launcher ends this process."""
@@ -391,6 +404,7 @@ class Member:
         try:
             self.faults.point("connect")
             self._connect(fresh=view.plan.source == "fresh")
+            self._join_stored(view)
             self.faults.point("confirm")
             self._confirm()
             self.validity = "valid"
@@ -457,6 +471,9 @@ class Member:
             self.committed_step, self.validity = view.resume_step, "valid"
             return
         self.prepared = False
+        if source == "checkpoint" and self.stored is not None:
+            self.validity = "torn"  # it is loaded by all ranks together
+            return
         if source == "fresh":
             # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
             self.committed_step, self.validity = view.resume_step, "none"
@@ -489,8 +506,41 @@ class Member:
             )
         self._state.load(flat)
 
+    def _join_stored(self, view: View) -> None:
+        """Sharded checkpoints take groups; so they come after those."""
+        if self.stored is None:
+            return
+        with _with_peers("the checkpoints could not be looked at"):
+            self.stored.join(agree=self._smallest)
+            if view.plan.source == "checkpoint":
+                self.progress("copy")
+                self.stored.load(view.resume_step)
+        if view.plan.source == "checkpoint":
+            self.committed_step = view.resume_step
+            self._state.noted_nothing()
+
+    def save_stored(self, *, last: bool) -> None:
+        """
+        Begin to write a sharded checkpoint, on all ranks after the same update.
+
+        Args:
+            last: Nothing follows: wait for it, and for nobody who is lost meanwhile.
+
+        Raises:
+            BrokenError: a rank is gone.
+        """
+        assert self.stored is not None
+        try:
+            with _with_peers("the checkpoint was not begun"):
+                self.stored.save(self.committed_step)
+            if last:
+                self.stored.wait()
+        except BrokenError:
+            if not last:
+                raise
+
     def _load_checkpoint(self, view: View) -> None:
-        if self._tier is None:
+        if self._tier is None or isinstance(self._tier, Checkpoints):
             raise BrokenError("the view asks for a checkpoint and this script has none")
         self._state.load_tree(self._tier.load(view.resume_step, rank=view.rank))
 
@@ -540,6 +590,8 @@ class Member:
             self.sharded.let_go()
         if self.kept is not None:
             self.kept.leave()
+        if self.stored is not None:
+            self.stored.leave()
 
         def look(groups: list[Any]) -> None:
             found.extend(holders(groups))

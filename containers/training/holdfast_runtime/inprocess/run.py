@@ -16,6 +16,7 @@ from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
+from holdfast_runtime.snapshots import Checkpoints
 
 
 class Run:
@@ -33,7 +34,8 @@ class Run:
         scheduler: Stepped after each update. Default: none.
         state: What else belongs to the state, by name: each is copied to newcomers and put back for a step that is
             done again. Default: nothing.
-        checkpoint: Where state comes from when no process has it. Default: nowhere, the job ends with a reason.
+        checkpoint: Where state comes from when no process has it: ``Checkpoints`` for a sharded model, else
+            ``ReplicaCheckpoints``. Default: nowhere, the job ends with a reason.
         checkpoint_every: Updates between two checkpoints. Default: 0, none is made here.
         digest_every: Updates between two comparisons of all replicas' parameters. Default: 50.
         bucket_bytes: Of gradients that are reduced together. Default: 25 MiB.
@@ -57,7 +59,7 @@ class Run:
         *,
         scheduler: Stateful | None = None,
         state: Mapping[str, Stateful] | None = None,
-        checkpoint: CheckpointTier | None = None,
+        checkpoint: CheckpointTier | Checkpoints | None = None,
         checkpoint_every: int = 0,
         digest_every: int = 50,
         bucket_bytes: int = BUCKET_BYTES,
@@ -76,6 +78,11 @@ class Run:
             self._state, pipeline=pipeline, snapshot_every=snapshot_every, survive=survive, tier=checkpoint
         )
         if self._member is None and "HOLDFAST_CONTROL_FD" in os.environ:
+            if isinstance(checkpoint, Checkpoints):
+                raise ValueError(
+                    "checkpoint is a Checkpoints, whose ranks each write a part; every rank of this job has all of the "
+                    "state: give ReplicaCheckpoints"
+                )
             self._member = Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
         self._updates = Updates(
             self._state, self._member, digest_every=digest_every, bucket_bytes=bucket_bytes, committed=self._save
@@ -83,6 +90,10 @@ class Run:
         if self._member is not None:
             if not self._member.join():
                 raise StoppedError("the job has ended and this spare was not needed", 0)
+        elif isinstance(checkpoint, Checkpoints):
+            raise ValueError(
+                "Checkpoints are of a sharded model under holdfast-run; give ReplicaCheckpoints, or nothing"
+            )
         elif checkpoint is not None and checkpoint.newest_step() >= 0:
             self._updates.alone_step = checkpoint.newest_step()
             self._state.load_tree(checkpoint.load(self._updates.alone_step, rank=0))
@@ -178,5 +189,10 @@ class Run:
 
     def _save(self, *, last: bool = False) -> None:
         every = self._checkpoint_every
-        if self._checkpoint is not None and every and (last or self.step % every == 0):
+        if self._checkpoint is None or not every or not (last or self.step % every == 0):
+            return
+        if isinstance(self._checkpoint, Checkpoints):
+            assert self._member is not None
+            self._member.save_stored(last=last)
+        else:
             self._checkpoint.save(self.step, self._state.tree(), rank=self.rank, world_size=self.world_size)

@@ -196,7 +196,8 @@ class Updates:
             member.faults.point("commit")
             if member.kept is not None and not rejoining:
                 member.kept.after_update(member.committed_step)
-        self._committed()
+        if not rejoining:
+            self._committed()
 
     def end(self) -> None:
         """The step is over."""

@@ -6,7 +6,7 @@ Pure: no clock, no socket, no torch. Drivers deliver messages and timers and car
 """
 
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
-from holdfast_runtime.membership.plan import Hopeless, Policy, next_view
+from holdfast_runtime.membership.plan import UNKNOWN, Hopeless, Policy, next_view
 from holdfast_runtime.membership.protocol import (
     GATHER,
     GIVE_UP,
@@ -38,6 +38,7 @@ __all__ = [
     "GIVE_UP",
     "MEET",
     "PROPOSE",
+    "UNKNOWN",
     "Accept",
     "Accepted",
     "Action",

@@ -16,6 +16,9 @@ from dataclasses import dataclass, replace
 
 from holdfast_runtime.membership.view import RankStatus, Slot, Source, Status, View
 
+UNKNOWN = -2
+"""Of a launcher whose processes have not made their model yet, and so do not know of checkpoints."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -48,7 +51,7 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     ranks, spares = places
     stay = {status.node for status in staying}
     leavers = [item for item in _processes(s for s in statuses if s.node not in stay) if item.rank >= 0]
-    checkpoint = min((status.checkpoint_step for status in statuses), default=-1)
+    checkpoint = min((status.checkpoint_step for status in statuses if status.checkpoint_step > UNKNOWN), default=-1)
     known = max((status.known_step for status in statuses), default=0)
     source = _Source(ranks=ranks, leavers=leavers, everyone=_processes(statuses), known=known)
     started = known > 0 or any(item.state != "none" or item.snapshots for item in source.everyone)

@@ -63,7 +63,7 @@ class Status:
     """What views call the launcher of this node: another number for each that was in this place."""
     ranks: tuple[RankStatus, ...] = ()
     checkpoint_step: int = -1
-    """The newest complete checkpoint in storage; -1 without one."""
+    """The newest complete checkpoint in storage; -1 without one, -2 where no process knows yet whether there is one."""
     known_step: int = 0
     """The newest step that it has ever heard of, also from processes that are gone: nothing is forgotten in silence."""
     leaving: bool = False

@@ -7,7 +7,15 @@ from holdfast_runtime.sharded.ballot import Ballot, gathered
 from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, survives, twins
 from holdfast_runtime.sharded.model import Sharded, is_statistic
-from holdfast_runtime.sharded.refusals import NoCollectives, check, check_length, snapshots_asked, survival_asked
+from holdfast_runtime.sharded.refusals import (
+    NoCollectives,
+    check,
+    check_length,
+    check_tier,
+    snapshots_asked,
+    survival_asked,
+)
+from holdfast_runtime.sharded.stored import Stored
 
 __all__ = [
     "Ballot",
@@ -17,11 +25,13 @@ __all__ = [
     "NoCollectives",
     "Pace",
     "Sharded",
+    "Stored",
     "agreed_snapshot",
     "alike",
     "check",
     "check_length",
     "check_memory",
+    "check_tier",
     "disagreement",
     "exchange",
     "gathered",

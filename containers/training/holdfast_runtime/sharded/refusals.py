@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from holdfast_runtime.boxes import REACHES, Reach
 from holdfast_runtime.groups import UnsupportedError, private
+from holdfast_runtime.snapshots import Checkpoints
 
 INSTEAD = "shard it with fully_shard"
 
@@ -63,6 +64,15 @@ def check_meshes(model: nn.Module, *, world_size: int) -> None:
                 f"the mesh is {shape}{names}, {root.size()} ranks, and the job has {world_size}; the world must be a "
                 "multiple of tp x pp, and the other dimensions its quotient"
             )
+
+
+def check_tier(tier: object) -> None:
+    """Raises UnsupportedError for checkpoints that are not of a sharded model."""
+    if tier is not None and not isinstance(tier, Checkpoints):
+        raise UnsupportedError(
+            f"checkpoint is a {type(tier).__name__}, which writes the state of one rank for all; give "
+            "holdfast_runtime.snapshots.Checkpoints(folder), where each rank writes its part"
+        )
 
 
 def snapshots_asked(every: int | str | None) -> int | None:

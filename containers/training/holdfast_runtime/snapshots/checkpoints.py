@@ -93,6 +93,10 @@ class Checkpoints:
         self._worker = None
         self._together(self._prepare)
 
+    def leave(self) -> None:
+        """End a generation: nothing here holds the group any more, but a checkpoint that is being written."""
+        self._group = self._agree = None  # type: ignore[assignment]
+
     def save(self, step: int) -> bool:
         """
         Begin to write the state after ``step`` updates. A collective; returns once the state has been copied.

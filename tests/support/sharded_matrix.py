@@ -1,0 +1,77 @@
+"""
+The cases of the kill matrix of sharded jobs: layout x kind of fault x phase x victim. Data only.
+
+Three layouts have three dimensions and eight ranks. Where each part of the model is at two ranks a lost one comes from
+its twin; the others have snapshots every other step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kill_matrix import Case, Spec
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A layout, and what is lost in it."""
+
+    layout: str
+    collectives: tuple[int, ...]
+    """Before which of those of a step, in each rank, forward and backward, faults strike."""
+    pair: tuple[int, int]
+    """Two ranks that are lost at once: no twins, and neither keeps the other's snapshot."""
+    twins: bool
+    every: int | None = None
+    """Updates from one snapshot to the next; where there are twins none are needed."""
+
+    @property
+    def ranks(self) -> range:
+        """Victims: of eight ranks, four."""
+        return range(4)
+
+
+SHAPES = (
+    Shape("shard4", (0, 3, 6, 9, 12), (0, 2), twins=False, every=2),
+    Shape("replicate2 shard2", (0, 4, 8, 12, 16), (0, 1), twins=True),
+    Shape("shard2 tp2", (0, 5, 10, 15, 20), (0, 2), twins=False, every=2),
+    Shape("replicate2 tp2", (0, 3, 6, 9, 12), (0, 1), twins=True),
+    Shape("pp2 replicate2", (0, 1, 2, 3), (0, 2), twins=True),
+    Shape("pp2 shard2", (0, 4, 8, 12), (0, 2), twins=False, every=2),
+    Shape("replicate2 shard2 tp2", (0, 6, 12, 18, 24), (0, 1), twins=True),
+    Shape("pp2 replicate2 shard2", (0, 4, 8, 12), (0, 1), twins=True),
+    Shape("pp2 shard2 tp2", (0, 5, 10, 15), (0, 2), twins=False, every=2),
+)
+
+
+def cases(shape: Shape) -> Iterator[Case]:
+    """All of a layout."""
+    phases = ("data", *(f"collective:{number}" for number in shape.collectives), "vote", "update", "commit")
+    for phase in phases:
+        for rank in shape.ranks:
+            yield Case(f"SIGKILL in {phase} at rank {rank}", (_at("SIGKILL", phase, rank),))
+    middle = f"collective:{shape.collectives[len(shape.collectives) // 2]}"
+    for kind in ("SIGSEGV", "exit", "exception"):
+        for phase in (middle, "update"):
+            yield Case(f"{kind} in {phase} at rank 1", (_at(kind, phase, 1),))
+    one, other = shape.pair
+    for phase in (middle, "vote", "update"):
+        both = {**_at("SIGKILL", phase, one), "victims": ["self", f"rank:{other}"]}
+        yield Case(f"SIGKILL in {phase} at ranks {one} and {other}", (both,))
+    lost = _at("SIGKILL", middle, 1)
+    if shape.twins:  # else all go back some steps, and these would be reached in another one
+        for kind, phase, rank in (("SIGKILL", "connect", 0), ("SIGKILL", "confirm", 2), ("exit", "view", 1)):
+            yield Case(f"{kind} in {phase} of rank {rank} while rank 1 is made anew", (lost, _at(kind, phase, rank)))
+        yield Case("corrupt at the donor", (lost, {"kind": "corrupt", "phase": "copy-out"}))
+        yield Case("SIGKILL in the copy", (lost, _at("SIGKILL", "copy-in", 1)))
+    spare = {**_at("SIGKILL", middle, 3), "victims": ["spare", "self"]}
+    yield Case("SIGKILL at the spare and rank 3", (spare,))
+
+
+def hangs(shape: Shape) -> Iterator[Case]:
+    """A rank that is alive and silent in the middle of a step, with its peers in collectives of their own groups."""
+    middle = f"collective:{shape.collectives[len(shape.collectives) // 2]}"
+    yield Case("SIGSTOP in a collective at rank 2", (_at("SIGSTOP", middle, 2),))
+
+
+def _at(kind: str, phase: str, rank: int) -> Spec:
+    return {"kind": kind, "phase": phase, "rank": rank}

@@ -1,0 +1,105 @@
+"""The part of a sharded model that a rank has, sent to one that has the same part. Torch's fake backend."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+
+from holdfast_runtime.groups import Group, Recorded
+from holdfast_runtime.inprocess import TrainingState
+from holdfast_runtime.sharded import Sharded
+from holdfast_runtime.transfer import local
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    made = Group(backend="gloo")
+    yield made
+    made.close()
+
+
+def made(*, updates: int) -> TrainingState:
+    """As rank 2 of four has it: odd rows, so its part is smaller than that of others."""
+    torch.manual_seed(updates)
+    model = nn.Sequential(nn.Linear(4, 7), nn.Linear(7, 3))
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    for _ in range(updates):
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+    return TrainingState(model, optimizer, scheduler=None, added={})
+
+
+def parts(state: TrainingState) -> list[torch.Tensor]:
+    kept = [state.optimizer.state[parameter] for parameter in state.model.parameters()]
+    return [
+        local(tensor)
+        for tensor in (*state.model.parameters(), *(kept[n][k] for n in range(4) for k in sorted(kept[n])))
+    ]
+
+
+@pytest.mark.parametrize("before", [0, 5], ids=["a newcomer", "one that returns with a later step"])
+def test_a_twin_s_part_is_taken_over_with_its_moments_and_its_step(group: Group, before: int) -> None:
+    group.open_alone(rank=2, world_size=4)
+    donor, receiver = made(updates=3), made(updates=before)
+
+    receiver.load(donor.flat())
+
+    assert all(torch.equal(one, other) for one, other in zip(parts(donor), parts(receiver), strict=True))
+    kept = [receiver.optimizer.state[parameter] for parameter in receiver.model.parameters()]
+    assert [float(each["step"]) for each in kept] == [3.0] * 4
+    assert all(isinstance(each["exp_avg"], DTensor) for each in kept)
+    for parameter in receiver.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    receiver.optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "twins", "data"),
+    [
+        ((4,), ("shard",), {}, [(0, 4), (1, 4), (2, 4), (3, 4)]),
+        ((2, 2), ("replicate", "shard"), {0: 2, 1: 3}, [(0, 4), (1, 4), (2, 4), (3, 4)]),
+        ((2, 2), ("shard", "tp"), {}, [(0, 2), (0, 2), (1, 2), (1, 2)]),
+        ((2, 2), ("replicate", "tp"), {0: 2, 1: 3}, [(0, 2), (0, 2), (1, 2), (1, 2)]),
+    ],
+)
+def test_twins_are_ranks_with_the_same_part_and_data_is_divided_among_those_of_a_layer(
+    group: Group, shape: tuple[int, ...], names: tuple[str, ...], twins: dict[int, int], data: list[tuple[int, int]]
+) -> None:
+    from torch.distributed._composable.replicate_with_fsdp import replicate
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    found = []
+    for rank in range(4):
+        group.open_alone(rank=rank, world_size=4)
+        # Torch takes meshes that are equal for each other, and here they are of several ranks of one process.
+        own = {name: f"{name} of {rank}" for name in names}
+        mesh = dist.init_device_mesh("cpu", shape, mesh_dim_names=tuple(own.values()))
+        model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 4))
+        if "tp" in names:
+            parallelize_module(model, mesh[own["tp"]], {"0": ColwiseParallel(), "1": RowwiseParallel()})
+        dims = tuple(own[name] for name in names if name != "tp")
+        (fully_shard if "shard" in names else replicate)(model, mesh=mesh[dims] if len(dims) > 1 else mesh[dims[0]])
+        found.append(Sharded(model, Recorded()))
+        group.close()
+
+    same = {(a, b) for a in range(4) for b in range(a + 1, 4) if found[a].holds == found[b].holds}
+    assert same == set(twins.items())
+    assert [each.data_place for each in found] == data
+
+
+def test_running_statistics_are_a_rank_s_own(group: Group) -> None:
+    holds = []
+    for rank in (0, 1):
+        group.open_alone(rank=rank, world_size=2)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+        fully_shard(model, mesh=dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicate", "shard")))
+        holds.append(Sharded(model, Recorded()).holds)
+        group.close()
+
+    assert holds[0] != holds[1]
