@@ -178,6 +178,22 @@ def test_two_nodes_at_once_are_at_full_strength_when_both_are_back() -> None:
     assert (second.restored_after_s, second.at_strength_after_s) == (39.0, 39.0)
 
 
+def test_of_two_nodes_at_once_either_may_come_back_as_the_spare() -> None:
+    other, second_new = "i-0000000000000000d", "i-0000000000000000e"
+    first, second = told(
+        job(-10, kinds.JOB_STARTED, 0, nodes=f"i-1,{NODE},{other}"),
+        at(0, kinds.NODE_LOST),
+        at(0.5, kinds.NODE_LOST, node=other),
+        job(3, kinds.JOB_RESUMED, 12, nodes=f"i-1,{SPARE}"),
+        replaced(10),
+        replaced(12, old=other, new=second_new),
+        at(14, kinds.SPARE_READY, "job", node=second_new, job="7"),
+        job(20, kinds.JOB_PROGRESS, 40),
+    )
+
+    assert (first.at_strength_after_s, second.at_strength_after_s) == (14.0, 13.5)
+
+
 def test_full_strength_is_unknown_while_another_node_is_missing() -> None:
     first, _ = told(at(0, kinds.NODE_LOST), at(1, kinds.NODE_LOST, node="i-0000000000000000d"), replaced(10))
 

@@ -240,7 +240,8 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
     """
     When the node was back, no other was missing, and the job had its spare again.
 
-    A job that went on before its node was back had a spare to take; it has one again when the new instance says so.
+    A job that went on before its node was back had a spare to take; it has one again when the new instance says so. Of
+    several that were out at a time any may, since the others have taken ranks.
     """
     strong_ns = incident.resumed_ns if incident.is_of_process else incident.restored_ns
     if strong_ns is None or (incident.withdrawn_ns is not None and incident.restored_ns is None):
@@ -248,8 +249,8 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
     job = jobs.get(incident.job)
     took_a_spare = incident.resumed_ns is not None and incident.resumed_ns < strong_ns
     if job is not None and took_a_spare:
-        back = incident.replacement or incident.node
-        ready = [time_ns for time_ns, node in job.spares if node == back and time_ns >= strong_ns]
+        back = {one.replacement or one.node for one in told if one is incident or _out_with(incident, one)}
+        ready = [time_ns for time_ns, node in job.spares if node in back and time_ns >= strong_ns]
         ended = [] if job.end_ns is None else [job.end_ns]
         if not ready and not ended:
             return None
@@ -260,6 +261,14 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
         if one.out_ns is not None
     ]
     return _whole_from(strong_ns, gaps)
+
+
+def _out_with(incident: Incident, other: Incident) -> bool:
+    """Whether nodes of one job were missing at the same time."""
+    if incident.job != other.job or incident.out_ns is None or other.out_ns is None:
+        return False
+    first, second = sorted((incident, other), key=lambda one: one.out_ns or 0)
+    return first.restored_ns is None or (second.out_ns or 0) < first.restored_ns
 
 
 def _whole_from(time_ns: int, gaps: "Sequence[tuple[int, Optional[int]]]") -> Optional[int]:

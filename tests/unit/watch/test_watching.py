@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, watched
+from holdfast_runtime.launcher.links import ACCUSERS, NEIGHBOURS, is_believed, watched
 
 SIZES = (10, 16, 100, 256, 4096)
 

@@ -6,4 +6,13 @@ change their state and tell of it. All else is moto's.
 from holdfast.localcloud.aws.monitoring.cloudwatch import CloudWatch
 from holdfast.localcloud.aws.monitoring.logs import Logs
 
-__all__ = ["CloudWatch", "Logs", "alarm_states", "evaluation", "filter_patterns", "log_metrics", "metric_math"]
+__all__ = [
+    "CloudWatch",
+    "Logs",
+    "alarm_states",
+    "composite_rules",
+    "evaluation",
+    "filter_patterns",
+    "log_metrics",
+    "metric_math",
+]

@@ -9,7 +9,7 @@ from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
-from holdfast_runtime.launcher.links.watching import NEIGHBOURS
+from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, watched
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
     LINK,
@@ -30,6 +30,7 @@ from holdfast_runtime.launcher.links.wire import (
 )
 
 __all__ = [
+    "ACCUSERS",
     "HANDSHAKE",
     "LINK",
     "NEIGHBOURS",
@@ -59,5 +60,7 @@ __all__ = [
     "at_the_other_end",
     "expand_host_list",
     "find_peers",
+    "is_believed",
     "run_token",
+    "watched",
 ]
