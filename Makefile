@@ -64,7 +64,7 @@ down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` ma
 	@$(VENV)/bin/holdfast down
 
 test: setup monitoring lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder # short files last: none waits
+	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder # short files last: none waits
 
 lint: $(VENV)/.torch
 	@ruff check .

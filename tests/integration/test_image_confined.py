@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +24,11 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     for folder in tmp_path.parents:
         if folder.owner() == "root" and folder.is_relative_to("/tmp") and folder != Path("/tmp"):
             folder.chmod(0o755)
-    with systemctl_machine(tmp_path) as made:
-        yield made
+    # A socket's path has 107 bytes at most, and a run's own folders can be longer than that.
+    with tempfile.TemporaryDirectory(prefix="units-") as folder:
+        Path(folder).chmod(0o755)
+        with systemctl_machine(Path(folder)) as made:
+            yield made
 
 
 def said(machine: Machine, name: str = "a") -> str:
