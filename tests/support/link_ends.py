@@ -69,7 +69,11 @@ def run(test: Coroutine[Any, Any, None]) -> None:
         try:
             await asyncio.wait_for(test, 100.0)
         finally:
-            while opened:
-                await opened.pop().links.close()
+            await asyncio.gather(*(end.links.close() for end in opened))
+            opened.clear()
+            # Connections that were still being made are closed by tasks of their own, now that nobody answers.
+            if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(tasks, timeout=10.0)
+            await asyncio.sleep(0.05)
 
     asyncio.run(and_close())
