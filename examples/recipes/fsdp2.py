@@ -17,7 +17,7 @@ from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, 
 
 
 def main() -> None:
-    args = parser(__doc__).parse_args()
+    args = parser(__doc__, sizes=SIZES).parse_args()
     holdfast.init_process_group()
     device = device_of_rank()
     mesh = mesh_of(args, device)
@@ -30,7 +30,7 @@ def main() -> None:
     materialize(model, device=device, seed=1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
 
-    data = dataset(args, size, mesh)
+    data = dataset(args, size.context, mesh)
     run = holdfast.Run(model, optimizer, state={"data": data}, snapshot_every=args.snapshot_every, survive=args.survive)
     report = Report(run, args)
     for step in run.steps(args.steps):

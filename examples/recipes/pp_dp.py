@@ -17,7 +17,7 @@ from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, 
 
 
 def main() -> None:
-    flags = parser(__doc__)
+    flags = parser(__doc__, sizes=SIZES)
     flags.add_argument("--pp", type=int, default=2, help="stages. Default: 2")
     flags.add_argument("--microbatches", type=int, default=2, help="of a batch. Default: 2")
     args = flags.parse_args()
@@ -37,7 +37,7 @@ def main() -> None:
     stage = PipelineStage(model, number, args.pp, device, group=mesh["pp"].get_group())
     schedule = Schedule1F1B(stage, n_microbatches=args.microbatches, loss_fn=loss_of)
     del stage
-    data = dataset(args, size, mesh)
+    data = dataset(args, size.context, mesh)
     run = holdfast.Run(
         model,
         optimizer,

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -11,15 +12,15 @@ from torch.distributed.fsdp import MixedPrecisionPolicy
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.data import Dataset, Source
-from llama import SIZES, Size
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The flags of all recipes."""
+def parser(description: str | None, *, sizes: Iterable[str] = ()) -> argparse.ArgumentParser:
+    """The flags of all recipes; --size where the recipe has a model of its own."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = found.add_argument
     add("--data", nargs="+", required=True, help="token files, of python -m holdfast_runtime.data build")
-    add("--size", choices=SIZES, default="tiny", help="of the model. Default: tiny")
+    if sizes:
+        add("--size", choices=sizes, default="tiny", help="of the model. Default: tiny")
     add("--steps", type=int, default=50, help="Default: 50")
     add("--batch-size", type=int, default=2, help="sequences per rank, or of a pipeline. Default: 2")
     add("--rate", type=float, default=3e-4, help="learning rate. Default: 0.0003")
@@ -71,11 +72,11 @@ def precision(device: torch.device) -> MixedPrecisionPolicy:
     return MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 
 
-def dataset(args: argparse.Namespace, size: Size, mesh: DeviceMesh) -> Dataset:
+def dataset(args: argparse.Namespace, context: int, mesh: DeviceMesh) -> Dataset:
     """A batch is a function of the step and of which data-parallel rank asks."""
     return Dataset(
         sources=[Source("text", args.data)],
-        context=size.context,
+        context=context,
         batch_size=args.batch_size,
         world_size=data_mesh(mesh).size(),
         seed=1,

@@ -1,14 +1,23 @@
 """Each recipe of examples/recipes loses ranks, and goes on in place with every bit of a run that lost none."""
 
+import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from killing import PATIENT, ROOT, Job, Outcome, differences, run_job
-from recipes import tokens
+from killing import PATIENT, PYTHONPATH, ROOT, Job, Outcome, differences, run_job
+from recipes import RECIPES, tokens
 from sharded_jobs import PRELOADED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 PROGRAM = ROOT / "tests" / "support" / "recipe_program.py"
+WITH_LIBRARIES = os.pathsep.join((PYTHONPATH, os.environ.get("PYTHONPATH", "")))
+HUGGING_FACE = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("transformers", "peft"))),
+    reason="needs what examples/recipes/requirements-hugging-face.txt names",
+)
 STEPS = 8
 KILLS = (
     {"kind": "SIGKILL", "phase": "data", "rank": 1, "step": 3},
@@ -23,7 +32,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
     shape = {"program": PROGRAM, "torch": PRELOADED, "deadlines": PATIENT, "timeout_s": 600.0, **how}
-    return run_job(folder, Job(steps=STEPS, environment={"RECIPE": f"{recipe} --steps {STEPS} --data {data}"}, **shape))  # type: ignore[arg-type]
+    environment = {"RECIPE": f"{recipe} --steps {STEPS} --data {data}", "PYTHONPATH": WITH_LIBRARIES}
+    return run_job(folder, Job(steps=STEPS, environment=environment, **shape))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +45,9 @@ def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
         ("tp_dp.py --replicas 2", True),
         ("pp_dp.py --snapshot-every 2", False),
         ("pp_dp.py --replicas 2", True),
+        pytest.param("hugging_face.py --snapshot-every 2", False, marks=HUGGING_FACE),
+        pytest.param("hugging_face.py --lora 4 --snapshot-every 2", False, marks=HUGGING_FACE),
+        pytest.param("hugging_face.py --lora 4 --replicas 2", True, marks=HUGGING_FACE),
     ],
 )
 def test_a_recipe_that_loses_ranks_ends_as_one_that_loses_none(
@@ -67,3 +80,39 @@ def test_a_job_that_could_not_lose_what_it_has_to_survive_does_not_begin(tmp_pat
     assert outcome.codes == (1,)
     assert "survive is 'node', but any one process may be lost" in outcome.text
     assert outcome.steps == {}
+
+
+STORED = """
+import sys
+from pathlib import Path
+import torch
+from transformers import LlamaForCausalLM
+from hugging_face import TINY
+from holdfast_runtime.data import Dataset, Source
+torch.manual_seed(3)
+model = LlamaForCausalLM(TINY)
+model.save_pretrained(sys.argv[1])
+data = Dataset(sources=[Source("text", [sys.argv[2]])], context=16, batch_size=2, world_size=4, seed=1)
+losses = []
+for rank in range(4):
+    inputs, targets = data.batch(0, rank).torch()
+    losses.append(torch.nn.functional.cross_entropy(model(inputs).logits.flatten(0, 1), targets.flatten()).item())
+print(sum(losses) / 4)
+"""
+
+
+@HUGGING_FACE
+@pytest.mark.parametrize("flags", ["", " --lora 4"])
+def test_a_model_in_a_folder_is_what_is_tuned(tmp_path: Path, data: Path, flags: str) -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", STORED, tmp_path / "model", data],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(RECIPES), WITH_LIBRARIES))},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    outcome = trained(tmp_path / "job", f"hugging_face.py --model {tmp_path / 'model'}{flags}", data)
+
+    assert outcome.finished, outcome.text[-3000:]
+    assert float.fromhex(outcome.steps[0][0][0]) == pytest.approx(float(made.stdout.split()[-1]), rel=1e-5)
