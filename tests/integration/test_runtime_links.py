@@ -4,13 +4,16 @@ import asyncio
 import os
 import socket
 import sys
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killing import PYTHONPATH, free_ports
-from link_ends import CALM, PATIENT, End, run, until
+from link_ends import CALM, PATIENT, End, opened, run, until
 
-from holdfast_runtime.control import listen
+from holdfast_runtime.control import Deadlines, listen
 from holdfast_runtime.launcher.links import NEIGHBOURS, Silent, Trouble, Warm
 
 
@@ -195,6 +198,44 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
         assert low.down[0] == (1, "it was silent for 0.4 s")
 
     run(test())
+
+
+@pytest.mark.parametrize("busy", ["for a while", "for ever"])
+def test_a_launcher_that_is_busy_is_not_lost_unless_it_never_comes_back_to_its_work(busy: str) -> None:
+    """Its beats come from a thread of their own, which ends them where the one that works seems to stand still."""
+    deadlines = Deadlines(beat=0.1, heartbeat=1.0, frozen=1.5 if busy == "for ever" else 10.0)
+    ready, told, over = threading.Event(), threading.Event(), threading.Event()
+    other = End(0, deadlines=deadlines)
+
+    async def watching() -> None:
+        await other.open()
+        await until(lambda: bool(other.up))
+        ready.set()
+        await until(lambda: bool(other.down) or over.is_set())
+        told.set()
+
+    async def working() -> None:
+        end = await End(1, deadlines=deadlines).open(other)
+        await until(lambda: bool(end.up) and ready.is_set())
+        await asyncio.sleep(deadlines.beat)
+        lost = told.wait(3 * deadlines.heartbeat if busy == "for a while" else 30.0)  # the whole event loop waits
+        over.set()
+        opened.remove(end)
+        await end.links.close()
+        assert lost == (busy == "for ever")
+
+    async def test() -> None:
+        watcher = asyncio.get_running_loop().create_task(watching())
+        await until(lambda: other.links.port > 0)
+        await asyncio.to_thread(run_alone, working())
+        await watcher
+
+    run(test())
+
+
+def run_alone(work: Coroutine[Any, Any, None]) -> None:
+    """In an event loop of its own, as another process would."""
+    asyncio.run(work)
 
 
 async def job_of(size: int) -> list[End]:

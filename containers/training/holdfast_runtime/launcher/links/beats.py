@@ -5,48 +5,16 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.link import Link
+from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.watching import is_believed, watched
-from holdfast_runtime.launcher.links.wire import LINK, Beat, Hello, Silent, Watched
+from holdfast_runtime.launcher.links.wire import LINK, Silent, Watched
 
-BEAT = LINK.encode(Beat())
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
 """Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
-
-
-@dataclass
-class Link:
-    """A connection to another launcher, after the handshake."""
-
-    peer: Hello
-    writer: asyncio.StreamWriter
-    sealed: SealedLine
-    heard_s: float = 0.0
-    watched: bool = False
-    """Whether this launcher wants signs of life."""
-    watches: bool = False
-    """Whether the other one does."""
-    suspected: bool = False
-    """Whether it was silent for too long when last looked at."""
-    accused_s: dict[int, float] = field(default_factory=dict)
-    """By node, when another that watched it said that it is silent."""
-    silent: str = ""
-    """Why the link was ended, where the other one gave no sign of life."""
-    replaced: bool = False
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def write(self, line: bytes) -> None:
-        """Send a line."""
-        self.writer.write(self.sealed.seal(line))
-
-    def end(self, why: str) -> None:
-        """The other one is silent."""
-        self.silent = self.silent or why
-        self.writer.transport.abort()
 
 
 class Beats:
@@ -72,11 +40,13 @@ class Beats:
         self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
         self._settling: asyncio.TimerHandle | None = None
+        self._pulse = Pulse(links=links, deadlines=deadlines)
         self._changed = asyncio.Event()
         """There is more to do than was known when the wait began."""
 
     def close(self) -> None:
-        """Nothing is settled any more."""
+        """Nothing is settled any more, and no sign of life is given."""
+        self._pulse.stop()
         if self._settling is not None:
             self._settling.cancel()
 
@@ -95,7 +65,8 @@ class Beats:
         """The other one wants signs of life or no more, or accuses a third."""
         if isinstance(message, Watched):
             link.watches = message.wanted
-            self._changed.set()
+            if message.wanted:
+                link.beat()
             return
         accused = self._links().get(message.node)
         if accused is not None and accused.peer.uid == message.uid:
@@ -104,20 +75,17 @@ class Beats:
                 accused.end(f"nodes {', '.join(map(str, sorted(accused.accused_s)))} have not heard from it")
 
     async def run(self) -> None:
-        """Give signs of life where they are wanted, and end links that give none although they are; for ever."""
-        beat_s = 0.0
+        """Have signs of life given where they are wanted, and end links that give none although they are; for ever."""
+        self._pulse.start()
         while True:
             self._changed.clear()
-            links = [*self._links().values()]
             now_s = time.monotonic()
-            if now_s >= beat_s:
-                beat_s = now_s + self._deadlines.beat
-                for link in links:
-                    if link.watches and not link.replaced:
-                        link.write(BEAT)
-            left_s = min((self._judge(link, now_s=now_s) for link in links if link.watched), default=math.inf)
+            self._pulse.working(now_s)
+            left_s = min(
+                (self._judge(link, now_s=now_s) for link in [*self._links().values()] if link.watched), default=math.inf
+            )
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), min(beat_s - now_s, left_s))
+                await asyncio.wait_for(self._changed.wait(), min(self._deadlines.heartbeat, left_s))
 
     def _judge(self, link: Link, *, now_s: float) -> float:
         """Seconds until this link has to be looked at again. A silent one is ended at the second look."""

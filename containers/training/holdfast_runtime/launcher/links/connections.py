@@ -9,14 +9,14 @@ one of them. Both sides prove that they know the run's token before anything els
 import asyncio
 import contextlib
 import secrets
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
-from holdfast_runtime.launcher.links.beats import BEAT, Beats, Link
+from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.handshake import Proofs
+from holdfast_runtime.launcher.links.link import BEAT, Link
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.wire import (
@@ -329,11 +329,10 @@ class Links:
             return  # a wait that just ended does not see its cancellation, and nobody would answer the other side
         node = link.peer.node
         self._take(link)
-        connection = link.writer.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link.heard_s = time.monotonic()
         why = "its connection was closed"
         try:
+            link.open()
             while (line := await link.sealed.read(reader)) is not None:
                 link.heard_s = time.monotonic()
                 if line != BEAT:
@@ -344,7 +343,7 @@ class Links:
             why = f"it said something else than agreed: {error}"
         finally:
             why = link.silent or why
-            link.ended.set()
+            link.close()
             if self._links.get(node) is link:
                 del self._links[node]
                 if not self._closing:

@@ -1,0 +1,80 @@
+"""One connection to another launcher, after the handshake. The thread that works writes to it, and one that beats."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from dataclasses import dataclass, field
+
+from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.wire import LINK, Beat, Hello
+
+BEAT = LINK.encode(Beat())
+
+
+@dataclass
+class Link:
+    """What is known of the other one, and the way to it."""
+
+    peer: Hello
+    writer: asyncio.StreamWriter
+    sealed: SealedLine
+    heard_s: float = 0.0
+    watched: bool = False
+    """Whether this launcher wants signs of life."""
+    watches: bool = False
+    """Whether the other one does."""
+    suspected: bool = False
+    """Whether it was silent for too long when last looked at."""
+    accused_s: dict[int, float] = field(default_factory=dict)
+    """By node, when another that watched it said that it is silent."""
+    silent: str = ""
+    """Why the link was ended, where the other one gave no sign of life."""
+    replaced: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    """Lines are numbered, so they have to be written in the order in which they are sealed."""
+    _socket: int = -1
+    """The connection's, for beats: the event loop may close its own at any time."""
+    _rest: bytes = b""
+    """Of a beat that the kernel took a part of."""
+
+    def open(self) -> None:
+        """Lines go out at once, and beats can be given. Raises OSError where it is closed already."""
+        connection = self.writer.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._turn:
+            self._socket = os.dup(connection.fileno())
+
+    def close(self) -> None:
+        """No beat is given any more."""
+        with self._turn:
+            if self._socket >= 0:
+                os.close(self._socket)
+            self._socket = -1
+        self.ended.set()
+
+    def write(self, line: bytes) -> None:
+        """Send a line, from the thread that works."""
+        with self._turn:
+            rest, self._rest = self._rest, b""
+            self.writer.write(rest + self.sealed.seal(line))
+
+    def beat(self) -> None:
+        """
+        Give a sign of life, from any thread, without a wait.
+
+        Where something is still to be sent there is no need: it says as much.
+        """
+        with self._turn:
+            if self._socket < 0 or self.replaced or self.writer.transport.get_write_buffer_size():
+                return
+            self._rest = self._rest or self.sealed.seal(BEAT)
+            with contextlib.suppress(OSError):  # a full or broken connection: who reads it finds out
+                self._rest = self._rest[os.write(self._socket, self._rest) :]
+
+    def end(self, why: str) -> None:
+        """The other one is silent."""
+        self.silent = self.silent or why
+        self.writer.transport.abort()

@@ -1,0 +1,54 @@
+"""
+The thread that gives signs of life, and does nothing else.
+
+The thread that works may be busy for seconds, with the view of a large job or for want of a core, and is well: were it
+the one that gives signs of life, a busy launcher would be taken for a lost one. One that does not come back to its
+work at all is not well, so that its beats end after the deadline for a process that is stopped.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.links.link import Link
+
+
+class Pulse:
+    """
+    Of one launcher.
+
+    Args:
+        links: Those that count, by node.
+    """
+
+    def __init__(self, *, links: Callable[[], Mapping[int, Link]], deadlines: Deadlines) -> None:
+        self._links = links
+        self._deadlines = deadlines
+        self._working_s = 0.0
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="holdfast-beats", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self.working(time.monotonic())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give no sign any more."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(self._deadlines.heartbeat)
+
+    def working(self, now_s: float) -> None:
+        """The thread that works has come so far."""
+        self._working_s = now_s
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._deadlines.beat):
+            if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
+                continue
+            # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
+            for link in [*self._links().values()]:
+                if link.watches:
+                    link.beat()
