@@ -75,6 +75,7 @@ def test_twenty_of_twenty_lose_no_step_and_do_none_again(tmp_path: Path) -> None
     done = agents.of("done")
     assert len(done) == TIMES, outcome.text[-3000:]
     assert agents.of("refused") + agents.of("failed") == []
+    assert all("warm processes" in answer.reason for answer in agents.of("later")), "asked before the spare was there"
     assert [answer.steps_lost for answer in done] == [0] * TIMES
     lines = committed(folder)
     assert all([step for step, _ in steps] == [*range(len(steps))] for steps in lines.values()), "done again, or lost"

@@ -42,7 +42,10 @@ def test_a_node_gives_its_rank_to_the_spare_between_two_steps(tmp_path: Path) ->
 def test_ranks_are_asked_where_they_are_and_the_answer_is_in_the_event_log(tmp_path: Path) -> None:
     once = iter([0])
     agents = Agents(
-        tmp_path, 1, lambda jobs: next(once, -1) if jobs and max(job.step for job in jobs.values()) > 1 else -1, "dump"
+        tmp_path,
+        1,
+        lambda jobs, _: next(once, -1) if jobs and max(job.step for job in jobs.values()) > 1 else -1,
+        "dump",
     )
 
     with agents:
@@ -69,7 +72,7 @@ def test_a_node_in_quarantine_takes_no_rank_any_more(tmp_path: Path) -> None:
     agents = Agents(
         tmp_path,
         3,
-        lambda jobs: next(once, -1) if 2 in jobs and max(job.step for job in jobs.values()) > 1 else -1,
+        lambda jobs, _: next(once, -1) if 2 in jobs and max(job.step for job in jobs.values()) > 1 else -1,
         "quarantine",
     )
 
@@ -90,7 +93,7 @@ def test_a_rank_that_stands_still_is_started_anew_and_the_job_goes_on_with_the_s
     agents = Agents(
         folder,
         3,
-        lambda jobs: next(once, -1) if 1 in jobs and max(job.step for job in jobs.values()) > 2 else -1,
+        lambda jobs, _: next(once, -1) if 1 in jobs and max(job.step for job in jobs.values()) > 2 else -1,
         "restart",
     )
 

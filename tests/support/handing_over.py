@@ -12,8 +12,8 @@ from killing import Job, Outcome, agent_socket, run_job
 from holdfast_agent.launchers import JobReport, LauncherSocket
 from holdfast_common import Event, node_socket, parse_events
 
-Wish = Callable[[Mapping[int, JobReport]], int]
-"""Which node is to give its ranks away now, from what the launchers say, by node; -1 for none."""
+Wish = Callable[[Mapping[int, JobReport], int], int]
+"""Which node is to give its ranks away now, by what the launchers say and how often one began; -1 for none."""
 
 
 @dataclass
@@ -48,8 +48,11 @@ class Agents:
         """The answers with an outcome."""
         return [answer for _, answer in self.answers if answer.outcome == outcome]
 
+    def _begun(self) -> int:
+        return len({answer.id for answer in self.of("begun")})
+
     def _run(self) -> None:
-        asked, number = False, 0
+        asked, number, put_off = False, 0, dict[int, float]()
         while not self._stop.is_set():
             jobs: dict[int, JobReport] = {}
             for node, listening in enumerate(self._sockets):
@@ -59,7 +62,10 @@ class Agents:
                 for _, answer in listening.answers():
                     self.answers.append((node, answer))
                     asked = asked and answer.outcome == "begun"
-            node = -1 if asked else self.wish(jobs)
+                    if answer.outcome == "later" and node in jobs:
+                        put_off[node] = jobs[node].heard_s
+            fresh = {node: job for node, job in jobs.items() if job.heard_s > put_off.get(node, 0.0)}
+            node = -1 if asked else self.wish(fresh, self._begun())
             if node >= 0:
                 number += 1
                 ranks = tuple(rank.rank for rank in jobs[node].ranks if rank.rank >= 0)
@@ -82,17 +88,12 @@ def with_agents(folder: Path, job: Job, wish: Wish, *, times: int = 0) -> tuple[
 
 def one_after_the_other(steps: Sequence[int], *, nodes: Sequence[int]) -> Wish:
     """Ask a node from each of these steps on, as soon as it has ranks and the others have spares for them."""
-    waiting = list(zip(steps, nodes, strict=True))
+    wishes = list(zip(steps, nodes, strict=True))
 
-    def wish(jobs: Mapping[int, JobReport]) -> int:
+    def wish(jobs: Mapping[int, JobReport], begun: int) -> int:
         newest = max((job.step for job in jobs.values()), default=0)
-        if waiting and newest >= waiting[0][0]:
-            chosen = waiting[0][1]
-            held = [rank for rank in jobs[chosen].ranks if rank.rank >= 0] if chosen in jobs else []
-            if held and jobs[chosen].can_hand_over:
-                waiting.pop(0)
-                return chosen
-        return -1
+        step, chosen = wishes[begun] if begun < len(wishes) else (0, -1)
+        return chosen if newest >= step and chosen in jobs and jobs[chosen].can_hand_over else -1
 
     return wish
 

@@ -180,7 +180,14 @@ def verdict(
 
 
 def job(
-    *, name: str = "12", task: str = "13", spares: int = 1, ranks: int = 1, pid: int = 100, uid: int = 1000
+    *,
+    name: str = "12",
+    task: str = "13",
+    spares: int = 1,
+    ranks: int = 1,
+    pid: int = 100,
+    uid: int = 1000,
+    heard_s: float = 0.0,
 ) -> JobReport:
     held = tuple(
         node_socket.RankReport(rank=number, pid=pid + 1 + number, step=5, phase="forward", phase_s=0.1)
@@ -190,7 +197,7 @@ def job(
         connection=1,
         uid=uid,
         pid=pid,
-        heard_s=0.0,
+        heard_s=heard_s,
         job=name,
         task=task,
         run="run",

@@ -28,8 +28,11 @@ node gets a rank of this run any more; those that have one keep it. dump: write 
 restart: end the processes of some ranks, which stand still; they begin anew. abandon: end at once, with all ranks,
 since the node is taken; the job is not told to stop.
 """
-OUTCOMES = ("begun", "done", "refused", "failed")
-"""refused: it cannot be, and nothing was changed. failed: it was begun, and the job goes on as it was."""
+OUTCOMES = ("begun", "done", "later", "refused", "failed")
+"""
+later: it cannot be now, and whoever asks again may be luckier. refused: it can never be. Nothing was changed in either.
+failed: it was begun, and the job goes on as it was.
+"""
 
 
 class NodeSocketError(ValueError):
@@ -116,7 +119,7 @@ class Answer:
         reason: Why not; for a dump, where it is.
         ranks: Those that were given away, or would be.
         step: The step that training goes on from.
-        steps_lost: Committed steps that are done again; where it was refused, those that would be.
+        steps_lost: Committed steps that are done again; where it cannot be, those that would be.
         seconds: Since the command.
     """
 

@@ -143,12 +143,25 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
     [
         ({"spares": 0}, "0 warm processes of other nodes are there, and 1 are needed"),
         ({"voters": 1}, "1 votes would be left, and 2 are needed"),
-        ({"in_process": False}, "does not use holdfast_runtime"),
-        ({"some_finished": True}, "the job ends"),
         ({"view": View(epoch=1, nodes=(0, 0, 0))}, "not together yet"),
     ],
 )
-def test_it_refuses_what_cannot_be_and_changes_nothing(changes: dict[str, Any], why: str) -> None:
+def test_it_puts_off_what_cannot_be_now_and_changes_nothing(changes: dict[str, Any], why: str) -> None:
+    story = Story(**changes)
+
+    assert story.ask() == "later"
+    assert why in story.answers[-1].reason
+    assert (story.links.told, story.slot.sent, story.slots.leaving) == ([], [], False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"in_process": False}, "does not use holdfast_runtime"),
+        ({"some_finished": True}, "the job ends"),
+    ],
+)
+def test_it_refuses_what_can_never_be_and_changes_nothing(changes: dict[str, Any], why: str) -> None:
     story = Story(**changes)
 
     assert story.ask() == "refused"

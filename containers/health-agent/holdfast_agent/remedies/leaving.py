@@ -18,6 +18,7 @@ class Leaving:
         tasks: Tasks of Slurm whose ranks are gone, and that are to be requeued.
         kept: Jobs whose ranks stay, and why: name -> reason.
         done: Ids that have ended.
+        put_off: Ids that could not be, and when the launcher had last said what there is: newer words may be better.
         requeued: Tasks that were.
         abandoned: Ids of launchers that were told to end, since the node is taken.
         is_told: Whether it was told that the node is asked for.
@@ -27,6 +28,7 @@ class Leaving:
     tasks: "list[str]" = field(default_factory=list)
     kept: "dict[str, str]" = field(default_factory=dict)
     done: "list[str]" = field(default_factory=list)
+    put_off: "dict[str, float]" = field(default_factory=dict)
     requeued: "list[str]" = field(default_factory=list)
     abandoned: "list[str]" = field(default_factory=list)
     is_told: bool = False
@@ -43,6 +45,8 @@ class Leaving:
                 continue
             if name in self.asked:
                 continue
+            if job.heard_s <= self.put_off.get(name, job.heard_s - 1.0):
+                continue
             if not job.can_hand_over:
                 self.kept[job.job] = "no spare has room for its ranks"
                 continue
@@ -50,13 +54,15 @@ class Leaving:
             self.asked[name] = job.job
             orders.append((job, _hand_over(name, reason, urgent=urgent)))
             detail = {"incident": incident, "way": "runtime", "host": host}
-            told.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
+            if name not in self.put_off:
+                told.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
         return orders, told
 
     def again(
         self, jobs: Iterable[JobReport], *, incident: str, reason: str, urgent: bool = False
     ) -> "list[tuple[JobReport, node_socket.Command]]":
         """The same commands to launchers that have connected again: an agent that was killed cannot know more."""
+        self.put_off.clear()  # by a clock that may have begun anew
         return [
             (job, _hand_over(_id(incident, job), reason, urgent=urgent))
             for job in jobs
@@ -86,7 +92,10 @@ class Leaving:
             if answer.command != "hand-over" or answer.id not in self.asked or answer.outcome == "begun":
                 continue
             del self.asked[answer.id]
-            self.done.append(answer.id)
+            if answer.outcome in ("later", "failed"):
+                self.put_off[answer.id] = job.heard_s
+            else:
+                self.done.append(answer.id)
             if answer.outcome == "done":
                 told.append(handed_over(job, answer))
                 self.requeue(job.task)

@@ -105,7 +105,8 @@ class Departure:
             return
         refusal = self._refusal()
         if refusal:
-            self._say(asked, "refused", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
+            outcome = "refused" if self._hopeless() else "later"
+            self._say(asked, outcome, reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
             return
         self._asked = asked
         self._begin()
