@@ -18,7 +18,7 @@ from unittest.mock import patch
 import torch
 
 from holdfast_runtime import transfer
-from holdfast_runtime.inprocess import Member, TrainingState, Updates
+from holdfast_runtime.inprocess import Agreement, TrainingState, Updates
 
 STEP = 5
 PROGRAM = Path(__file__).parents[1] / "integration" / "runtime_program.py"
@@ -30,7 +30,7 @@ def flip() -> None:
     def apply_and_flip(updates: Updates) -> None:
         apply(updates)
         member = updates._member
-        if member is not None and member.rank == 1 and updates.finished == STEP + 1:
+        if member is not None and member.own.rank == 1 and updates.finished == STEP + 1:
             with torch.no_grad():
                 next(updates._state.model.parameters()).reshape(-1)[:1].view(torch.int32).bitwise_xor_(1)
 
@@ -43,8 +43,8 @@ def ahead() -> None:
     def begin_ahead(updates: Updates, number: int) -> None:
         begin(updates, number)
         member = updates._member
-        if member is not None and member.rank == 1 and number == STEP:
-            member.committed_step += 1
+        if member is not None and member.own.rank == 1 and number == STEP:
+            member.own.committed_step += 1
 
     Updates.begin = begin_ahead  # type: ignore[method-assign]
 
@@ -82,7 +82,7 @@ def no_digest() -> None:
 
 
 def no_vote() -> None:
-    Member.judge = lambda _member, _outcome: None  # type: ignore[method-assign]
+    Agreement.judge = lambda _agreement, _outcome: None  # type: ignore[method-assign]
 
 
 def no_checksum() -> None:

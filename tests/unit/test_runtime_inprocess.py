@@ -18,8 +18,8 @@ from torch import Tensor, nn
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault, Finished, Put, Raised, Ready
 from holdfast_runtime.inprocess import (
+    Agreement,
     BrokenError,
-    Member,
     Outcome,
     StoppedError,
     TrainingState,
@@ -312,7 +312,7 @@ def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> No
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.told_to_leave(within_s=5.0)
         launcher.view(2, step=2)
 
     program.train(4, between=once(2, interrupt))
@@ -329,7 +329,7 @@ def test_a_collective_that_never_ends_is_left_all_the_same(launcher: FakeLaunche
     threading.Timer(0.1, launcher.leave, [2]).start()
 
     with pytest.raises(BrokenError, match="generation 1 is over"):
-        member.wait(work)
+        member.peers.wait(work)
 
     assert work.looks >= 1
     launcher.view(2, source="fresh")
@@ -343,7 +343,7 @@ def test_a_leave_during_an_evaluation_between_steps_does_not_break_the_evaluatio
     def evaluate() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.told_to_leave(within_s=5.0)
         launcher.view(2, step=1)
         program.model.eval()
         with torch.no_grad():
@@ -362,9 +362,9 @@ def test_a_step_that_is_left_before_its_update_is_done_again_with_the_same_bits(
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.told_to_leave(within_s=5.0)
         launcher.view(2, step=1)
-        program.run._member.check()
+        program.run._member.peers.check()
 
     program.train(3, inside=once(1, interrupt))
     assert program.begun == [0, 1, 1, 2]
@@ -380,7 +380,7 @@ def test_a_leave_does_not_stop_an_update_that_all_ranks_have_agreed_on(launcher:
         if program.run.step == 1 and program.run.generation == 1:
             launcher.leave(2)
             assert program.run._member is not None
-            assert program.run._member.told_to_leave(within_s=5.0)
+            assert program.run._member.peers.told_to_leave(within_s=5.0)
             launcher.view(2, step=2)
 
     # In front of the hook that Run has made: the leave comes in the middle of the update.
@@ -400,7 +400,7 @@ def test_nothing_of_a_committed_step_is_put_back(launcher: FakeLauncher) -> None
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.told_to_leave(within_s=5.0)
         launcher.view(2, step=3)
 
     program.train(3, after=once(2, interrupt))
@@ -457,7 +457,7 @@ def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_ge
 
     def fail() -> None:
         launcher.leave(2)
-        while not program.run._member.must_leave:  # type: ignore[union-attr]
+        while not program.run._member.peers.must_leave:  # type: ignore[union-attr]
             pass
         launcher.view(2, step=1)
         raise ValueError("a mistake")
@@ -575,7 +575,7 @@ def test_views_of_older_generations_are_dropped(launcher: FakeLauncher) -> None:
     def interrupt() -> None:
         launcher.leave(5)
         assert program.run._member is not None
-        assert program.run._member.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.told_to_leave(within_s=5.0)
         launcher.view(2, step=1)
         launcher.view(5, step=1)
 
@@ -611,18 +611,18 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     assert member is not None
     outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False, leaves=0)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
-        member.judge(outcome)
-    member.refuse(caught.value)
+        member.agreement.judge(outcome)
+    member.telling.refuse(caught.value)
     assert launcher.wait(Fault).fatal
 
 
 def test_a_divergence_that_is_found_at_the_end_of_a_recovery_ends_the_job_too(
     launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def differ(_self: object) -> None:
+    def differ(_self: object, _made: object) -> None:
         raise holdfast.DivergenceError("the parameters of the ranks are different")
 
-    monkeypatch.setattr(Member, "_confirm", differ)
+    monkeypatch.setattr(Agreement, "confirm", differ)
     launcher.view(1, source="fresh")
     with pytest.raises(holdfast.DivergenceError):
         Program()

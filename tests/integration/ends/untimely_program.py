@@ -37,5 +37,5 @@ class Dying(GenerationStore):
 
 
 if __name__ == "__main__":
-    patch("holdfast_runtime.inprocess.member.GenerationStore", Dying).start()
+    patch("holdfast_runtime.inprocess.member.telling.GenerationStore", Dying).start()
     runtime_program.main()

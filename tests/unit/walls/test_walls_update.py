@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from holdfast_runtime import inprocess
-from holdfast_runtime.inprocess import BrokenError, DivergenceError, Member
+from holdfast_runtime.inprocess import Agreement, BrokenError, DivergenceError, Standing
 
 
 def judge(*votes: tuple[int, int], world_size: int = 3) -> None:
@@ -17,8 +17,8 @@ def judge(*votes: tuple[int, int], world_size: int = 3) -> None:
         one = torch.zeros(inprocess.LENGTH)
         inprocess.cast(one, step=step, digest=digest, loss=0.5)
         total += one
-    member = SimpleNamespace(world_size=world_size, rank=0, committed_step=7)
-    Member.judge(cast(Member, member), inprocess.count(total, world_size=world_size))
+    agreement = SimpleNamespace(_own=Standing(world_size=world_size, rank=0, committed_step=7))
+    Agreement.judge(cast(Agreement, agreement), inprocess.count(total, world_size=world_size))
 
 
 def test_three_equal_votes_of_three_are_an_update() -> None:

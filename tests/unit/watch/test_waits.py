@@ -8,8 +8,8 @@ PARTS = ("control", "faults", "inprocess", "launcher", "membership", "patience",
 WITHOUT_DEADLINE = {"wait", "join", "result", "acquire", "accept", "recv", "recvmsg", "communicate", "readline"}
 BOUNDED = {
     "control/client.py: self._connection.recv": "the socket's own time limit; then it looks at the launcher",
-    "inprocess/member.py: self.stored.wait": "the checkpoints' own deadline_s",
-    "inprocess/member.py: work.wait": "the group's time limit (progress), after gloo said that it has ended, or nccl",
+    "inprocess/member/taking.py: stored.wait": "the checkpoints' own deadline_s",
+    "inprocess/member/peers.py: work.wait": "the time limit of the group (progress), once gloo said that it has ended",
     "inprocess/reducer.py: work.wait": "the default of a caller without a launcher",
     "inprocess/run.py: self._member.join": "view and leave; a spare waits until it is needed, or its launcher is gone",
     "launcher/ranks/forker.py: line.recv": "the socket's time limit, frozen",

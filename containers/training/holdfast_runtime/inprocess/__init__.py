@@ -9,7 +9,7 @@ opens and closes process groups; ``state`` is what training has.
 from holdfast_runtime.inprocess.beginning import init_process_group
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.member import Member, has_ended
+from holdfast_runtime.inprocess.member import Agreement, Member, Standing, has_ended
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
@@ -21,6 +21,7 @@ from holdfast_runtime.inprocess.vote import LENGTH, Outcome, cast, count
 __all__ = [
     "BUCKET_BYTES",
     "LENGTH",
+    "Agreement",
     "BrokenError",
     "CheckpointTier",
     "DivergenceError",
@@ -28,6 +29,7 @@ __all__ = [
     "Outcome",
     "Reducer",
     "Run",
+    "Standing",
     "Stateful",
     "Step",
     "StoppedError",

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
 from holdfast_runtime.groups import Recorded, UnsupportedError, check_version
-from holdfast_runtime.inprocess.member import Member
+from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.sharded import (
@@ -56,7 +56,7 @@ def init_process_group(backend: str | None = None) -> None:
     check_version()
     recorded = Recorded()
     recorded.watch()
-    member = Member(None, backend=backend, tier=None, recorded=recorded)
+    member = Member(backend=backend, recorded=recorded)
     recorded.wait_s = member.deadlines.progress + member.deadlines.ready
     member.begin()
     _begun.append(member)
@@ -90,7 +90,7 @@ def begun(
             )
         return None
     member = _begun[0]
-    if member.sharded is not None:
+    if member.training is not None:
         raise UnsupportedError(
             "Run was made twice in this process, and names of parameters and state are of one model; put both models "
             "into one torch.nn.ModuleDict, and their parameters into one optimizer"
@@ -99,9 +99,9 @@ def begun(
     try:
         check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
-        check(state.model, state.optimizer, world_size=member.world_size)
+        check(state.model, state.optimizer, world_size=member.own.world_size)
     except UnsupportedError as error:
-        member.refuse(error)
+        member.telling.refuse(error)
         raise
     pipelines = [] if pipeline is None else [*pipeline] if isinstance(pipeline, list | tuple) else [pipeline]
     sharded = Sharded(state.model, member.recorded, pipelines=pipelines)
@@ -111,5 +111,5 @@ def begun(
         else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
     )
     stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
-    member.train(state, tier=tier, sharded=sharded, kept=kept, stored=stored, survive=reach)
+    member.train(Training(state=state, tier=tier, sharded=sharded, kept=kept, stored=stored, survive=reach))
     return member

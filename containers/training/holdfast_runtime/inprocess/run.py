@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.errors import StoppedError
-from holdfast_runtime.inprocess.member import Member
+from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step
@@ -83,7 +83,10 @@ class Run:
                     "checkpoint is a Checkpoints, whose ranks each write a part; every rank of this job has all of the "
                     "state: give ReplicaCheckpoints"
                 )
-            self._member = Member(self._state, backend=backend or ("nccl" if on_gpu else "gloo"), tier=checkpoint)
+            self._member = Member(
+                backend=backend or ("nccl" if on_gpu else "gloo"),
+                training=Training(state=self._state, tier=checkpoint),
+            )
         self._updates = Updates(
             self._state, self._member, digest_every=digest_every, bucket_bytes=bucket_bytes, committed=self._save
         )
@@ -101,7 +104,7 @@ class Run:
     @property
     def rank(self) -> int:
         """Of this process; it never changes while the process has one."""
-        return self._member.rank if self._member else 0
+        return self._member.own.rank if self._member else 0
 
     @property
     def data_rank(self) -> int:
@@ -115,12 +118,12 @@ class Run:
 
     @property
     def world_size(self) -> int:
-        return self._member.world_size if self._member else 1
+        return self._member.own.world_size if self._member else 1
 
     @property
     def generation(self) -> int:
         """Of the group of ranks: how often it was made. 0 without a launcher."""
-        return self._member.generation if self._member else 0
+        return self._member.own.generation if self._member else 0
 
     @property
     def epoch(self) -> NoReturn:
@@ -148,7 +151,7 @@ class Run:
     @property
     def lost_steps(self) -> int:
         """Finished updates that are done again since the last recovery; more than 0 only where the job allows it."""
-        return self._member.lost_steps if self._member else 0
+        return self._member.own.lost_steps if self._member else 0
 
     def steps(self, total: int) -> Iterator[Step]:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
@@ -193,6 +196,6 @@ class Run:
             return
         if isinstance(self._checkpoint, Checkpoints):
             assert self._member is not None
-            self._member.save_stored(last=last)
+            self._member.taking.save_stored(last=last)
         else:
             self._checkpoint.save(self.step, self._state.tree(), rank=self.rank, world_size=self.world_size)

@@ -44,13 +44,15 @@ class Updates:
         self._committed = committed
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
         """Until the first step has compared them with the model's."""
-        self._checked = member is None or member.sharded is None
+        made = member.taking.made if member is not None else None
+        self._sharded = made.sharded if made is not None else None
+        self._kept = made.kept if made is not None else None
+        self._checked = self._sharded is None
         """Whether the optimizer was seen to need no other rank in its update."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
-        self._sharded = member.sharded if member is not None else None
         self._reducer: Reducer | Ballot = (
             Ballot(list(state.model.parameters()), length=vote.LENGTH, wait=self.wait)
             if self._sharded is not None
@@ -63,7 +65,7 @@ class Updates:
             )
         )
         if member is not None:
-            member.finish_update = lambda: self.apply(rejoining=True)
+            member.taking.finish_update = lambda: self.apply(rejoining=True)
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
@@ -72,14 +74,14 @@ class Updates:
     @property
     def finished(self) -> int:
         """Updates that are finished."""
-        return self._member.committed_step if self._member is not None else self.alone_step
+        return self._member.own.committed_step if self._member is not None else self.alone_step
 
     @property
     def data_place(self) -> tuple[int, int]:
         """Which part of each batch is this rank's, and of how many."""
         if self._member is None:
             return 0, 1
-        rank, size = self._member.rank, self._member.world_size
+        rank, size = self._member.own.rank, self._member.own.world_size
         return self._sharded.data_place if self._sharded is not None else (rank, size)
 
     def may_begin(self) -> bool:
@@ -91,7 +93,7 @@ class Updates:
                 member.hand_over()
                 return False
             try:
-                member.check()
+                member.peers.check()
                 member.faults.point("data")
             except Exception as error:
                 if not self.survive(error, number=self.finished):
@@ -103,15 +105,15 @@ class Updates:
         """A step begins, for the first time or again. Raises ValueError for a model that is another than at first."""
         member = self._member
         self._check_model()
-        if member is not None and not member.left_cleanly:
+        if member is not None and not member.peers.left_cleanly:
             self._reducer.renew()
-            member.left_cleanly = True
-        self._reducer.begin(world_size=member.world_size if member is not None else 1)
+            member.peers.left_cleanly = True
+        self._reducer.begin(world_size=member.own.world_size if member is not None else 1)
         self._state.seed_step(step=number, rank=self.data_place[0])
         if member is not None:
-            member.prepared = False
+            member.own.prepared = False
             self._state.note()
-            member.progress("forward")
+            member.telling.progress("forward")
             self._in_step = True
 
     def no_sync(self) -> AbstractContextManager[None]:
@@ -123,26 +125,26 @@ class Updates:
         member = self._member
         if member is None:
             return loss
-        leaves = member.leaves_after(member.committed_step + 1)
-        if member.world_size == 1:
+        leaves = member.telling.leaves_after(member.own.committed_step + 1)
+        if member.own.world_size == 1:
             member.at_boundary = leaves
             self._loss = loss
             return loss
-        compares = member.committed_step % self._digest_every == 0
+        compares = member.own.committed_step % self._digest_every == 0
         if isinstance(self._reducer, Ballot):
             return self._voted(member, self._reducer, loss, leaves=leaves, compares=compares)
         digest = self._state.digest() if compares else 0
-        vote.cast(self._reducer.tail, step=member.committed_step, digest=digest, loss=loss, leaves=leaves)
-        member.progress("vote")
+        vote.cast(self._reducer.tail, step=member.own.committed_step, digest=digest, loss=loss, leaves=leaves)
+        member.telling.progress("vote")
         changed = self._state.changed_buffers()
         buffers = _packed(changed) if changed else None
         self._reducer.finish(from_first=buffers)
-        outcome = vote.count(self._reducer.tail, world_size=member.world_size)
-        member.judge(outcome)
+        outcome = vote.count(self._reducer.tail, world_size=member.own.world_size)
+        member.agreement.judge(outcome)
         self._point("vote")
         if buffers is not None:
             _unpack(buffers, changed)
-        member.at_boundary = outcome.leaves == member.world_size
+        member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
 
@@ -154,17 +156,18 @@ class Updates:
         when another one has done it: the ranks of a sharded job cannot take it from each other.
         """
         ballot.settle()
-        vote.cast(ballot.tail, step=member.committed_step, digest=0, loss=loss, leaves=leaves)
-        member.progress("vote")
+        vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves)
+        member.telling.progress("vote")
         if compares:
-            member.compare(gathered(self._state.digest(), world_size=member.world_size, wait=self.wait))
+            digests = gathered(self._state.digest(), world_size=member.own.world_size, wait=self.wait)
+            member.agreement.compare(digests, twins=self._sharded.twins if self._sharded is not None else ())
         self._loss = loss
-        member.prepared = True
+        member.own.prepared = True
         ballot.finish()
-        outcome = vote.count(ballot.tail, world_size=member.world_size)
-        member.judge(outcome)
+        outcome = vote.count(ballot.tail, world_size=member.own.world_size)
+        member.agreement.judge(outcome)
         member.faults.point("vote")
-        member.at_boundary = outcome.leaves == member.world_size
+        member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
 
@@ -177,9 +180,9 @@ class Updates:
         """
         member = self._member
         if member is not None:
-            if member.kept is not None:
-                member.kept.before_update()
-            member.validity = "torn"
+            if self._kept is not None:
+                self._kept.before_update()
+            member.own.validity = "torn"
         with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
             self._state.optimizer.step()
         self._checked = True
@@ -190,12 +193,12 @@ class Updates:
             self.alone_step += 1
         else:
             self._state.committed()
-            member.committed_step += 1
-            member.validity, member.prepared = "valid", False
-            member.progress("other", loss=self._loss)
+            member.own.committed_step += 1
+            member.own.validity, member.own.prepared = "valid", False
+            member.telling.progress("other", loss=self._loss)
             member.faults.point("commit")
-            if member.kept is not None and not rejoining:
-                member.kept.after_update(member.committed_step)
+            if self._kept is not None and not rejoining:
+                self._kept.after_update(member.own.committed_step)
         if not rejoining:
             self._committed()
 
@@ -213,15 +216,15 @@ class Updates:
         self.end()
         member = self._member
         if isinstance(error, DivergenceError) and member is not None:
-            member.refuse(error)
+            member.telling.refuse(error)
             return False
         if member is None or not isinstance(error, Exception):
             return False
         reason = f"{type(error).__name__}: {error}"
         # What a script's own collective raises looks like an error of the script, but for what the launcher says.
-        if not of_peers(error) and not (isinstance(error, PEERS) and member.told_to_leave()):
+        if not of_peers(error) and not (isinstance(error, PEERS) and member.peers.told_to_leave()):
             done = self.finished > number
-            reason = member.raised(error, step=number, where="after" if done else "step")
+            reason = member.telling.raised(error, step=number, where="after" if done else "step")
             if done:
                 return False
         member.join(reason)
@@ -230,7 +233,7 @@ class Updates:
     def wait(self, work: Any) -> None:
         """Until a collective is done. Raises BrokenError."""
         if self._member is not None:
-            self._member.wait(work)
+            self._member.peers.wait(work)
 
     def _check_model(self) -> None:
         """Gradients of parameters that came later would not be added up. Raises ValueError."""
@@ -246,7 +249,7 @@ class Updates:
 
     def _point(self, phase: str) -> None:
         if self._member is not None and self._in_step:
-            self._member.check()
+            self._member.peers.check()
             self._member.faults.point(phase)
 
 

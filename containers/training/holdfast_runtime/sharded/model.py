@@ -45,7 +45,7 @@ class Sharded:
         Running statistics of a BatchNorm are of the samples that a rank has seen: such a rank has no twin.
         """
 
-    def let_go(self) -> None:
+    def leave(self) -> None:
         """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
         private.reset_fsdp(self._model)
         names = [private.group_names_of(schedule) for schedule in self._pipelines]

@@ -1,0 +1,298 @@
+"""
+This process as a member of the job: out of a broken generation at once, into the next one with the right state.
+
+The order is always the same. Close the groups, so that no neighbour waits for this process. Report. Wait for a view.
+Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
+
+In a sharded job the script makes its groups and its model between ``begin`` and the first ``join``: a newcomer makes
+them alone, while the others wait for nothing but its state.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast_runtime.control import Deadlines, Ready, Stop, View
+from holdfast_runtime.faults import Injector
+from holdfast_runtime.groups import Recorded, UnsupportedError, holders
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess.member.agreement import Agreement
+from holdfast_runtime.inprocess.member.peers import Peers, with_peers
+from holdfast_runtime.inprocess.member.standing import Standing, Training
+from holdfast_runtime.inprocess.member.taking import Taking
+from holdfast_runtime.inprocess.member.telling import Telling
+from holdfast_runtime.sharded import check_length
+
+
+class Member:
+    """
+    One process of a job with a launcher.
+
+    Args:
+        backend: Of torch.distributed.
+        training: What the script has made. Default: nothing yet, ``train`` brings it.
+        recorded: Groups of the script, which are made again. Default: they are its own affair.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: str,
+        training: Training | None = None,
+        recorded: Recorded | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.faults = Injector.from_environment(environment)
+        self.deadlines = Deadlines.from_environment(environment)
+        self.own = Standing()
+        self.at_boundary = False
+        """Whether all ranks leave before the next step; each of them knows it from the votes of the last one."""
+        self.recorded = recorded
+        self.peers = Peers(self.own, backend=backend, recorded=recorded, deadlines=self.deadlines)
+        self.telling = Telling(self.own, deadlines=self.deadlines, environment=environment, on_leave=self.peers.leave)
+        self.taking = Taking(
+            self.own,
+            peers=self.peers,
+            telling=self.telling,
+            deadlines=self.deadlines,
+            faults=self.faults,
+            token=environment.get("HOLDFAST_TOKEN", ""),
+        )
+        self.taking.training = training
+        self.agreement = Agreement(self.own, peers=self.peers, telling=self.telling)
+        self._begun: View | None = None
+
+    @property
+    def training(self) -> Training | None:
+        """What the script has made; None until then."""
+        return self.taking.training
+
+    def train(self, training: Training) -> None:
+        """The script has made its model; ``join`` follows."""
+        self.taking.training = training
+        self.peers.all_on_host = training.sharded is not None
+
+    def check_length(self, total: int) -> None:
+        """Raises UnsupportedError, and tells the job, where it would end before its first snapshot."""
+        kept = self.taking.made.kept
+        if kept is not None:
+            try:
+                check_length(kept.every, total=total)
+            except UnsupportedError as error:
+                self.telling.refuse(error)
+                raise
+
+    def begin(self) -> None:
+        """
+        Until this process has a rank, and groups in which the script can make its model.
+
+        Those are the real ones where all ranks begin. A newcomer has groups in which it is alone, with the names of the
+        real ones: the others do not make their models again, and would not answer.
+
+        Raises:
+            StoppedError: the launcher has ended the job, or this spare was not needed.
+        """
+        reason = ""
+        while True:
+            view = self._wait_for_view(reason, planned=False)
+            if isinstance(view, Stop):
+                raise StoppedError(view.reason, view.exit_code)
+            self._become(view)
+            self.telling.progress("recover")  # making a model takes as long as it takes
+            try:
+                self._open_to_make(view)
+            except BrokenError as error:
+                self.peers.close()
+                self.peers.left()
+                reason = f"generation {self.own.generation} was not reached: {error}"
+                if not self.peers.must_leave:
+                    self.telling.broken(reason)
+            else:
+                self._begun = view
+                return
+
+    def hand_over(self) -> bool:
+        """
+        Leave between two steps and join the next generation, as ``join`` does.
+
+        All ranks have finished the same step: none is left in the middle of one by a neighbour that is quicker.
+        """
+        if self.own.world_size > 1:
+            # One that is lost just now, or the end of this generation: what all have finished is finished.
+            with contextlib.suppress(BrokenError), with_peers("not all ranks have finished the step"):
+                self.telling.progress("vote")
+                self.peers.all_here()
+        return self.join(f"the ranks leave after step {self.own.committed_step}", planned=True)
+
+    def join(self, reason: str = "", *, planned: bool = False) -> bool:
+        """
+        Until this process has a rank, the state of the step to go on from, and all its peers.
+
+        Args:
+            reason: What broke the generation before. Default: nothing did, this is the first.
+            planned: Whether nothing broke, and all ranks leave by themselves. Default: something did.
+
+        Returns:
+            False when all others have finished, so that there is nothing to join.
+
+        Raises:
+            StoppedError: the launcher has ended the job, or this process, whose rank is another's now.
+            DivergenceError: this state is not that of the others.
+        """
+        self.at_boundary = False
+        begun, self._begun = self._begun, None
+        while True:
+            self._let_go(first=begun is not None)
+            newest = self.taking.newest_checkpoint
+            if begun is not None and begun.plan.source == "fresh" and newest() >= 0:
+                reason, begun = f"there is a checkpoint of step {newest()}", None
+            if begun is not None and not self.peers.must_leave:
+                view: View | Stop = begun
+            else:
+                self.peers.left()
+                if not self.peers.must_leave and not planned:
+                    self.telling.broken(reason)
+                self.faults.point("ready")
+                view = self._wait_for_view(reason, planned=planned)
+            begun, planned = None, False
+            if isinstance(view, Stop):
+                if view.exit_code == 0 and not self.own.gives:
+                    return False
+                raise StoppedError(view.reason, view.exit_code)
+            try:
+                self._enter(view)
+            except (DivergenceError, UnsupportedError) as error:
+                self.telling.refuse(error)
+                raise
+            except BrokenError as error:
+                reason = f"generation {self.own.generation} was not reached: {error}"
+            except Exception as error:  # noqa: BLE001 - the program's own, in what it loads or puts back
+                reason = self.telling.raised(error, step=view.resume_step, where="recovery")
+            else:
+                self.telling.progress("other")
+                return True
+
+    def finish(self) -> bool:
+        """Whether all ranks have done the last update; else there are steps to do again."""
+        try:
+            self.peers.check()
+            if self.own.world_size > 1:
+                self.telling.progress("vote")
+                self.peers.all_here()
+        except BrokenError as error:
+            if self.join(str(error)):
+                return False
+        self.telling.finished()
+        return True
+
+    def _open_to_make(self, view: View) -> None:
+        """Groups in which the script makes its model. Raises BrokenError."""
+        self._set_environment()
+        if view.plan.source != "fresh" or self.own.world_size == 1:
+            self.peers.open_alone()
+            return
+        self.peers.open(self.telling.store("make"))
+
+    def _wait_for_view(self, reason: str, *, planned: bool) -> View | Stop:
+        made = self.training
+        self.telling.send(
+            Ready(
+                committed_step=self.own.committed_step,
+                state=self.own.validity,
+                port=self.taking.port,
+                checkpoint_step=self.taking.newest_checkpoint(),
+                reason=reason[:300],
+                planned=planned,
+                snapshots=tuple(made.kept.held()) if made is not None and made.kept is not None else (),
+                twins=made.sharded.twins if made is not None and made.sharded is not None else None,
+                prepared=self.own.prepared,
+            )
+        )
+        self.faults.point("waiting")
+        needed = bool(self.own.generation)
+        while True:
+            view = self.telling.view(needed=needed)
+            if isinstance(view, Stop) or view.rank >= 0:
+                self.taking.withdraw()
+                return view
+            self._give(view)
+            needed = False
+
+    def _give(self, view: View) -> None:
+        """Another process has the rank of this one: let it have the state, until the launcher ends this process."""
+        self.own.generation, self.own.gives = view.epoch, True
+        self.faults.step = view.resume_step
+        self.faults.point("give")
+        if self.taking.use_own(view.resume_step):
+            self.taking.offer(view)
+
+    def _enter(self, view: View) -> None:
+        """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
+        made = self.taking.made
+        self._become(view)
+        self.telling.progress("recover")
+        self.faults.point("view")
+        self.peers.check()
+        if made.sharded is not None:
+            self.agreement.meet(view, made.sharded, made)
+        self.taking.take(view)
+        self.telling.progress("recover")
+        self.taking.offer(view)
+        try:
+            self.faults.point("connect")
+            self._connect(made, fresh=view.plan.source == "fresh")
+            self.taking.take_stored(view)
+            self.faults.point("confirm")
+            self.agreement.confirm(made)
+            self.own.validity = "valid"
+        finally:
+            self.taking.withdraw()
+
+    def _become(self, view: View) -> None:
+        """Have the rank of a view; from now on the thread of the control socket may break its groups."""
+        own = self.own
+        own.generation, own.rank, own.world_size = view.epoch, view.rank, view.world_size
+        own.lost_steps = view.plan.lost_steps
+        self.peers.entered()
+        self.faults.rank, self.faults.step = view.rank, view.resume_step
+
+    def _connect(self, made: Training, *, fresh: bool) -> None:
+        self._set_environment()
+        if self.own.world_size == 1 and made.sharded is None:
+            return
+        self.peers.open(self.telling.store("train" if made.sharded is not None else ""))
+        if made.sharded is not None:
+            made.sharded.renew()
+        elif fresh:
+            self.agreement.begin_equal(made)
+
+    def _set_environment(self) -> None:
+        own = self.own
+        os.environ.update(RANK=str(own.rank), WORLD_SIZE=str(own.world_size), HOLDFAST_EPOCH=str(own.generation))
+
+    def _let_go(self, *, first: bool) -> None:
+        """
+        End the groups. Nothing of the training may hold one: its end would wait, and the first failure would find it.
+
+        Raises:
+            UnsupportedError: before the first step, when the script holds one.
+        """
+        found: list[str] = []
+        made = self.training
+        for part in (made.sharded, made.kept, made.stored) if made is not None else ():
+            if part is not None:
+                part.leave()
+
+        def look(groups: list[Any]) -> None:
+            found.extend(holders(groups))
+
+        self.peers.close(look=look if first else None)
+        if found:
+            error = UnsupportedError(
+                f"the script holds process groups, and would wait in old ones after the first failure: "
+                f"{'; '.join(found)}. Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); "
+                "give a pipeline schedule to Run(pipeline=...)"
+            )
+            self.telling.refuse(error)
+            raise error

@@ -1,0 +1,166 @@
+"""The other ranks of a generation: connected, waited for with a way out, and left at once."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+
+from holdfast_runtime.control import Deadlines, Leave
+from holdfast_runtime.groups import Group, Recorded
+from holdfast_runtime.inprocess.errors import BrokenError
+from holdfast_runtime.inprocess.member.standing import Standing
+from holdfast_runtime.transfer import TransferError
+
+RELEASE_EVERY_S = 0.02
+NOTICE_S = 0.1
+"""How long after an error of a collective the launcher may take to say that somebody is gone."""
+LOOK_UP = timedelta(seconds=0.2)
+PEERS = (RuntimeError, OSError, TransferError)
+"""What a collective or a copy raises when a peer dies in it."""
+
+
+class Peers:
+    """
+    The groups of this process, and the ways out of them.
+
+    Args:
+        backend: Of torch.distributed.
+        recorded: Groups of the script, which are made again. Default: they are its own affair.
+    """
+
+    def __init__(self, own: Standing, *, backend: str, recorded: Recorded | None, deadlines: Deadlines) -> None:
+        self.left_cleanly = True
+        """Whether nothing of an earlier group is at work any more."""
+        self.all_on_host = False
+        """Whether what ranks tell each other is in host memory, whatever the model's device is."""
+        self._own = own
+        self._deadlines = deadlines
+        self._group = Group(backend=backend, recorded=recorded)
+        self._leave_generation = 0
+        self._left = threading.Event()
+        self._left.set()
+
+    @property
+    def device(self) -> torch.device:
+        """Of what ranks tell each other."""
+        return torch.device("cuda") if self._group.backend == "nccl" and not self.all_on_host else torch.device("cpu")
+
+    @property
+    def must_leave(self) -> bool:
+        """Whether the launcher has ended the generation that this process is in."""
+        return self._leave_generation > self._own.generation
+
+    def told_to_leave(self, *, within_s: float = NOTICE_S) -> bool:
+        """Whether somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
+        end = time.monotonic() + within_s
+        while not self.must_leave and time.monotonic() < end:
+            time.sleep(0.002)
+        return self.must_leave
+
+    def check(self) -> None:
+        """Raises BrokenError when the generation is over."""
+        if self.must_leave:
+            raise BrokenError(f"generation {self._own.generation} is over")
+
+    def wait(self, work: Any) -> None:
+        """
+        Until a collective is done.
+
+        Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
+
+        Raises:
+            BrokenError: it failed, or the generation is over.
+        """
+        with with_peers("a collective failed"):
+            if self._group.backend == "nccl":
+                work.wait()
+                return
+            while not has_ended(work):
+                self.check()
+
+    def all_here(self) -> None:
+        """Until all ranks have come to this place. Raises BrokenError."""
+        self.wait(dist.all_reduce(torch.ones(1, device=self.device), async_op=True))
+
+    def smallest(self, numbers: Sequence[int]) -> Sequence[int]:
+        """The smallest of each number over all ranks. Raises BrokenError."""
+        tensor = torch.tensor(numbers, dtype=torch.int64)
+        if self._own.world_size > 1:
+            self.wait(dist.all_reduce(tensor, op=dist.ReduceOp.MIN, async_op=True))
+        return [int(number) for number in tensor]
+
+    def open(self, store: Store) -> None:
+        """Connect all ranks. Raises BrokenError."""
+        with with_peers("the ranks did not connect"):
+            self._group.open(
+                store=store,
+                rank=self._own.rank,
+                world_size=self._own.world_size,
+                deadline_s=self._deadlines.connect,
+                wait_s=self._deadlines.progress + self._deadlines.ready,
+                leaving=lambda: self.must_leave,
+            )
+        self.check()
+
+    def open_alone(self) -> None:
+        """Groups with the names of the real ones, in which this process is alone."""
+        self._group.open_alone(rank=self._own.rank, world_size=self._own.world_size)
+
+    def close(self, *, look: Callable[[list[Any]], None] | None = None) -> None:
+        """
+        End the groups.
+
+        Args:
+            look: Called with the groups that have just ended. Default: nothing.
+        """
+        cleanly = self._group.close() if look is None else self._group.close(look=look)
+        self.left_cleanly = cleanly and self.left_cleanly
+
+    def entered(self) -> None:
+        """From now on the thread of the control socket may break the groups."""
+        self._left.clear()
+
+    def left(self) -> None:
+        """This process is in no generation any more."""
+        self._left.set()
+
+    def leave(self, leave: Leave) -> None:
+        """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
+        self._leave_generation = max(self._leave_generation, leave.epoch)
+        if not self._left.is_set():
+            self._group.release()
+            threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()
+
+    def _release_until_left(self) -> None:
+        """Connections that are being made when it is time to leave come after the first release."""
+        end = time.monotonic() + self._deadlines.leave
+        while not self._left.wait(RELEASE_EVERY_S) and time.monotonic() < end and self.must_leave:
+            self._group.release()
+
+
+@contextlib.contextmanager
+def with_peers(what: str) -> Iterator[None]:
+    """Around what needs other processes, and nothing of the program: its errors mean that one of them is gone."""
+    try:
+        yield
+    except BrokenError:
+        raise
+    except PEERS as error:
+        raise BrokenError(f"{what}: {error}") from error
+
+
+def has_ended(work: Any) -> bool:
+    """Whether a collective has ended, after a while. Raises its error."""
+    try:
+        work.wait(LOOK_UP)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()  # its own error, or none
+    return True

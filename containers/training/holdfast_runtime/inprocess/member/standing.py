@@ -1,0 +1,43 @@
+"""What a process is in the job, and what it trains; every part of a member reads it."""
+
+from dataclasses import dataclass
+
+from holdfast_runtime.boxes import Reach
+from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.inprocess.tiers import CheckpointTier
+from holdfast_runtime.membership import State
+from holdfast_runtime.sharded import Kept, Sharded, Stored
+from holdfast_runtime.snapshots import Checkpoints
+
+
+@dataclass(kw_only=True)
+class Standing:
+    """Of this process, as it is now."""
+
+    generation: int = 0
+    rank: int = -1
+    world_size: int = 0
+    lost_steps: int = 0
+    """Finished updates that are done again since the last recovery."""
+    committed_step: int = 0
+    """Updates that are finished."""
+    validity: State = "none"
+    """Of the state of that step."""
+    prepared: bool = False
+    """Whether this process has all that the update after committed_step takes, and can do it alone."""
+    gives: bool = False
+    """Whether another process has the rank of this one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What the script has made."""
+
+    state: TrainingState
+    tier: CheckpointTier | Checkpoints | None
+    """Default: there is no state but that of processes."""
+    sharded: Sharded | None = None
+    kept: Kept | None = None
+    stored: Stored | None = None
+    survive: Reach = "nothing"
+    """What the script asks to be possible to lose."""

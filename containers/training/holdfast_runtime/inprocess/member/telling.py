@@ -1,0 +1,131 @@
+"""What a process says to its launcher, and hears from it."""
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping
+
+from holdfast_runtime.control import (
+    ControlClient,
+    Deadlines,
+    Fault,
+    Finished,
+    FromRank,
+    HandOver,
+    LauncherLostError,
+    Leave,
+    Phase,
+    Progress,
+    Raised,
+    Stop,
+    View,
+)
+from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.inprocess.errors import DivergenceError, described, of_peers, on_uncaught
+from holdfast_runtime.inprocess.member.standing import Standing
+from holdfast_runtime.patience import Where
+from holdfast_runtime.store import GenerationStore
+
+
+class Telling:
+    """
+    The control socket, in the words of a member.
+
+    Args:
+        on_leave: Called in the socket's thread when this process has to leave its generation.
+
+    Raises:
+        LookupError: there is no launcher.
+    """
+
+    def __init__(
+        self,
+        own: Standing,
+        *,
+        deadlines: Deadlines,
+        environment: Mapping[str, str],
+        on_leave: Callable[[Leave], None],
+    ) -> None:
+        self._own = own
+        self._deadlines = deadlines
+        self._hand_over = HandOver(epoch=0, after_step=0)
+        control = ControlClient.from_environment(environment, on_leave=on_leave, on_hand_over=self._hand_over_asked)
+        if control is None:
+            raise LookupError("there is no launcher")
+        self._control = control
+        self._told_of: BaseException | None = None
+        self._told = ""
+        on_uncaught(self.uncaught)
+
+    def progress(self, phase: Phase, *, loss: float | None = None) -> None:
+        """This process is alive."""
+        known = loss if loss is not None and math.isfinite(loss) else None
+        self.send(Progress(step=self._own.committed_step, phase=phase, loss=known))
+
+    def view(self, *, needed: bool) -> View | Stop:
+        """
+        The next view, or the end.
+
+        Args:
+            needed: Whether the job cannot go on without this process. A spare waits as long as it takes, and ends with
+                its launcher.
+        """
+        deadline_s = self._deadlines.view + self._deadlines.leave if needed else float("inf")
+        return self._control.receive_view(deadline_s=deadline_s, after=self._own.generation)
+
+    def broken(self, reason: str) -> None:
+        """A peer is lost, as far as this process sees. What an exception of the program did is said already."""
+        if reason and reason != self._told:
+            self.send(Fault(reason=reason.splitlines()[0][:300]))
+
+    def raised(self, error: BaseException, *, step: int, where: Where) -> str:
+        """
+        An exception of the program; a sentence about it.
+
+        Args:
+            step: Updates that were finished when the step began.
+            where: After the update of the step the process ends; otherwise it joins to try again.
+        """
+        what, trace = described(error)
+        self.send(Raised(step=step, epoch=self._own.generation, what=what, traceback=trace, where=where))
+        self._told_of, self._told = error, f"the program raised {what}"
+        return self._told
+
+    def uncaught(self, error: BaseException) -> bool:
+        """The program ends with an exception. True if the launcher has said all that there is to say."""
+        if error is self._told_of and isinstance(error, UnsupportedError):
+            return True
+        if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
+            with contextlib.suppress(LauncherLostError):
+                self.raised(error, step=self._own.committed_step, where="after")
+        return False
+
+    def refuse(self, error: DivergenceError | UnsupportedError) -> None:
+        """The job must end."""
+        self._told_of = error
+        self.send(Fault(reason=str(error), fatal=True))
+
+    def finished(self) -> None:
+        """All ranks have done the last update."""
+        self.send(Finished(committed_step=self._own.committed_step))
+
+    def send(self, message: FromRank) -> None:
+        """Any other message."""
+        self._control.send(message)
+
+    def leaves_after(self, step: int) -> bool:
+        """Whether this process was told that the ranks leave between two steps, and would do so after this one."""
+        asked = self._hand_over
+        return asked.epoch == self._own.generation and step >= asked.after_step
+
+    def store(self, purpose: str = "") -> GenerationStore:
+        """Of this generation, one for each purpose: groups may be made more than once in it."""
+        return GenerationStore(
+            self._control.keys,
+            generation=self._own.generation,
+            deadline_s=self._deadlines.connect,
+            purpose=purpose,
+        )
+
+    def _hand_over_asked(self, message: HandOver) -> None:
+        """In the thread of the control socket; what follows is in the votes."""
+        self._hand_over = message
