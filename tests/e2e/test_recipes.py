@@ -18,6 +18,9 @@ HUGGING_FACE = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("transformers", "peft"))),
     reason="needs what examples/recipes/requirements-hugging-face.txt names",
 )
+LIGHTNING = pytest.mark.skipif(
+    importlib.util.find_spec("pytorch_lightning") is None, reason="needs what tests/requirements-torch.txt names"
+)
 STEPS = 8
 KILLS = (
     {"kind": "SIGKILL", "phase": "data", "rank": 1, "step": 3},
@@ -45,6 +48,7 @@ def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
         ("tp_dp.py --replicas 2", True),
         ("pp_dp.py --snapshot-every 2", False),
         ("pp_dp.py --replicas 2", True),
+        pytest.param("lightning_hsdp.py", True, marks=LIGHTNING),
         pytest.param("hugging_face.py --snapshot-every 2", False, marks=HUGGING_FACE),
         pytest.param("hugging_face.py --lora 4 --snapshot-every 2", False, marks=HUGGING_FACE),
         pytest.param("hugging_face.py --lora 4 --replicas 2", True, marks=HUGGING_FACE),
@@ -116,3 +120,12 @@ def test_a_model_in_a_folder_is_what_is_tuned(tmp_path: Path, data: Path, flags:
 
     assert outcome.finished, outcome.text[-3000:]
     assert float.fromhex(outcome.steps[0][0][0]) == pytest.approx(float(made.stdout.split()[-1]), rel=1e-5)
+
+
+@LIGHTNING
+def test_lightning_without_a_twin_does_not_begin_as_it_cannot_go_back(tmp_path: Path, data: Path) -> None:
+    outcome = trained(tmp_path, "lightning_hsdp.py --replicas 1", data)
+
+    assert outcome.codes == (1,)
+    assert "survive is 'process', but no process may be lost without going back to a checkpoint" in outcome.text
+    assert outcome.steps == {}

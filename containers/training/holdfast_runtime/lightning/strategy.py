@@ -59,6 +59,8 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._run: Run | None = None
         self._options = {**options, "checkpoint": checkpoint}
         self._in_step = False
+        self._sharded = False
+        """Whether gradients are whole after backward, and clipping them needs other ranks: that comes before the vote."""
 
     @property
     def run(self) -> Run:
@@ -87,6 +89,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         loops = _Received(trainer.fit_loop.state_dict)
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
         self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **self._options)
+        self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         if loops.value is not None and self._run.step:
             trainer.fit_loop.load_state_dict(loops.value)
@@ -98,8 +101,8 @@ class HoldfastStrategy(SingleDeviceStrategy):
         loop = self.lightning_module.trainer.fit_loop if self.lightning_module else None
         return divide(
             dataloader,
-            rank=self._run.rank,
-            world_size=self._run.world_size,
+            rank=self._run.data_rank,
+            world_size=self._run.data_size,
             seed=self._run.seed & 0x7FFF_FFFF,
             position=lambda: (
                 (loop.trainer.current_epoch, loop.epoch_loop.batch_progress.current.completed)
@@ -122,9 +125,11 @@ class HoldfastStrategy(SingleDeviceStrategy):
                 self._in_step = True
                 result = closure()
                 self._in_step = False
-                step.reduce(result if isinstance(result, Tensor) else 0.0)
+                loss = result if isinstance(result, Tensor) else 0.0
+                if not self._sharded:
+                    step.reduce(loss)
                 self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
-                step.update()
+                step.update(loss)
                 return result
         if self.run.step != number + 1:
             raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
