@@ -60,7 +60,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._options = {**options, "checkpoint": checkpoint}
         self._in_step = False
         self._sharded = False
-        """Whether gradients are whole after backward, and clipping them needs other ranks: that comes before the vote."""
+        """Whether clipping needs other ranks, and comes before the vote; gradients are whole after backward then."""
 
     @property
     def run(self) -> Run:
