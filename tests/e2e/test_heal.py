@@ -61,14 +61,15 @@ def test_a_pending_remap_waits_for_its_boundary(cluster: Cluster) -> None:
 
 
 def test_a_process_that_the_kernel_accuses_and_that_goes_on_is_left_alone(cluster: Cluster) -> None:
-    node, began_ns = cluster.busy()[-1], time.time_ns()
+    """On a node that the next tests leave alone: a second fault of one device soon after is the same incident."""
+    node, began_ns = cluster.busy()[1], time.time_ns()
     cluster.run("inject", node, "xid-31")
     cluster.until(lambda: cluster.kinds("verdict", since_ns=began_ns, node=node), what="the verdict", within_s=30)
     time.sleep(35)
     asked = cluster.kinds("remedy_requested", since_ns=began_ns) + cluster.kinds("remedy_refused", since_ns=began_ns)
     assert asked == []
     assert cluster.kinds("rank_lost", since_ns=began_ns) == []
-    assert cluster.busy()[-1] == node
+    assert cluster.busy()[1] == node
 
 
 def test_two_at_once_are_both_repaired(cluster: Cluster) -> None:

@@ -194,6 +194,42 @@ def test_of_two_nodes_at_once_either_may_come_back_as_the_spare() -> None:
     assert (first.at_strength_after_s, second.at_strength_after_s) == (14.0, 13.5)
 
 
+def test_a_job_without_a_spare_is_at_full_strength_once_it_trains_again() -> None:
+    """The first of two took the only one, so that the second waited for a node, and the other node is the spare."""
+    other, second_new = "i-0000000000000000d", "i-0000000000000000e"
+    first, second = told(
+        job(-10, kinds.JOB_STARTED, 0, nodes=f"i-1,{NODE},{other}"),
+        at(0, kinds.NODE_LOST),
+        job(1, kinds.JOB_RESUMED, 12, nodes=f"i-1,{SPARE},{other}"),
+        at(3, kinds.NODE_LOST, node=other),
+        replaced(10),
+        replaced(12, old=other, new=second_new),
+        job(30, kinds.JOB_RESUMED, 14, nodes=f"i-1,{SPARE},{NEW}"),
+        at(33, kinds.SPARE_READY, "job", node=second_new, job="7"),
+        job(40, kinds.JOB_PROGRESS, 40),
+    )
+
+    assert (first.at_strength_after_s, second.at_strength_after_s) == (33.0, 30.0)
+    assert second.resumed_after_s == 27.0
+
+
+def test_a_spare_that_is_needed_again_before_it_is_warm_is_made_up_for_by_the_next_node_that_comes_back() -> None:
+    other = "i-0000000000000000d"
+    first, second = told(
+        job(-10, kinds.JOB_STARTED, 0, nodes=f"i-1,{NODE},{other}"),
+        at(0, kinds.NODE_LOST),
+        job(1, kinds.JOB_RESUMED, 12, nodes=f"i-1,{SPARE},{other}"),
+        replaced(10),
+        at(12, kinds.NODE_LOST, node=other),
+        job(14, kinds.JOB_RESUMED, 14, nodes=f"i-1,{SPARE},{NEW}"),
+        replaced(20, old=other, new="i-0000000000000000e"),
+        at(25, kinds.SPARE_READY, "job", node="i-0000000000000000e", job="7"),
+        job(40, kinds.JOB_PROGRESS, 40),
+    )
+
+    assert (first.at_strength_after_s, second.at_strength_after_s) == (25.0, 13.0)
+
+
 def test_full_strength_is_unknown_while_another_node_is_missing() -> None:
     first, _ = told(at(0, kinds.NODE_LOST), at(1, kinds.NODE_LOST, node="i-0000000000000000d"), replaced(10))
 

@@ -17,7 +17,7 @@ MINE = View(epoch=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(1, 0), rank=0, po
 class Story:
     """The launcher of node 1, which came back, and the agreement of all."""
 
-    def __init__(self, *, wanted: str) -> None:
+    def __init__(self, *, wanted: str, belongs: bool = False, has_rank: bool = False) -> None:
         self.told: list[str] = []
         self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1)
 
@@ -31,14 +31,16 @@ class Story:
             first=False,
             view=OTHERS,
             left=lambda: None,
-            belongs_to=lambda view: False,
+            belongs_to=lambda view: belongs,
             agreement=SimpleNamespace(changed=lambda: None),
         )
         parts: dict[str, Any] = dict.fromkeys(
             ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling"], nothing
         )
         self.ranks = Ranks(
-            slots=Slots(node=1, learn=lambda step: None, checkpoint_step=0, warm=1),  # type: ignore[arg-type]
+            slots=Slots(  # type: ignore[arg-type]
+                node=1, learn=lambda step: None, checkpoint_step=0, warm=1, in_view=[object()] if has_rank else []
+            ),
             generations=generations,  # type: ignore[arg-type]
             journal=SimpleNamespace(event=lambda kind, **detail: self.told.append(kind)),  # type: ignore[arg-type]
             departure=SimpleNamespace(warm_changed=lambda: None),  # type: ignore[arg-type]
@@ -66,3 +68,14 @@ def test_one_that_comes_back_to_a_job_that_trains_is_a_spare_at_once() -> None:
     story = Story(wanted="")
     story.warm()
     assert story.told == [kinds.SPARE_READY]
+
+
+@pytest.mark.parametrize(("has_rank", "told"), [(False, [kinds.SPARE_READY]), (True, [])])
+def test_one_that_got_no_rank_before_its_process_was_warm_is_a_spare_from_then_on(
+    has_rank: bool, told: list[str]
+) -> None:
+    """All nodes of the job are in the view that the others agreed on meanwhile."""
+    story = Story(wanted="", belongs=True, has_rank=has_rank)
+    story.ranks.installed(OTHERS)
+    story.warm()
+    assert story.told == told

@@ -241,15 +241,18 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
     When the node was back, no other was missing, and the job had its spare again.
 
     A job that went on before its node was back had a spare to take; it has one again when the new instance says so. Of
-    several that were out at a time any may, since the others have taken ranks.
+    several that were out at a time any may, since the others have taken ranks, and so may one that was lost later, of
+    which the new instance may have the ranks. A job that had no spare left waits for the node, and goes on after that.
     """
     strong_ns = incident.resumed_ns if incident.is_of_process else incident.restored_ns
     if strong_ns is None or (incident.withdrawn_ns is not None and incident.restored_ns is None):
         return None
+    strong_ns = max(strong_ns, incident.resumed_ns or 0)
     job = jobs.get(incident.job)
-    took_a_spare = incident.resumed_ns is not None and incident.resumed_ns < strong_ns
-    if job is not None and took_a_spare:
-        back = {one.replacement or one.node for one in told if one is incident or _out_with(incident, one)}
+    together = [one for one in told if one is incident or _out_with(incident, one)]
+    if job is not None and any(_took_a_spare(one) for one in together):
+        later = [one for one in told if one.job == incident.job and (one.out_ns or 0) > strong_ns]
+        back = {one.replacement or one.node for one in [*together, *later]}
         ready = [time_ns for time_ns, node in job.spares if node in back and time_ns >= strong_ns]
         ended = [] if job.end_ns is None else [job.end_ns]
         if not ready and not ended:
@@ -261,6 +264,11 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
         if one.out_ns is not None
     ]
     return _whole_from(strong_ns, gaps)
+
+
+def _took_a_spare(incident: Incident) -> bool:
+    back_ns = incident.restored_ns
+    return incident.resumed_ns is not None and back_ns is not None and incident.resumed_ns < back_ns
 
 
 def _out_with(incident: Incident, other: Incident) -> bool:

@@ -166,7 +166,7 @@ class Ranks:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("the processes are there")
-        elif not generations.belongs_to(generations.view):
+        elif not generations.belongs_to(generations.view) or (new and not self._slots.in_view):
             self._spare_ready()
 
     def installed(self, view: View) -> None:
@@ -177,7 +177,7 @@ class Ranks:
         self._came_in_between = False
 
     def _spare_ready(self) -> None:
-        """This launcher took the place of one that was lost, and its processes are warm."""
+        """This launcher has no rank, such as one that came back for one that was lost, and its processes are warm."""
         self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
 
     def _died(self, slot: LocalSlot, *, rank: int, how: str, in_training: bool, step: int) -> None:
