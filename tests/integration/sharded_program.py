@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sharded_model import BATCH, CONTEXT, LAYERS, VOCABULARY, Model, loss_of
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -27,36 +28,6 @@ from holdfast_runtime.faults import Injector
 from holdfast_runtime.inprocess import digest_of
 from holdfast_runtime.snapshots import Checkpoints
 from holdfast_runtime.transfer import local
-
-WIDTH, VOCABULARY, CONTEXT, BATCH, LAYERS = 24, 61, 10, 4, 4
-
-
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(WIDTH)
-        self.up = nn.Linear(WIDTH, 4 * WIDTH)
-        self.down = nn.Linear(4 * WIDTH, WIDTH)
-        self.mix = nn.Linear(WIDTH, WIDTH)
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, values: Tensor) -> Tensor:
-        values = values + self.mix(torch.cumsum(values, 1) / 8)
-        return values + self.dropout(self.down(nn.functional.gelu(self.up(self.norm(values)))))
-
-
-class Model(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed: nn.Module | None = nn.Embedding(VOCABULARY, WIDTH)
-        self.layers = nn.ModuleList(Block() for _ in range(LAYERS))
-        self.head: nn.Module | None = nn.Linear(WIDTH, VOCABULARY)
-
-    def forward(self, values: Tensor) -> Tensor:
-        values = self.embed(values) if self.embed is not None else values
-        for layer in self.layers:
-            values = layer(values)
-        return self.head(values) if self.head is not None else values
 
 
 class Collectives(TorchDispatchMode):
@@ -71,10 +42,6 @@ class Collectives(TorchDispatchMode):
             self.faults.point(f"collective:{self.number}")
             self.number += 1
         return function(*args, **(kwargs or {}))
-
-
-def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
-    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
 def mesh_of(layout: str) -> DeviceMesh:

@@ -46,6 +46,8 @@ class Ready:
     """Why it left; empty at its start."""
     planned: bool = False
     """Whether it left between two steps, as it was asked to by ``HandOver``."""
+    part: int = -1
+    """Number of the part of the state that it trains with, in an elastic sharded job."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,10 @@ class Plan:
     """Updates that had been committed and are done again."""
     allowed: bool = True
     """Whether the job allows that loss; a view whose loss is not allowed is never sent."""
+    cut: int = 0
+    """Ranks that the state was divided among so far, where its parts are put together anew."""
+    parts: tuple[tuple[int, ...], ...] = ()
+    """By rank of that size: who can give its part, numbered as hosts and ports are."""
 
 
 @dataclass(frozen=True)

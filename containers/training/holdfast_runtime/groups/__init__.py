@@ -6,6 +6,7 @@ old one. What is touched of torch behind its public interface is in ``private``,
 """
 
 from holdfast_runtime.groups import private
+from holdfast_runtime.groups.cutting import cut_anew, mesh_like, ordered
 from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
 from holdfast_runtime.groups.private import UnsupportedError, check_version
@@ -19,7 +20,10 @@ __all__ = [
     "Recorded",
     "UnsupportedError",
     "check_version",
+    "cut_anew",
     "holders",
+    "mesh_like",
+    "ordered",
     "private",
     "sockets_of",
 ]

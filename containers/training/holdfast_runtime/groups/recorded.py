@@ -61,6 +61,10 @@ class Recorded:
         """All groups in words, in their order."""
         return [text for made in self._list if (text := made.told())]
 
+    def of_some_ranks(self) -> list[str]:
+        """Those that name their ranks, in words: they would be others at another size."""
+        return [made.told() or "a group" for made in self._list if made.options.get("ranks") is not None]
+
     def digest(self) -> str:
         """Of the list: equal on ranks that made the same groups in the same order."""
         return hashlib.blake2b(json.dumps(self.told()).encode(), digest_size=8).hexdigest()

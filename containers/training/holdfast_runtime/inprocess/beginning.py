@@ -7,7 +7,9 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
-from holdfast_runtime.groups import Recorded, UnsupportedError, check_version
+from holdfast_runtime.elastic import Rounds, elastic_asked, sizes_of
+from holdfast_runtime.elastic import check as check_elastic
+from holdfast_runtime.groups import Recorded, UnsupportedError, check_version, ordered
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
@@ -69,6 +71,7 @@ def begun(
     snapshot_every: int | str | None,
     survive: str | None,
     tier: CheckpointTier | Checkpoints | None,
+    elastic: int | str | None = None,
 ) -> Member | None:
     """
     The member that ``init_process_group`` has made, with the model of its script; None where it was not called.
@@ -78,6 +81,11 @@ def begun(
         RuntimeError: a process has one run.
     """
     if not _begun:
+        if "HOLDFAST_CONTROL_FD" in os.environ and elastic_asked(elastic, sizes=sizes_of(os.environ)):
+            raise UnsupportedError(
+                f"elastic is {elastic} logical ranks, which is for sharded jobs; call "
+                'holdfast_runtime.init_process_group() and fully_shard first, or give elastic="throughput"'
+            )
         if "HOLDFAST_CONTROL_FD" in os.environ and any(hasattr(p, "to_local") for p in state.model.parameters()):
             raise UnsupportedError(
                 "the model is sharded, in groups that are not made again after a failure; call "
@@ -100,6 +108,10 @@ def begun(
         check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
         check(state.model, state.optimizer, world_size=member.own.world_size)
+        sizes = sizes_of(os.environ)
+        logical = elastic_asked(elastic, sizes=sizes)
+        if sizes or logical:
+            check_elastic(state.model, member.recorded, logical=logical, pipelines=pipeline is not None)
     except UnsupportedError as error:
         member.telling.refuse(error)
         raise
@@ -111,5 +123,17 @@ def begun(
         else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
     )
     stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
-    member.train(Training(state=state, tier=tier, sharded=sharded, kept=kept, stored=stored, survive=reach))
+    rounds = ordered(state.model, Rounds(logical)) if logical else None
+    member.train(
+        Training(
+            state=state,
+            tier=tier,
+            sharded=sharded,
+            kept=kept,
+            stored=stored,
+            elastic=bool(sizes),
+            rounds=rounds,
+            survive=reach,
+        )
+    )
     return member

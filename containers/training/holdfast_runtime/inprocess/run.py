@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.errors import StoppedError
 from holdfast_runtime.inprocess.member import Member, Training
@@ -46,6 +47,8 @@ class Run:
             allows.
         survive: What must be possible to lose of a sharded job, any one of its kind: "process", "node" or "rack".
             Where copies are too few or too close for it at the start, the job is refused. Default: nothing is asked.
+        elastic: For a job whose number of ranks changes: a number of logical ranks, with which every bit is the same
+            at any size, or "throughput", where the batch grows with the job. Default: the job keeps its size.
 
     Raises:
         StoppedError: the launcher has ended the job.
@@ -67,15 +70,22 @@ class Run:
         pipeline: Any = None,
         snapshot_every: int | str | None = None,
         survive: str | None = None,
+        elastic: int | str | None = None,
     ) -> None:
         if digest_every < 1:
             raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
         self._state = TrainingState(model, optimizer, scheduler=scheduler, added=state or {})
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
+        logical = elastic_asked(elastic, sizes=())
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
         self._member = begun(
-            self._state, pipeline=pipeline, snapshot_every=snapshot_every, survive=survive, tier=checkpoint
+            self._state,
+            pipeline=pipeline,
+            snapshot_every=snapshot_every,
+            survive=survive,
+            tier=checkpoint,
+            elastic=elastic,
         )
         if self._member is None and "HOLDFAST_CONTROL_FD" in os.environ:
             if isinstance(checkpoint, Checkpoints):
@@ -88,7 +98,12 @@ class Run:
                 training=Training(state=self._state, tier=checkpoint),
             )
         self._updates = Updates(
-            self._state, self._member, digest_every=digest_every, bucket_bytes=bucket_bytes, committed=self._save
+            self._state,
+            self._member,
+            digest_every=digest_every,
+            bucket_bytes=bucket_bytes,
+            committed=self._save,
+            rounds=Rounds(logical) if self._member is None and logical else None,
         )
         if self._member is not None:
             if not self._member.join():

@@ -23,6 +23,17 @@ class Update(Protocol):
         """Around each backward of the step but its last one."""
         ...
 
+    def parts(self) -> Iterator[int]:
+        """The parts of the batch that this rank does."""
+        ...
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of one part."""
+
+    def clip(self, most: float) -> float:
+        """Scale all gradients down to a norm over all ranks; what it was."""
+        ...
+
     def reduce(self, loss: float) -> float:
         """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
         ...
@@ -54,12 +65,35 @@ class Step:
         self._update = update
         self._reduced = False
         self._updated = False
+        self._noted = 0.0
 
     def __enter__(self) -> "Step":
         self._update.begin(self.number)
         return self
 
-    def reduce(self, loss: Tensor | float = 0.0) -> float:
+    def parts(self) -> Iterator[int]:
+        """
+        The parts of the step's batch that are this rank's, one after the other: its logical ranks in an elastic job.
+
+        For each of them the script does forward, and ``backward`` of this step. Without logical ranks it is one part,
+        ``Run.data_rank``.
+        """
+        yield from self._update.parts()
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of one part; its loss counts for the mean."""
+        self._noted += float(loss.detach())
+        self._update.backward(loss)
+
+    def clip(self, most: float) -> float:
+        """
+        Scale the gradients of a sharded model down to a norm, after all parts and before ``update``; what it was.
+
+        With logical ranks the norm has the same bits at any number of ranks.
+        """
+        return self._update.clip(most)
+
+    def reduce(self, loss: Tensor | float | None = None) -> float:
         """
         Finish the reduction and agree; the mean loss of all ranks.
 
@@ -67,13 +101,14 @@ class Step:
         need not call it.
 
         Args:
-            loss: Of this rank's batch, for the mean. Default: 0.
+            loss: Of this rank's batch, for the mean. Default: what ``backward`` was given, or 0.
         """
+        loss = self._noted if loss is None else loss
         self.loss = self._update.reduce(float(loss.detach()) if isinstance(loss, Tensor) else loss)
         self._reduced = True
         return self.loss
 
-    def update(self, loss: Tensor | float = 0.0) -> float:
+    def update(self, loss: Tensor | float | None = None) -> float:
         """
         Reduce, unless ``reduce`` has done it, then update and commit; the mean loss of all ranks.
 
@@ -81,7 +116,7 @@ class Step:
         not part of the step, and a process that takes part in a recovery there does not finish it.
 
         Args:
-            loss: Of this rank's batch, for the mean. Default: 0.
+            loss: Of this rank's batch, for the mean. Default: what ``backward`` was given, or 0.
         """
         if not self._reduced:
             self.reduce(loss)

@@ -1,19 +1,22 @@
 """What a step does to the training, in two phases, and what follows where one of them breaks."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
+from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.errors import DivergenceError, of_peers
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.sharded import Ballot, NoCollectives, gathered
+from holdfast_runtime.transfer import local
 
 
 class Updates:
@@ -25,6 +28,7 @@ class Updates:
         digest_every: Updates between two comparisons of all replicas' parameters.
         bucket_bytes: Of gradients that are reduced together.
         committed: Called after each update.
+        rounds: Logical ranks of a process that trains alone. Default: none, or the member's
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class Updates:
         digest_every: int,
         bucket_bytes: int,
         committed: Callable[[], None],
+        rounds: Rounds | None = None,
     ) -> None:
         self.alone_step = 0
         """Updates that are finished, where there is no member to count them."""
@@ -47,6 +52,7 @@ class Updates:
         made = member.taking.made if member is not None else None
         self._sharded = made.sharded if made is not None else None
         self._kept = made.kept if made is not None else None
+        self._rounds = made.rounds if made is not None else rounds
         self._checked = self._sharded is None
         """Whether the optimizer was seen to need no other rank in its update."""
         self._loss: float | None = None
@@ -110,6 +116,9 @@ class Updates:
             member.peers.left_cleanly = True
         self._reducer.begin(world_size=member.own.world_size if member is not None else 1)
         self._state.seed_step(step=number, rank=self.data_place[0])
+        if self._rounds is not None:
+            rank, size = (member.own.rank, member.own.world_size) if member is not None else (0, 1)
+            self._rounds.begin(rank=rank, size=size)
         if member is not None:
             member.own.prepared = False
             self._state.note()
@@ -123,6 +132,8 @@ class Updates:
     def reduce(self, loss: float) -> float:
         """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
         member = self._member
+        if self._rounds is not None:
+            loss = self._rounds.mean_loss(wait=self.wait)
         if member is None:
             return loss
         leaves = member.telling.leaves_after(member.own.committed_step + 1)
@@ -168,8 +179,49 @@ class Updates:
         member.agreement.judge(outcome)
         member.faults.point("vote")
         member.at_boundary = outcome.leaves == member.own.world_size
-        self._loss = outcome.mean_loss
-        return outcome.mean_loss
+        self._loss = loss if self._rounds is not None else outcome.mean_loss
+        return self._loss
+
+    def parts(self) -> Iterator[int]:
+        """The parts of the batch that this rank does, one after the other; gradients are whole after the last one."""
+        rounds = self._rounds
+        if rounds is None:
+            yield self.data_place[0]
+            return
+        parameters = list(self._state.model.parameters())
+        for number in range(rounds.count):
+            rounds.number = number
+            self._state.seed_step(step=self.finished, rank=rounds.mine)
+            yield rounds.mine
+            if rounds.size > 1 and not rounds.last:
+                for parameter in parameters:
+                    parameter.grad = None  # the sum so far is where it is added up
+        for parameter in parameters:
+            if parameter.grad is not None:
+                local(parameter.grad).div_(rounds.logical)
+        rounds.done = True
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of one part."""
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self._rounds is not None:
+            self._rounds.note(float(loss.detach()))
+
+    def clip(self, most: float) -> float:
+        """
+        Scale all gradients down to a norm over all ranks; what it was.
+
+        In a job of logical ranks it has the same bits at any size.
+        """
+        if isinstance(self._reducer, Reducer) and self._member is not None:
+            raise RuntimeError("gradients of replicas are whole after step.reduce(); clip them there, as torch does")
+        if self._rounds is None:
+            found = torch.nn.utils.clip_grad_norm_(self._state.model.parameters(), most)
+            return float(found.full_tensor() if isinstance(found, DTensor) else found)
+        gradients = [local(p.grad) for p in self._state.model.parameters() if p.grad is not None]
+        norm = exact_norm(gradients, size=self._rounds.size, wait=self.wait)
+        torch._foreach_mul_(gradients, min(1.0, most / (norm + 1e-6)))
+        return norm
 
     def apply(self, *, rejoining: bool = False) -> None:
         """
@@ -195,6 +247,7 @@ class Updates:
             self._state.committed()
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
+            member.taking.recutting.forget()
             member.telling.progress("other", loss=self._loss)
             member.faults.point("commit")
             if self._kept is not None and not rejoining:

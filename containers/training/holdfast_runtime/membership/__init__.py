@@ -30,18 +30,34 @@ from holdfast_runtime.membership.protocol import (
     witness_found,
     witness_lost,
 )
-from holdfast_runtime.membership.view import Ballot, RankStatus, Slot, Snapshot, Source, State, Status, View
+from holdfast_runtime.membership.sizes import STEADY_S, change, newest, next_size
+from holdfast_runtime.membership.view import (
+    PARTS,
+    Asked,
+    Ballot,
+    RankStatus,
+    Slot,
+    Snapshot,
+    Source,
+    State,
+    Status,
+    View,
+    part_number,
+)
 from holdfast_runtime.membership.witness import Witness, answer
 
 __all__ = [
     "GATHER",
     "GIVE_UP",
     "MEET",
+    "PARTS",
     "PROPOSE",
+    "STEADY_S",
     "UNKNOWN",
     "Accept",
     "Accepted",
     "Action",
+    "Asked",
     "Ballot",
     "Commit",
     "Decide",
@@ -66,10 +82,14 @@ __all__ = [
     "View",
     "Witness",
     "answer",
+    "change",
     "found",
     "lost",
     "message",
+    "newest",
+    "next_size",
     "next_view",
+    "part_number",
     "ready",
     "start",
     "timer",

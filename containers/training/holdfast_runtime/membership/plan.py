@@ -14,7 +14,10 @@ further than the job allows is refused, with what it would take.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast_runtime.membership.view import RankStatus, Slot, Source, Status, View
+from holdfast_runtime.membership.parts import Recut, holders, recuts, uses
+from holdfast_runtime.membership.sizes import newest as last_asked
+from holdfast_runtime.membership.sizes import next_size
+from holdfast_runtime.membership.view import RankStatus, Slot, Source, Status, View, part_number
 
 UNKNOWN = -2
 """Of a launcher whose processes have not made their model yet, and so do not know of checkpoints."""
@@ -27,6 +30,15 @@ class Policy:
     world_size: int
     lost_steps_allowed: int = 0
     """Committed updates that may be done again, when the newest state is gone. Default: none"""
+    sizes: tuple[int, ...] = ()
+    """Numbers of ranks that an elastic job may have, the largest of them ``world_size``. Default: only that"""
+    waited: bool = True
+    """Whether processes that are being started had their time. Default: they had"""
+
+    @property
+    def least(self) -> int:
+        """Ranks without which there is no view."""
+        return min(self.sizes, default=self.world_size)
 
 
 class Hopeless(str):
@@ -45,7 +57,9 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         statuses: what each launcher in reach says of its processes; others are lost.
     """
     staying = _staying(committed, statuses, policy)
-    places = _places(committed, staying, policy)
+    asked = last_asked((committed.asked, *(status.asked for status in statuses)))
+    size = _size(committed, staying, policy=policy, asked=asked.ranks)
+    places = size if isinstance(size, str) else _places(committed, staying, size)
     if isinstance(places, str):
         return places
     ranks, spares = places
@@ -58,14 +72,21 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     fresh = committed.epoch == 0 or not (started or committed.resume_step)
     newest = max([committed.resume_step, known, *(item.committed_step for item in source.everyone)])
     step = source.newest_step()
+    recut = source.recut(newer_than=step) if policy.sizes else None
+    parts: tuple[tuple[int, ...], ...] = ()
     donors: tuple[tuple[int, ...], ...] = ((),) * len(ranks)
     kept = False
     stored: Source = "checkpoint"
     made: Source = "fresh"
+    anew: Source = "parts"
     origins = tuple(stored for _ in ranks)
     if fresh and not started:
         newest = step = max(checkpoint, 0)
         origins = origins if step else tuple(made for _ in ranks)
+    elif recut is not None:
+        step, origins = recut.step, tuple(anew for _ in ranks)
+        leavers, parts = source.given(recut)
+        kept = step in source.snapshots
     elif step >= 0:
         origins, donors = source.at(step)
         kept = step in source.snapshots
@@ -91,6 +112,23 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         donors=donors,
         lost_steps=newest - step,
         leavers=tuple(leavers),
+        asked=asked,
+        cut=recut.cut if parts and recut is not None else 0,
+        parts=parts,
+    )
+
+
+def _size(committed: View, staying: Sequence[Status], *, policy: Policy, asked: int) -> int | str:
+    """How many ranks there are."""
+    if not policy.sizes:
+        return policy.world_size
+    return next_size(
+        policy.sizes,
+        current=len(committed.ranks),
+        asked=asked,
+        there=len(_processes(staying)),
+        places=sum(status.places for status in staying),
+        waited=policy.waited,
     )
 
 
@@ -101,7 +139,7 @@ def _staying(committed: View, statuses: Sequence[Status], policy: Policy) -> lis
     staying = list(statuses)
     for status in statuses:
         others = [other for other in staying if other is not status]
-        enough = len(_processes(others)) >= policy.world_size and len(others) + witness >= size // 2 + 1
+        enough = len(_processes(others)) >= policy.least and len(others) + witness >= size // 2 + 1
         if status.leaving and enough:
             staying = others
     return staying
@@ -111,21 +149,21 @@ def _processes(statuses: Iterable[Status]) -> list[RankStatus]:
     return sorted((item for status in statuses for item in status.ranks), key=lambda item: item.slot)
 
 
-def _places(committed: View, statuses: Sequence[Status], policy: Policy) -> tuple[list[RankStatus], list[Slot]] | str:
+def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[list[RankStatus], list[Slot]] | str:
     """Who has which rank, and who is left."""
     free = {item.slot: item for item in _processes(statuses)}
     chosen: dict[int, RankStatus] = {}
-    for rank, before in enumerate(committed.ranks):
+    for rank, before in enumerate(committed.ranks[:size]):
         if before.slot in free:
             chosen[rank] = free.pop(before.slot)
-    for rank in range(policy.world_size):
+    for rank in range(size):
         if rank not in chosen and free:
             home = committed.ranks[rank].slot.node if rank < len(committed.ranks) else -1
             slot = min(free, key=lambda slot: (slot.node != home, slot))
             chosen[rank] = free.pop(slot)
-    if len(chosen) < policy.world_size:
-        return f"{len(chosen)} processes are there and {policy.world_size} are needed"
-    return [chosen[rank] for rank in range(policy.world_size)], sorted(free)
+    if len(chosen) < size:
+        return f"{len(chosen)} processes are there and {size} are needed"
+    return [chosen[rank] for rank in range(size)], sorted(free)
 
 
 @dataclass(frozen=True)
@@ -138,20 +176,47 @@ class _Source:
     known: int
 
     @property
+    def cut(self) -> int:
+        """Ranks that the state is divided among from now on, in an elastic sharded job; 0 in any other."""
+        return len(self.ranks) if any(item.part >= 0 for item in self.everyone) else 0
+
+    @property
     def snapshots(self) -> set[int]:
         """Steps that somebody keeps a snapshot of."""
         return {step for item in self.everyone for _, step in item.snapshots}
 
-    def newest_step(self) -> int:
-        """The newest step whose state is there for every rank; -1 when there is none."""
+    @property
+    def candidates(self) -> set[int]:
+        """Steps that somebody has the state of, or can have it."""
         candidates = {item.committed_step for item in self.everyone if item.state == "valid"} | self.snapshots
         if any(item.prepared for item in self.everyone):  # who finished it may be gone, and all others can do it too
             candidates.add(self.known)
+        return candidates
+
+    def newest_step(self) -> int:
+        """The newest step whose state is there for every rank; -1 when there is none."""
         ranks = range(len(self.ranks))
         whole = [
-            step for step in candidates if all(self._holds(rank, step) or self._givers(rank, step) for rank in ranks)
+            step
+            for step in self.candidates
+            if all(self._holds(rank, step) or self._givers(rank, step) for rank in ranks)
         ]
         return max(whole, default=-1)
+
+    def recut(self, *, newer_than: int) -> Recut | None:
+        """Parts of another size, where they are of a newer step than what is there for every rank."""
+        steps = [step for step in self.candidates if step > newer_than]
+        return recuts(self.everyone, steps=steps, size=len(self.ranks))
+
+    def given(self, recut: Recut) -> tuple[list[RankStatus], tuple[tuple[int, ...], ...]]:
+        """Processes without a rank that give parts, and who gives each of them."""
+        chosen = {item.slot for item in self.ranks}
+        having = {
+            place for rank in range(recut.cut) for place in holders(self.everyone, rank, recut.step, cut=recut.cut)
+        }
+        leavers = [item for place, item in enumerate(self.everyone) if place in having and item.slot not in chosen]
+        everyone = [*self.ranks, *leavers]
+        return leavers, tuple(holders(everyone, rank, recut.step, cut=recut.cut) for rank in range(recut.cut))
 
     def at(self, step: int) -> tuple[tuple[Source, ...], tuple[tuple[int, ...], ...]]:
         """Where each rank's state of a step comes from, and who can give it."""
@@ -170,7 +235,7 @@ class _Source:
     def _holds(self, rank: int, step: int) -> bool:
         """Whether the process that has the rank has the state too, in use or as a snapshot of its own."""
         item = self.ranks[rank]
-        return _uses(item, rank, step) or (rank, step) in item.snapshots
+        return uses(item, rank, step, cut=self.cut) or (part_number(rank, self.cut), step) in item.snapshots
 
     def _givers(self, rank: int, step: int) -> tuple[int, ...]:
         return self._live(rank, step) or self._kept(rank, step)
@@ -182,18 +247,12 @@ class _Source:
         Those that leave come last: their node may be why they do.
         """
         size, home = len(self.ranks), self.ranks[rank].slot.node
-        givers = [r for r in range(size) if r != rank and _uses(self.ranks[r], rank, step)]
-        left = [size + n for n, item in enumerate(self.leavers) if _uses(item, rank, step)]
+        givers = [r for r in range(size) if r != rank and uses(self.ranks[r], rank, step, cut=self.cut)]
+        left = [size + n for n, item in enumerate(self.leavers) if uses(item, rank, step, cut=self.cut)]
         return (*sorted(givers, key=lambda r: (self.ranks[r].slot.node != home, (r - rank) % size)), *left)
 
     def _kept(self, rank: int, step: int) -> tuple[int, ...]:
         """Ranks whose processes have it as a snapshot."""
         everyone = enumerate((*self.ranks, *self.leavers))
-        return tuple(r for r, item in everyone if r != rank and (rank, step) in item.snapshots)
-
-
-def _uses(item: RankStatus, rank: int, step: int) -> bool:
-    """Whether the state that a process trains with is that of a rank, or will be after an update that needs nobody."""
-    same = item.rank >= 0 and (item.rank == rank or item.twins is None or rank in item.twins)
-    there = item.committed_step == step or (item.prepared and item.committed_step + 1 == step)
-    return same and item.state == "valid" and there
+        part = part_number(rank, self.cut), step
+        return tuple(r for r, item in everyone if r != rank and part in item.snapshots)

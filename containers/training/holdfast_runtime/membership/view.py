@@ -6,12 +6,34 @@ from typing import Literal
 State = Literal["none", "valid", "torn"]
 """none: never had any. valid: that of committed_step. torn: the process stopped inside its own update."""
 
-Source = Literal["fresh", "memory", "peer", "buddy", "checkpoint"]
-"""Where a rank's state comes from: made by the script, kept, a replica, a buddy's memory, storage."""
+Source = Literal["fresh", "memory", "peer", "buddy", "checkpoint", "parts"]
+"""Where a rank's state comes from: made by the script, kept, a replica, a buddy's memory, storage, or the parts of all
+ranks of another size."""
 
 
 Snapshot = tuple[int, int]
-"""The rank whose shard it is, and the step that it is of."""
+"""The rank whose shard it is (in an elastic job the number of the part), and the step that it is of."""
+
+PARTS = 1 << 16
+
+
+def part_number(rank: int, size: int) -> int:
+    """
+    Of the part of the state that a rank has where it is divided among so many ranks.
+
+    Parts of two sizes have different numbers. Where the size never changes the number is the rank: ``size`` is 0.
+    """
+    return size * PARTS + rank
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The size that was asked for last."""
+
+    serial: int = 0
+    """Counts what was asked for: the highest is the last."""
+    ranks: int = 0
+    """0 for as many as there can be."""
 
 
 @dataclass(frozen=True, order=True)
@@ -52,6 +74,8 @@ class RankStatus:
     """Ranks whose state is the same as that of its own rank. Default: all ranks, they are replicas"""
     prepared: bool = False
     """Whether it has all that the update after committed_step takes, and can do it alone."""
+    part: int = -1
+    """Number of the part of the state that it trains with, in an elastic sharded job; -1 in any other."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +92,9 @@ class Status:
     """The newest step that it has ever heard of, also from processes that are gone: nothing is forgotten in silence."""
     leaving: bool = False
     """Whether it gives its ranks away: its processes get none, where others can take them, and give their state."""
+    asked: Asked = Asked()
+    places: int = 0
+    """Processes that it has or will have again."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +120,8 @@ class View:
     leavers: tuple[RankStatus, ...] = ()
     """Processes of launchers that leave: they have no rank and no vote any more, and give their state while it is
     copied."""
+    asked: Asked = Asked()
+    cut: int = 0
+    """Ranks that the state was divided among so far, where its parts are put together anew for another number."""
+    parts: tuple[tuple[int, ...], ...] = ()
+    """By rank of that size: who can give its part, numbered as donors are."""

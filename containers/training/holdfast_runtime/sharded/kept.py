@@ -38,6 +38,8 @@ class Joined:
     rank: int
     generation: int
     resume_step: int
+    cut: int = 0
+    """Ranks that the state is divided among, where that may change. Default: it never does"""
 
 
 class Kept:
@@ -90,9 +92,10 @@ class Kept:
             places=[Place(fact.node, fact.host, fact.keeper, fact.rack) for fact in facts],
             generation=place.generation,
             resume_step=place.resume_step,
-            agreed_step=agreed_snapshot(facts, until=place.resume_step),
+            agreed_step=agreed_snapshot(facts, until=place.resume_step, cut=place.cut),
             agree=agree,
             alike=alike(facts),
+            cut=place.cut,
         )
 
     def leave(self) -> None:
@@ -106,6 +109,13 @@ class Kept:
         except SnapshotError as error:
             raise ConnectionError(str(error)) from error
         self._restored()
+
+    def find(self, part: int, step: int) -> tuple[dict[str, torch.Tensor], bytes] | None:
+        """A part of the state in this process's memory, and what of it is no tensor; None where it is not here."""
+        block = self._snapshots.find(part, step)
+        if block is None or block.label is None:
+            return None
+        return {entry.name: entry.of(block.data) for entry in block.label.layout.entries}, block.label.extra
 
     def take(self, step: int) -> None:
         """

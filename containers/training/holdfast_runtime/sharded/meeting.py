@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from torch._C._distributed_c10d import Store
 
 from holdfast_runtime.boxes import Spot, Survival, keepers, survival
+from holdfast_runtime.membership import part_number
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,19 @@ def survives(facts: Sequence[Facts], *, snapshots: bool) -> Survival:
     return survival(spots, alike=same, kept=keepers(spots, alike=same) if snapshots else None)
 
 
-def agreed_snapshot(facts: Sequence[Facts], *, until: int) -> int:
-    """The newest step up to one of which every rank's snapshot is somewhere; -1 without one."""
+def agreed_snapshot(facts: Sequence[Facts], *, until: int, cut: int = 0) -> int:
+    """
+    The newest step up to one of which every rank's snapshot is somewhere; -1 without one.
+
+    Args:
+        cut: ranks that the state is divided among, where that may change. Default: it never does
+    """
     there = {item for fact in facts for item in fact.held if item[1] <= until}
     steps = {step for _, step in there}
-    return max((step for step in steps if all((rank, step) in there for rank in range(len(facts)))), default=-1)
+    return max(
+        (step for step in steps if all((part_number(rank, cut), step) in there for rank in range(len(facts)))),
+        default=-1,
+    )
 
 
 def odd_ones(facts: Sequence[Facts], of: Callable[[Facts], object]) -> tuple[int, ...]:

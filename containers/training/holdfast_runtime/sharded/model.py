@@ -7,13 +7,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.boxes import boxes_of, placements_of
-from holdfast_runtime.groups import Recorded, private
+from holdfast_runtime.groups import Recorded, cut_anew, mesh_like, private
 
 
 class Sharded:
@@ -34,7 +35,8 @@ class Sharded:
         self._model = model
         self._pipelines = list(pipelines)
         self._group_names: list[list[str]] = []
-        rank, size = dist.get_rank(), dist.get_world_size()
+        self.place = rank, size = dist.get_rank(), dist.get_world_size()
+        """The rank whose part of the state is here, and of how many."""
         self.data_place = self._data_place(rank=rank, world_size=size)
         """Which part of a batch is this rank's, and of how many: ranks that divide a layer, or are stages of one
         pipeline, see the same samples."""
@@ -54,6 +56,15 @@ class Sharded:
         private.forget_fsdp(self._model)
         for schedule in self._pipelines:
             private.forget_pipeline(schedule)
+
+    def cut_anew(self, optimizer: torch.optim.Optimizer) -> None:
+        """Have the part of this rank in the groups that there are now, of another number of ranks; empty."""
+        mesh = private.data_mesh(self._model)
+        assert mesh is not None
+        cut_anew(self._model, optimizer, mesh_like(mesh))
+        self.place = rank, size = dist.get_rank(), dist.get_world_size()
+        self.data_place = self._data_place(rank=rank, world_size=size)
+        self.holds = self._holds(rank=rank)
 
     def renew(self) -> None:
         """The groups are there again: whoever needs one has it."""

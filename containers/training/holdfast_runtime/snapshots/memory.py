@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 
 from holdfast_runtime.boxes import Keepers, Spot, keepers
+from holdfast_runtime.membership import part_number
 from holdfast_runtime.snapshots.copies import Copy
 from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
 from holdfast_runtime.snapshots.layout import Block, Label, SnapshotError
@@ -54,6 +55,17 @@ class _Generation:
     map: Keepers
     shard: Shard
     agree: Agree
+    cut: int
+
+    @property
+    def part(self) -> int:
+        """What this rank's shard is called."""
+        return part_number(self.rank, self.cut)
+
+    @property
+    def wards(self) -> tuple[int, ...]:
+        """Shards that are kept here for others."""
+        return tuple(part_number(rank, self.cut) for rank in self.map.wards(self.rank))
 
     @property
     def keeper(self) -> Place | None:
@@ -120,6 +132,7 @@ class Snapshots:
         agree: Agree,
         agreed_step: int | None = None,
         alike: Sequence[Sequence[int]] = (),
+        cut: int = 0,
     ) -> None:
         """
         Begin a generation. Then ``restore`` where the state is missing, and ``take(resume_step)`` on all ranks.
@@ -135,13 +148,14 @@ class Snapshots:
             agree: usually ``agree_by(group)``.
             alike: ranks that have the same state. Where they are on several nodes nobody has to keep it for them.
                 Default: no two are alike
+            cut: ranks that the state is divided among, where that may change. Default: it never does
         """
         self.leave()
         chosen = keepers([Spot(place.node, place.rack) for place in places], alike=alike)
-        self._generation = _Generation(generation, rank, tuple(places), chosen, shard, agree)
+        self._generation = _Generation(generation, rank, tuple(places), chosen, shard, agree, cut)
         self._agreed = self._safe = resume_step if agreed_step is None else agreed_step
         self.problem = ""
-        self._keeper.open(generation=generation, wards=chosen.wards(rank), resume_step=resume_step)
+        self._keeper.open(generation=generation, wards=self._generation.wards, resume_step=resume_step)
 
     def leave(self) -> None:
         """End the generation at once: transfers are broken off, what is whole stays."""
@@ -152,7 +166,7 @@ class Snapshots:
         if link is not None:
             link.close()
         if generation is not None:
-            self._keeper.settle(generation.rank, deadline_s=self._settle_s)
+            self._keeper.settle(generation.part, deadline_s=self._settle_s)
         self._copy = self._worker = None
 
     def close(self) -> None:
@@ -183,10 +197,10 @@ class Snapshots:
             return False
         if agreed > self._agreed:
             self._agreed = agreed
-            self._keeper.forget_others((generation.rank, *generation.map.wards(generation.rank)))
+            self._keeper.forget_others((generation.part, *generation.wards))
         self._safe = self._agreed  # the other block, whatever it has, is written over from here on
         with ExitStack() as stack:
-            block = stack.enter_context(self._keeper.writing(generation.rank, keep=self._agreed))
+            block = stack.enter_context(self._keeper.writing(generation.part, keep=self._agreed))
             self._copy = Copy(block, steady=generation.shard.steady(), moving=generation.shard.moving())
             work = (generation, self._copy, block, step, self._agreed, generation.shard.pack_extra(), stack.pop_all())
             self._worker = threading.Thread(target=self._secure, args=work, name="snapshot", daemon=True)
@@ -213,7 +227,7 @@ class Snapshots:
             SnapshotError: nobody can give it whole; the text says who was asked and what was wrong.
         """
         generation = self._joined()
-        block = self._keeper.find(generation.rank, step)
+        block = self._keeper.find(generation.part, step)
         if block is not None and block.label is not None and block.crcs() == block.label.crcs:
             generation.shard.load(block)
             return "memory"
@@ -227,6 +241,12 @@ class Snapshots:
         asked = "; ".join(refusals) or "nobody has it"
         raise SnapshotError(f"rank {generation.rank}'s shard of step {step} is lost: {asked}")
 
+    def find(self, part: int, step: int) -> Block | None:
+        """A shard in this process's memory that is whole; None where there is none."""
+        block = self._keeper.find(part, step)
+        whole = block is not None and block.label is not None and block.crcs() == block.label.crcs
+        return block if whole else None
+
     def _joined(self) -> _Generation:
         if self._generation is None:
             raise SnapshotError("snapshots need join() first: between generations nobody knows who keeps what")
@@ -238,10 +258,10 @@ class Snapshots:
         try:
             with (
                 closing(Link.connect(place.host, place.port, deadline_s=self._transfer_s)) as link,
-                self._keeper.writing(generation.rank, keep=step) as block,
+                self._keeper.writing(generation.part, keep=step) as block,
             ):
                 label = fetch(
-                    block, link, generation=generation.number, rank=generation.rank, step=step, token=self._token
+                    block, link, generation=generation.number, rank=generation.part, step=step, token=self._token
                 )
                 self._keeper.publish(block, label, generation=generation.number)
                 return block, ""
@@ -257,7 +277,7 @@ class Snapshots:
         try:
             with writing:
                 copy.run()
-                label = Label(generation.rank, step, copy.layout, block.crcs(), extra).sealed()
+                label = Label(generation.part, step, copy.layout, block.crcs(), extra).sealed()
                 self._keeper.publish(block, label, generation=generation.number)
             if generation.keeper is not None:
                 self._bring(generation, block, label, keep)

@@ -44,7 +44,8 @@ class Agreement:
             raise UnsupportedError(problem)
         sharded.twins = twins(all_facts, view.rank)
         if kept is not None:
-            place = Joined(rank=view.rank, generation=view.epoch, resume_step=view.resume_step)
+            cut = view.world_size if made.elastic else 0
+            place = Joined(rank=view.rank, generation=view.epoch, resume_step=view.resume_step, cut=cut)
             kept.join(all_facts, place, agree=self._peers.smallest)
         found = survives(all_facts, snapshots=kept is not None and kept.needed)
         if view.plan.source == "fresh" and (problem := found.refusal(made.survive)):

@@ -204,9 +204,13 @@ class Member:
                 checkpoint_step=self.taking.newest_checkpoint(),
                 reason=reason[:300],
                 planned=planned,
-                snapshots=tuple(made.kept.held()) if made is not None and made.kept is not None else (),
+                snapshots=(
+                    *(made.kept.held() if made is not None and made.kept is not None else ()),
+                    *self.taking.recutting.held(),
+                ),
                 twins=made.sharded.twins if made is not None and made.sharded is not None else None,
                 prepared=self.own.prepared,
+                part=self.taking.recutting.part(made),
             )
         )
         self.faults.point("waiting")
@@ -224,7 +228,10 @@ class Member:
         self.own.generation, self.own.gives = view.epoch, True
         self.faults.step = view.resume_step
         self.faults.point("give")
-        if self.taking.use_own(view.resume_step):
+        if view.plan.cut and self.training is not None:
+            self.taking.withdraw()
+            self.taking.recutting.give(view, self.training)
+        elif self.taking.use_own(view.resume_step):
             self.taking.offer(view)
 
     def _enter(self, view: View) -> None:
@@ -234,6 +241,7 @@ class Member:
         self.telling.progress("recover")
         self.faults.point("view")
         self.peers.check()
+        self.taking.recutting.enter(view, made)
         if made.sharded is not None:
             self.agreement.meet(view, made.sharded, made)
         self.taking.take(view)
@@ -253,7 +261,7 @@ class Member:
         """Have the rank of a view; from now on the thread of the control socket may break its groups."""
         own = self.own
         own.generation, own.rank, own.world_size = view.epoch, view.rank, view.world_size
-        own.lost_steps = view.plan.lost_steps
+        own.lost_steps, own.gives = view.plan.lost_steps, False
         self.peers.entered()
         self.faults.rank, self.faults.step = view.rank, view.resume_step
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast_runtime.boxes import Reach
+from holdfast_runtime.elastic import Rounds
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
@@ -39,5 +40,9 @@ class Training:
     sharded: Sharded | None = None
     kept: Kept | None = None
     stored: Stored | None = None
+    elastic: bool = False
+    """Whether the number of ranks may change."""
+    rounds: Rounds | None = None
+    """Logical ranks of an elastic job whose bits do not depend on its size."""
     survive: Reach = "nothing"
     """What the script asks to be possible to lose."""

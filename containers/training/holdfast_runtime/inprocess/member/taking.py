@@ -9,6 +9,7 @@ from holdfast_runtime.control import Deadlines, View
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member.peers import Peers, with_peers
+from holdfast_runtime.inprocess.member.recutting import Recutting
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.membership import UNKNOWN
@@ -35,6 +36,16 @@ class Taking:
         self._faults = faults
         self._token = token
         self._server = Server(token=token, faults=faults, deadline_s=deadlines.transfer)
+        self.recutting = Recutting(
+            own,
+            peers=peers,
+            telling=telling,
+            server=self._server,
+            deadlines=deadlines,
+            faults=faults,
+            token=token,
+            use_own=self.use_own,
+        )
 
     @property
     def port(self) -> int:
@@ -55,11 +66,14 @@ class Taking:
 
     def offer(self, view: View) -> None:
         """Whoever asks may have the state of a view."""
+        if view.plan.cut:
+            return
         self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self.made.state.flat))
 
     def withdraw(self) -> None:
         """Nobody has it any more."""
         self._server.withdraw(REPLICA)
+        self.recutting.withdraw()
 
     def use_own(self, step: int) -> bool:
         """Whether this process has the state of a step in use, after an update that it can do alone if need be."""
@@ -78,6 +92,9 @@ class Taking:
     def take(self, view: View) -> None:
         """Have the state of a view, as far as it can be had before the ranks are connected. Raises BrokenError."""
         own, made, source = self._own, self.made, view.plan.source
+        if source == "parts":
+            self.recutting.take(view, made)
+            return
         if source in ("memory", "buddy"):
             if source == "memory" and self.use_own(view.resume_step):
                 return

@@ -97,11 +97,20 @@ class Trouble:
 
 @dataclass(frozen=True)
 class HandOverAt:
-    """This node gives its ranks away: all ranks are to leave after a common step, the first that makes so many."""
+    """All ranks are to leave after a common step, the first that makes so many: this node gives its ranks away."""
 
     epoch: int
     after_step: int
     reason: str
+    leaving: bool = True
+    """Whether it is this node that gives its ranks away; otherwise the job changes its size."""
+
+
+@dataclass(frozen=True)
+class SizeAsked:
+    """Somebody wants the job to have another size."""
+
+    asked: membership.Asked
 
 
 @dataclass(frozen=True)
@@ -166,6 +175,7 @@ LinkMessage = (
     | Silent
     | Trouble
     | HandOverAt
+    | SizeAsked
     | Spares
     | Settled
     | RaisedAt
@@ -184,6 +194,7 @@ LINK: Codec[LinkMessage] = Codec(
     silent=Silent,
     trouble=Trouble,
     hand_over=HandOverAt,
+    size_asked=SizeAsked,
     spares=Spares,
     settled=Settled,
     raised=RaisedAt,

@@ -13,7 +13,7 @@ from holdfast_runtime.launcher.node.peers import BEGINNINGS
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Deaths, Ranks
 from holdfast_runtime.launcher.node.record import Record
-from holdfast_runtime.launcher.node.report import print_status
+from holdfast_runtime.launcher.node.report import ask, print_status
 from holdfast_runtime.launcher.node.tasks import Tasks
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Ranks",
     "Record",
     "Tasks",
+    "ask",
     "main",
     "print_status",
 ]

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 
 from holdfast_runtime.control import own_cache
 from holdfast_runtime.launcher.node.launcher import Launcher
-from holdfast_runtime.launcher.node.report import Reports, print_status
+from holdfast_runtime.launcher.node.report import Reports, ask_for_size, print_status
 from holdfast_runtime.launcher.settings import Options, cache_job, parse_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Launch, or tell the status of a launcher; the exit code."""
+    """Launch, tell the status of a launcher, or ask it for another size of the job; the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["status"]:
         return print_status(given[1:])
+    if given[:1] == ["scale"]:
+        return ask_for_size(given[1:])
     return asyncio.run(_launch(parse_options(given)))
 
 

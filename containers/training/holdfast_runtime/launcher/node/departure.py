@@ -47,6 +47,7 @@ class Departure:
     One launcher's part in its own hand-over and in those of others.
 
     Args:
+        least: Ranks that the job may go on with. Default: as many as it has
         view: The committed one.
         wanted: Why another one is wanted; empty when it is not.
         voters: Votes on the next view that there would be without this launcher.
@@ -63,6 +64,7 @@ class Departure:
         journal: Journal,
         ending: Ending,
         nodes: int,
+        least: int = 0,
         view: Callable[[], View],
         wanted: Callable[[], str],
         voters: Callable[[], int],
@@ -75,6 +77,7 @@ class Departure:
         self._journal = journal
         self._ending = ending
         self._nodes = nodes
+        self._least = least
         self._view = view
         self._wanted = wanted
         self._voters = voters
@@ -85,11 +88,20 @@ class Departure:
         self._step, self._step_s, self._longest_s = 0, clock(), 0.0
         self._spares: dict[int, int] = {}
         self._own_spares = 0
+        self._others: set[int] = set()
+        """That have announced in this generation that they give their ranks away, too."""
 
     @property
     def spares(self) -> int:
         """Warm processes of other nodes that could take ranks of this one."""
         return sum(self._spares.values())
+
+    def announce(self, reason: str, *, leaving: bool = False) -> None:
+        """Have all ranks leave after a common step; ``leaving`` where this node gives its ranks away then."""
+        after_step = self._slots.known_step + STEPS_OF_NOTICE
+        message = HandOverAt(epoch=self._view().epoch, after_step=after_step, reason=reason, leaving=leaving)
+        self._links.broadcast(message)
+        self.announced(self._slots.node, message)
 
     def ask(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
         """Give the ranks of this node away, or say why not."""
@@ -136,13 +148,18 @@ class Departure:
         """A launcher, or this one, is to give its ranks away: the local ranks are told."""
         if message.epoch != self._view().epoch:
             return
-        self._journal.say(f"node {node} gives its ranks away after step {message.after_step}: {message.reason}")
+        who = f"node {node} gives its ranks away" if message.leaving else "all ranks leave"
+        self._journal.say(f"{who} after step {message.after_step}: {message.reason}")
         for slot in self._slots.in_view:
             slot.send(control.HandOver(epoch=message.epoch, after_step=message.after_step))
+        if message.leaving and node != self._slots.node:
+            self._others.add(node)
+            self._look_who_is_left()
 
     def installed(self, view: View) -> None:
         """A generation begins."""
         self.warm_changed()
+        self._others.clear()
         asked = self._asked
         self._step_s = self._clock()
         if asked is None or not asked.announced or view.epoch <= asked.announced:
@@ -201,15 +218,23 @@ class Departure:
         self._asked = asked = replace(asked, ranks=ranks, announced=epoch)
         self._slots.leaving = True
         self.warm_changed()
-        message = HandOverAt(
-            epoch=epoch, after_step=self._slots.known_step + STEPS_OF_NOTICE, reason=asked.command.reason
-        )
-        self._links.broadcast(message)
-        self.announced(self._slots.node, message)
+        self.announce(asked.command.reason, leaving=True)
         self._say(asked, "begun")
         if asked.command.urgent:
             self._step_s = self._clock()
             self._later(LOOK_S, self._look)
+
+    def _look_who_is_left(self) -> None:
+        """Where all were told to end, nobody is there to go on."""
+        asked = self._asked
+        if asked is None or not asked.announced or asked.left:
+            return
+        there = {item.slot.node for item in self._view().ranks} | {
+            node for node, ready in self._spares.items() if ready
+        }
+        if not there - self._others - {self._slots.node}:
+            self._asked, self._slots.leaving = None, False
+            self._say(asked, "failed", reason="all other nodes leave too", step=self._slots.known_step)
 
     def _look(self) -> None:
         """
@@ -254,8 +279,9 @@ class Departure:
         view, held = self._view(), len(self._slots.in_view)
         if not any(item.port for item in view.ranks):
             return "the ranks are not together yet"
-        if self.spares < held:
-            return f"{self.spares} warm processes of other nodes are there, and {held} are needed"
+        needed = held if not self._least else held - (len(view.ranks) - self._least)
+        if self.spares < needed:
+            return f"{self.spares} warm processes of other nodes are there, and {needed} are needed"
         majority = self._nodes // 2 + 1
         if self._voters() < majority:
             return f"{self._voters()} votes would be left, and {majority} are needed to go on"

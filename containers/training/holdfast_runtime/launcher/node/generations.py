@@ -13,6 +13,8 @@ from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
 from holdfast_runtime.membership import Message, Policy, View
 
+SPARE_S = 15.0
+"""An elastic job waits so long for a process in place of a lost one, where a launcher in reach fills its place."""
 VOTE_AFTER_S = 0.3
 """Time for a launcher that is back to meet all the others."""
 
@@ -161,7 +163,18 @@ class Generations:
         """From now on the time to the next view counts."""
         if not self.wanted:
             self._troubled_s, self._planned = time.monotonic(), planned
+            if self._options.sizes:
+                self._loop.call_later(SPARE_S, self._waited)
             self._record.troubled(planned=planned)
+
+    def _waited(self) -> None:
+        """Processes that were to come had their time."""
+        if self.wanted and self._has_waited:
+            self.agreement.changed()
+
+    @property
+    def _has_waited(self) -> bool:
+        return not self._troubled_s or time.monotonic() - self._troubled_s >= SPARE_S
 
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
@@ -178,6 +191,7 @@ class Generations:
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
         before = [slot.rank for slot in self._slots]
+        self._slots.world_size = len(view.ranks) or self._slots.world_size
         for slot in self._slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
             place = self._slots.place_of(slot, launcher=self._links.identity)
@@ -195,7 +209,7 @@ class Generations:
         if any(item.port for item in view.ranks):
             self.first = self.agreement.patient = False
             self._judgement.installed(view, reason=self._why)
-        self._processes.give(view, mine=bool(mine) or any(slot.given >= 0 for slot in self._slots))
+        self._processes.give(view, mine=bool(mine) or any(item.slot.node == me for item in view.leavers))
         self._began(view)
 
     def _tell(self, view: View, before: list[int]) -> None:
@@ -217,6 +231,8 @@ class Generations:
         return Policy(
             world_size=self._options.world_size,
             lost_steps_allowed=self._options.lost_steps_allowed,
+            sizes=self._options.world_sizes,
+            waited=self._has_waited,
         )
 
     def _send(self, to: int, message: Message) -> None:

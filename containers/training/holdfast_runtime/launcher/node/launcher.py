@@ -12,8 +12,8 @@ import os
 import signal
 from collections.abc import Mapping
 
-from holdfast_common import EventLog
-from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Witnessing
+from holdfast_common import EventLog, node_socket
+from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
@@ -55,6 +55,7 @@ class Launcher:
         self.ending.on_finished = self.record.finished
         self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
         self.departure = self._make_departure()
+        self.resizing = self._make_resizing()
         self.agent_link = self._make_agent_link()
         self._processes = self._make_processes()
         self._watch = Watch(
@@ -70,7 +71,6 @@ class Launcher:
             journal=self.journal,
             ending=self.ending,
             nodes=options.nodes,
-            world_size=options.world_size,
             stop_s=options.deadlines.stop,
             trouble=lambda reason: self.generations.trouble(reason),
         )
@@ -110,6 +110,7 @@ class Launcher:
             judgement=self._judgement,
             settling=self._settling,
             departure=self.departure,
+            resizing=self.resizing,
             journal=self.journal,
             ending=self.ending,
             warm=self.ranks.warm,
@@ -138,7 +139,7 @@ class Launcher:
     async def run(self) -> int:
         """Until the job has ended; its exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self.ending.signalled, number)
+            self._loop.add_signal_handler(number, self._signalled, number)
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
             self.witness.start()
@@ -153,6 +154,20 @@ class Launcher:
             await self.witness.close()
             await self.links.close()
             self._processes.close()
+
+    def _signalled(self, number: int) -> None:
+        """SIGTERM is a notice to leave, where the job is elastic and the others can go on."""
+        if number != signal.SIGTERM or not self.options.sizes or self.slots.leaving:
+            self.ending.signalled(number)
+            return
+
+        def answered(answer: node_socket.Answer) -> None:
+            if answer.outcome in ("refused", "failed"):
+                self.journal.say(f"this node cannot leave the job: {answer.reason}")
+                self.ending.signalled(number)
+
+        self.journal.say("SIGTERM is a notice to leave")
+        self.departure.ask(node_socket.Command(id="SIGTERM", command="hand-over", reason="SIGTERM"), answered)
 
     async def _begin(self) -> None:
         """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""
@@ -240,10 +255,26 @@ class Launcher:
             journal=self.journal,
             ending=self.ending,
             nodes=self.options.nodes,
+            least=min(self.options.world_sizes, default=0),
             view=lambda: self.view,
             wanted=lambda: self.wanted,
             voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
             failed=lambda: self.places.fill_spares(),
+            later=self._loop.call_later,
+        )
+
+    def _make_resizing(self) -> Resizing:
+        return Resizing(
+            sizes=self.options.world_sizes,
+            processes=self.options.processes,
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            view=lambda: self.view,
+            wanted=lambda: self.wanted,
+            spares=lambda: self.departure.spares,
+            announce=self.departure.announce,
             later=self._loop.call_later,
         )
 
@@ -263,10 +294,12 @@ class Launcher:
         self.record.settled(view, said)
         self.agent_link.changed()
         self.departure.settled(view, said)
+        self.resizing.settled(view)
 
     def _generation_begins(self, view: View) -> None:
         self._keys.begin(view)
         self._watch.installed(view)
+        self.resizing.installed(view)
 
     def _generation_began(self, view: View) -> None:
         self.ranks.installed(view)

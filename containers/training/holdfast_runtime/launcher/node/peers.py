@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
-from holdfast_runtime.launcher.generation import Ending, Journal, Witnessing
+from holdfast_runtime.launcher.generation import Ending, Journal, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import (
     ChangeAt,
@@ -18,6 +18,7 @@ from holdfast_runtime.launcher.links import (
     Links,
     RaisedAt,
     Settled,
+    SizeAsked,
     Spares,
     Trouble,
     Warm,
@@ -55,6 +56,7 @@ class Peers:
         judgement: Judgement,
         settling: Settling,
         departure: Departure,
+        resizing: Resizing,
         journal: Journal,
         ending: Ending,
         warm: Callable[[], None],
@@ -68,6 +70,7 @@ class Peers:
         self._judgement = judgement
         self._settling = settling
         self._departure = departure
+        self._resizing = resizing
         self._journal = journal
         self._ending = ending
         self._warm = warm
@@ -86,7 +89,7 @@ class Peers:
                 why = "; ".join(("", *self._links.strangers))
                 self._ending.give_up(f"nodes {missing} did not come within {options.deadlines.start:g} s{why}")
                 return False
-            enough = len(self._links.up) + 1 >= options.nodes - options.spare_nodes
+            enough = len(self._links.up) + 1 >= min(options.sizes, default=options.nodes - options.spare_nodes)
             enough_s = enough_s or (waited if enough else 0.0)
             if enough and waited - enough_s > GRACE_S:
                 break
@@ -109,6 +112,7 @@ class Peers:
         if self._slots.in_process:
             self._links.send(peer.node, Warm())
         self._departure.up(peer.node)
+        self._resizing.up(peer.node)
         self._generations.agreement.found(peer.node, peer.identity)
 
     def down(self, node: int, why: str) -> None:
@@ -133,6 +137,8 @@ class Peers:
                 self._generations.agreement.trouble(message.reason)
         elif isinstance(message, HandOverAt):
             self._departure.announced(node, message)
+        elif isinstance(message, SizeAsked):
+            self._resizing.heard(message.asked)
         elif isinstance(message, Spares):
             self._departure.spares_of(node, message.ready)
         elif isinstance(message, Settled):

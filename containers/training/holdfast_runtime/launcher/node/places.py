@@ -91,6 +91,7 @@ class Places:
             generation=view.epoch,
             restarts=max(0, view.epoch - 1),
             master=(self._links.address_of(first), self._port),
+            world_size=len(view.ranks),
         )
         try:
             name = f"node{self._options.node_rank}-slot{slot.index}"

@@ -1,4 +1,4 @@
-"""What others may ask a launcher: ``holdfast-run status`` on a Unix socket, Prometheus on a port."""
+"""What others may ask a launcher: ``holdfast-run status`` and ``scale`` on a Unix socket, Prometheus on a port."""
 
 import argparse
 import asyncio
@@ -17,6 +17,8 @@ from holdfast_runtime.launcher.settings import default_socket
 
 ANSWER_S = 5.0
 """A launcher answers at once, whatever its job does."""
+ASK_S = 0.5
+"""For whoever connects to say what is wanted; one that says nothing gets the status."""
 
 
 class Reports:
@@ -45,8 +47,16 @@ class Reports:
         with contextlib.suppress(OSError):
             self._launcher.options.socket.unlink(missing_ok=True)
 
-    async def _status(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._answer(writer, json.dumps(describe(self._launcher)).encode() + b"\n")
+    async def _status(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said = b""
+        with contextlib.suppress(asyncio.TimeoutError, OSError, ValueError):
+            said = await asyncio.wait_for(reader.readline(), ASK_S)
+        word, _, number = said.decode(errors="replace").strip().partition(" ")
+        if word == "scale" and number.isdecimal():
+            found: dict[str, Any] = {"refused": self._launcher.resizing.ask(int(number))}
+        else:
+            found = describe(self._launcher)
+        await self._answer(writer, json.dumps(found).encode() + b"\n")
 
     async def _metrics(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.TimeoutError, OSError):
@@ -80,6 +90,8 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "witness": launcher.witness.votes,
         "survives": asdict(launcher.slots.survives) if launcher.slots.survives is not None else None,
         "world_size": len(view.ranks),
+        "sizes": list(launcher.options.sizes),
+        "nodes_asked": launcher.slots.asked.ranks // launcher.options.processes,
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
         "wanted": launcher.wanted,
@@ -107,30 +119,19 @@ def describe(launcher: Launcher) -> dict[str, Any]:
 
 def print_status(arguments: Sequence[str]) -> int:
     """``holdfast-run status``; the exit code."""
-    parser = argparse.ArgumentParser(prog="holdfast-run status")
+    parser = _asking("status")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--socket", type=Path, help="of the launcher. Default: of job 0 or Slurm's, node 0")
-    parser.add_argument("--rdzv-id", default="0", help="of the job whose launcher is asked. Default: 0")
-    parser.add_argument("--node-rank", type=int, default=0)
     values = parser.parse_args(arguments)
-    path = values.socket or default_socket(values.rdzv_id, values.node_rank)
-    try:
-        found = ask(path)
-    except TimeoutError:
-        parser.exit(
-            1,
-            f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
-            "it go on with kill -CONT, or end the job\n",
-        )
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it ended while it answered"
-        parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+    found = _answer(parser, values)
     if values.json:
         print(json.dumps(found, indent=2))
         return 0
     print(
         f"node {found['node']}  generation {found['epoch']}  step {found['step']}  nodes in reach {found['in_reach']}"
     )
+    if found["sizes"]:
+        asked = f", {found['nodes_asked']} asked for" if found["nodes_asked"] else ""
+        print(f"{found['world_size']} ranks; sizes in nodes {', '.join(map(str, found['sizes']))}{asked}")
     last = f"the last in {found['last_recovery_s']:.3f} s"
     print(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
     if found["survives"] is not None:
@@ -143,11 +144,49 @@ def print_status(arguments: Sequence[str]) -> int:
     return 0
 
 
-def ask(path: Path) -> dict[str, Any]:
-    """The status of the launcher at a socket. Raises OSError, ValueError."""
+def ask_for_size(arguments: Sequence[str]) -> int:
+    """``holdfast-run scale``; the exit code."""
+    parser = _asking("scale")
+    parser.add_argument("nodes", type=int, help="that the job is to have; one of its sizes")
+    values = parser.parse_args(arguments)
+    found = _answer(parser, values, say=f"scale {values.nodes}")
+    if found["refused"]:
+        parser.exit(1, f"{found['refused']}\n")
+    print(f"{values.nodes} nodes are asked for; holdfast-run status says what the job has")
+    return 0
+
+
+def _asking(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"holdfast-run {name}")
+    parser.add_argument("--socket", type=Path, help="of the launcher. Default: of job 0 or Slurm's, node 0")
+    parser.add_argument("--rdzv-id", default="0", help="of the job whose launcher is asked. Default: 0")
+    parser.add_argument("--node-rank", type=int, default=0)
+    return parser
+
+
+def _answer(parser: argparse.ArgumentParser, values: argparse.Namespace, *, say: str = "") -> dict[str, Any]:
+    """What the launcher answers; without an answer the process ends, and says why."""
+    path = values.socket or default_socket(values.rdzv_id, values.node_rank)
+    try:
+        return ask(path, say=say)
+    except TimeoutError:
+        parser.exit(
+            1,
+            f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
+            "it go on with kill -CONT, or end the job\n",
+        )
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it ended while it answered"
+        parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+
+
+def ask(path: Path, *, say: str = "") -> dict[str, Any]:
+    """What the launcher at a socket answers. Default: its status. Raises OSError, ValueError."""
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(ANSWER_S)
         line.connect(str(path))
+        with contextlib.suppress(BrokenPipeError):  # what it has answered can still be read
+            line.sendall(f"{say}\n".encode())
         with line.makefile("rb") as file:
             found: dict[str, Any] = json.loads(file.read())
     return found

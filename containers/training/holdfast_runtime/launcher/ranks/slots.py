@@ -19,7 +19,7 @@ from holdfast_runtime.control import (
     ToRank,
 )
 from holdfast_runtime.launcher.ranks.processes import Process
-from holdfast_runtime.membership import RankStatus, Slot, Status
+from holdfast_runtime.membership import Asked, RankStatus, Slot, Status
 
 LINE_BYTES = 1 << 26
 LAST_ONES = 3
@@ -107,6 +107,9 @@ class LocalSlots:
         self.node = node
         self.ranks = ranks
         self.world_size = world_size or ranks
+        """Of the job, as it is now."""
+        self.asked = Asked()
+        """The size that was asked for last."""
         self._slots = [LocalSlot(index) for index in range(ranks + spares)]
         self.known_step = 0
         self.checkpoint_step = -1
@@ -197,6 +200,8 @@ class LocalSlots:
             checkpoint_step=max((slot.ready.checkpoint_step for slot in ready if slot.ready), default=-1),
             known_step=self.known_step,
             leaving=self.leaving,
+            asked=self.asked,
+            places=0 if self.leaving else sum(not slot.finished for slot in self._slots),
         )
 
     def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:
@@ -218,4 +223,5 @@ class LocalSlots:
             snapshots=ready.snapshots,
             twins=ready.twins,
             prepared=ready.prepared,
+            part=ready.part,
         )

@@ -19,7 +19,7 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
         local_rank=-1,
         world_size=len(view.ranks),
         resume_step=view.resume_step,
-        plan=control.Plan(source="fresh", lost_steps=view.lost_steps),
+        plan=control.Plan(source="fresh", lost_steps=view.lost_steps, cut=view.cut, parts=view.parts),
         hosts=tuple(item.host for item in (*view.ranks, *view.leavers)),
         ports=tuple(item.port for item in (*view.ranks, *view.leavers)),
     )

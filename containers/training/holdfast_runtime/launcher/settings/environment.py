@@ -19,6 +19,7 @@ def variables(
     generation: int,
     restarts: int,
     master: tuple[str, int],
+    world_size: int = 0,
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """
@@ -29,16 +30,18 @@ def variables(
         generation: Of the view that it starts in.
         master: Where ranks of a script that makes its own groups meet; another port in each generation, so that
             nothing of an earlier attempt can answer.
+        world_size: Ranks of that view. Default: as many as the job may have
     """
+    world_size = world_size or options.world_size
     own = {
         "RANK": str(rank),
-        "WORLD_SIZE": str(options.world_size),
+        "WORLD_SIZE": str(world_size),
         "LOCAL_RANK": str(slot),
         "LOCAL_WORLD_SIZE": str(options.processes),
         "GROUP_RANK": str(options.node_rank),
         "GROUP_WORLD_SIZE": str(options.nodes),
         "ROLE_RANK": str(rank),
-        "ROLE_WORLD_SIZE": str(options.world_size),
+        "ROLE_WORLD_SIZE": str(world_size),
         "MASTER_ADDR": master[0],
         "MASTER_PORT": str(master[1]),
         "TORCHELASTIC_RUN_ID": options.run_id,
@@ -51,6 +54,7 @@ def variables(
         "HOLDFAST_RACK": find_rack(base),
         "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
         "HOLDFAST_DEADLINES": options.deadlines.to_json(),
+        "HOLDFAST_SIZES": ",".join(map(str, options.world_sizes)),
         CACHE_VARIABLE: cache_job(options),
     }
     threads = {} if "OMP_NUM_THREADS" in base or options.processes == 1 else {"OMP_NUM_THREADS": "1"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from holdfast_common import node_socket
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links import Address, Peers, PeersError, find_peers, run_token
+from holdfast_runtime.launcher.settings.sizes import read_nodes, read_sizes
 from holdfast_runtime.witness import find_witness
 
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
@@ -54,10 +55,18 @@ class Options:
     agent_socket: Path = Path(node_socket.PATH)
     witness: str | None = None
     """HOST:PORT, or none. Default: beside Slurm's controller"""
+    sizes: tuple[int, ...] = ()
+    """Numbers of nodes that an elastic job may have, ascending. Default: it keeps its size"""
 
     @property
     def world_size(self) -> int:
-        return (self.nodes - self.spare_nodes) * self.processes
+        """Ranks, the most of them where the number may change."""
+        return max(self.sizes, default=self.nodes - self.spare_nodes) * self.processes
+
+    @property
+    def world_sizes(self) -> tuple[int, ...]:
+        """Numbers of ranks that an elastic job may have; none for one that keeps its size."""
+        return tuple(size * self.processes for size in self.sizes)
 
     @property
     def slots(self) -> int:
@@ -82,7 +91,8 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="holdfast-run", usage=USAGE, allow_abbrev=False)
     add = parser.add_argument
-    add("--nnodes", "--nnode", type=int, metavar="N", help="launchers, spare nodes included. Default: as Slurm or 1")
+    add("--nnodes", "--nnode", metavar="N|MIN:MAX", help="launchers, spare nodes included. Default: as Slurm or 1")
+    add("--sizes", metavar="N,...", help="nodes that an elastic job may have. Default: all from MIN to MAX")
     add("--nproc-per-node", "--nproc_per_node", type=int, default=1, metavar="N", help="ranks per node. Default: 1")
     add("--node-rank", "--node_rank", type=int, metavar="R", help="Default: as Slurm or Kubernetes say, or 0")
     add("--spares", type=int, default=0, metavar="N", help="warm spare processes per node. Default: 0")
@@ -124,8 +134,9 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
     endpoint = values.rdzv_endpoint
     if endpoint is None and values.master_addr is not None:
         endpoint = f"{values.master_addr}:{values.master_port or 29500}"
+    given = read_nodes(values.nnodes)
     peers = find_peers(
-        nodes=values.nnodes,
+        nodes=given[1] if given is not None else None,
         node_rank=values.node_rank,
         listed=values.peers,
         endpoint=endpoint,
@@ -137,6 +148,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
             raise OptionsError(f"--{name.replace('_', '-')} is {getattr(values, name)}; allowed: {least} or more")
     if not 0 <= values.spare_nodes < peers.nodes:
         raise OptionsError(f"--spare-nodes is {values.spare_nodes}; allowed: 0 to {peers.nodes - 1}, fewer than nodes")
+    sizes = read_sizes(values.sizes, given=given, nodes=peers.nodes, spare_nodes=values.spare_nodes)
     find_witness(values.witness, nodes=2, environment={})  # refuses what is no address
     run_id = values.rdzv_id or environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or "0"
     return Options(
@@ -161,6 +173,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         log_dir=values.log_dir,
         log_json=values.log_format == "json",
         witness=values.witness,
+        sizes=sizes,
     )
 
 

@@ -33,7 +33,6 @@ class Judgement:
         journal: Journal,
         ending: Ending,
         nodes: int,
-        world_size: int,
         stop_s: float,
         trouble: Callable[[str], None],
     ) -> None:
@@ -41,7 +40,6 @@ class Judgement:
         self._links = links
         self._journal = journal
         self._ending = ending
-        self._world_size = world_size
         self._stop_s = stop_s
         self._trouble = trouble
         self._loop = asyncio.get_running_loop()
@@ -67,7 +65,7 @@ class Judgement:
         self._ledger = noted(self._ledger, error)
         self._own = [other for other in self._own if other.step == error.step] + [error]
         self._links.broadcast(RaisedAt(error))
-        verdict = judged(self._ledger, error, world_size=self._world_size)
+        verdict = judged(self._ledger, error, world_size=self._slots.world_size)
         if verdict == "end":
             self._end(text, error)
             return
@@ -100,7 +98,7 @@ class Judgement:
         self._ending.end(1, f"{what}, and {self._ledger.budget} are allowed; the last one because {reason}")
 
     def _verdict(self, error: Error) -> str:
-        return judged(self._ledger, error, world_size=self._world_size)
+        return judged(self._ledger, error, world_size=self._slots.world_size)
 
     def _end(self, text: str, error: Error) -> None:
         same = [other for other in self._ledger.errors if other.step == error.step]

@@ -1,0 +1,172 @@
+"""
+The parts of the state at one size, put together anew at another: which rows go where, taken out and put in.
+
+Rows of parameters and moments are cut; what all ranks have alike, such as step counters, buffers and what the script
+adds, goes to each rank once.
+"""
+
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from holdfast_runtime.boxes import Box, Shard, boxes_of, transfers
+from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.transfer import Flat, local
+
+PARAMETER, OPTIMIZER, BUFFER = "parameter ", "optimizer ", "buffer "
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one rank of a size has of the state of a step. Nobody changes its tensors."""
+
+    rank: int
+    size: int
+    step: int
+    tensors: Mapping[str, Tensor]
+    """By the names that snapshots give them."""
+    extra: bytes
+    """What is no tensor."""
+
+
+class Rows:
+    """
+    The rows of a model's parameters at any size, and what goes from one size to another.
+
+    Args:
+        shapes: of the whole parameters, by name.
+    """
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        self._shapes = {name: tuple(shape) for name, shape in shapes.items()}
+        self._plans: dict[tuple[int, int], dict[tuple[int, int], list[Box]]] = {}
+
+    @classmethod
+    def of(cls, model: nn.Module) -> "Rows":
+        """Of a model that fully_shard has cut by rows."""
+        return cls({name: parameter.shape for name, parameter in model.named_parameters()})
+
+    def held(self, rank: int, size: int) -> dict[str, Box]:
+        """What a rank of a size has, by parameter; nothing of those that have too few rows."""
+        found = {}
+        for name, shape in self._shapes.items():
+            for box in boxes_of(name, shape=shape, mesh_shape=(size,), placements=(Shard(0),), coordinate=(rank,)):
+                found[name] = box
+        return found
+
+    def sources(self, target: int, *, old: int, new: int) -> list[int]:
+        """Ranks of the old size that give something to a rank of the new one."""
+        return sorted({source for source, to in self._plan(old, new) if to == target} | {target % old})
+
+    def between(self, source: int, target: int, *, old: int, new: int) -> list[Box]:
+        """The rows that go from a rank of the old size to one of the new."""
+        return self._plan(old, new).get((source, target), [])
+
+    def _plan(self, old: int, new: int) -> dict[tuple[int, int], list[Box]]:
+        if (old, new) not in self._plans:
+            have = {rank: frozenset(self.held(rank, old).values()) for rank in range(old)}
+            need = {rank: frozenset(self.held(rank, new).values()) for rank in range(new)}
+            found: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
+            for each in transfers(have, need, strangers=True):
+                found[each.source_rank, each.target_rank].append(each.box)
+            self._plans[old, new] = dict(found)
+        return self._plans[old, new]
+
+
+def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
+    """What a rank of another size gets of a part."""
+    own = rows.held(part.rank, part.size)
+    cut: dict[str, list[str]] = {name: [] for name in own}
+    whole: list[str] = []
+    for name, tensor in part.tensors.items():
+        of = _parameter_of(name)
+        mine = own.get(of)
+        if mine is not None and tuple(tensor.shape) == mine.shape:
+            cut[of].append(name)
+        elif not (name.startswith(PARAMETER) or (tensor.dim() and tensor.numel() == 0)):
+            whole.append(name)
+    listed: list[list[Any]] = []
+    tensors = []
+    for box in rows.between(part.rank, target, old=part.size, new=size):
+        first = box.offsets[0] - own[box.tensor].offsets[0]
+        for name in cut[box.tensor]:
+            listed.append([name, box.offsets[0]])
+            tensors.append(part.tensors[name].narrow(0, first, box.shape[0]))
+    if target % part.size == part.rank:
+        tensors += [part.tensors[name] for name in whole]
+        tensors.append(torch.frombuffer(bytearray(part.extra), dtype=torch.uint8))
+    else:
+        whole = []
+    return Flat(skeleton={"rows": listed, "whole": whole}, tensors=tensors)
+
+
+@torch.no_grad()
+def put_in(
+    flat: Flat, rows: Rows, *, rank: int, size: int, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> bytes:
+    """Put into a rank of a size what it got of one part; what is no tensor, where it is in this one."""
+    own, parameters = rows.held(rank, size), dict(model.named_parameters())
+    listed, whole = flat.skeleton["rows"], flat.skeleton["whole"]
+    for (name, row), values in zip(listed, flat.tensors, strict=False):
+        of = _parameter_of(name)
+        place = _place(name, parameters[of], optimizer, dtype=values.dtype)
+        place.narrow(0, row - own[of].offsets[0], values.shape[0]).copy_(values)
+    buffers = dict(model.named_buffers())
+    rest = flat.tensors[len(listed) :]
+    for name, values in zip(whole, rest, strict=False):
+        if name.startswith(BUFFER):
+            buffers[name.removeprefix(BUFFER)].copy_(values)
+        else:
+            key, _, of = name.removeprefix(OPTIMIZER).partition(" ")
+            kept = optimizer.state[parameters[of]]
+            kept[key] = kept[key].copy_(values) if key in kept else values.clone()
+    return rest[-1].numpy().tobytes() if len(rest) > len(whole) else b""
+
+
+@torch.no_grad()
+def complete(model: nn.Module, optimizer: torch.optim.Optimizer, extra: bytes) -> None:
+    """Settings and plain values of the optimizer, and room for moments of which this rank has no row."""
+    state = torch.load(io.BytesIO(extra), weights_only=True)
+    for group, values in zip(optimizer.param_groups, state["groups"], strict=True):
+        group.update(values)
+    keys = {key for kept in optimizer.state.values() for key, value in kept.items() if isinstance(value, DTensor)}
+    for name, parameter in model.named_parameters():
+        kept = optimizer.state[parameter] if keys or state["values"][name] else {}
+        for key in keys - kept.keys():
+            kept[key] = torch.zeros_like(parameter)
+        kept.update(state["values"][name])
+
+
+def check_cut(model: nn.Module) -> None:
+    """Raises UnsupportedError for a model that cannot be cut anew for another number of ranks."""
+    for name, parameter in model.named_parameters():
+        mesh = getattr(parameter, "device_mesh", None)
+        placements = getattr(parameter, "placements", ())
+        one = mesh is not None and mesh.ndim == 1 and mesh._get_root_mesh().ndim == 1
+        if not one or [getattr(each, "dim", None) for each in placements] != [0]:
+            raise UnsupportedError(
+                f"parameter {name} is not cut by rows over a mesh of one dimension, so the job keeps its size; shard "
+                "the whole model with fully_shard over all ranks, or leave out --sizes and --nnodes MIN:MAX"
+            )
+
+
+def _parameter_of(name: str) -> str:
+    if name.startswith(OPTIMIZER):
+        return name.removeprefix(OPTIMIZER).partition(" ")[2]
+    return name.removeprefix(PARAMETER)
+
+
+def _place(name: str, parameter: Tensor, optimizer: torch.optim.Optimizer, *, dtype: torch.dtype) -> Tensor:
+    if name.startswith(PARAMETER):
+        return local(parameter)
+    key = name.removeprefix(OPTIMIZER).partition(" ")[0]
+    kept = optimizer.state[parameter]
+    if key not in kept:
+        kept[key] = torch.zeros_like(parameter, dtype=dtype)
+    return local(kept[key])

@@ -1,0 +1,135 @@
+"""
+The planned change of a job's size: what was asked for, and when all ranks leave for a view of that many.
+
+Whoever is asked tells all launchers; that of rank 0 announces the change, once there are processes for it and the
+generation has come together. Ranks leave as they do where a node gives its ranks away, so nothing is done again.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from holdfast_runtime import membership
+from holdfast_runtime.launcher.generation.ending import Ending
+from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.links import Links, SizeAsked
+from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.membership import Asked, View
+
+LOOK_S = 0.5
+
+
+class Resizing:
+    """
+    One launcher's part in it.
+
+    Args:
+        sizes: that are allowed, in ranks; none for a job that keeps its size.
+        processes: ranks per node.
+        spares: warm processes of other nodes.
+        announce: has all ranks leave after a common step, for this reason.
+        later: Calls something after so many seconds.
+        clock: Seconds. Default: the machine's
+    """
+
+    def __init__(
+        self,
+        *,
+        sizes: Sequence[int],
+        processes: int,
+        slots: LocalSlots,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        view: Callable[[], View],
+        wanted: Callable[[], str],
+        spares: Callable[[], int],
+        announce: Callable[[str], None],
+        later: Callable[[float, Callable[[], None]], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sizes = tuple(sizes)
+        self._processes = processes
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._view = view
+        self._wanted = wanted
+        self._spares = spares
+        self._announce = announce
+        self._later = later
+        self._clock = clock
+        self._settled = self._announced = 0
+        """Generations."""
+        self._there, self._since_s = 0, clock()
+
+    def ask(self, nodes: int) -> str:
+        """Somebody wants so many nodes; why that cannot be, or nothing."""
+        refusal = self._refusal(nodes)
+        if not refusal:
+            asked = Asked(self._slots.asked.serial + 1, nodes * self._processes)
+            self.heard(asked)
+            self._links.broadcast(SizeAsked(asked))
+        return refusal
+
+    def heard(self, asked: Asked) -> None:
+        """A launcher, or this one, was asked for a size."""
+        if asked != membership.newest((self._slots.asked, asked)):
+            return
+        self._slots.asked = asked
+        self._journal.say(f"{asked.ranks // self._processes} nodes are asked for")
+        self._look()
+
+    def up(self, node: int) -> None:
+        """A launcher is in reach: it may not have heard."""
+        if self._slots.asked.serial:
+            self._links.send(node, SizeAsked(self._slots.asked))
+
+    def installed(self, view: View) -> None:
+        """A generation begins."""
+        self._slots.asked = membership.newest((self._slots.asked, view.asked))
+
+    def settled(self, view: View) -> None:
+        """All ranks of a generation are together."""
+        first, self._settled = not self._settled, view.epoch
+        if first and self._sizes:
+            self._look_again()
+
+    def _refusal(self, nodes: int) -> str:
+        if not self._sizes:
+            return "the job is not elastic; begin it with --nnodes MIN:MAX or --sizes"
+        sizes = [size // self._processes for size in self._sizes]
+        if nodes not in sizes:
+            return f"{nodes} nodes are asked for; allowed: {', '.join(map(str, sizes))}"
+        if self._ending.begun or self._ending.some_finished or self._slots.some_finished:
+            return "the job ends"
+        if not self._slots.in_process:
+            return "the script does not use holdfast_runtime, and would begin again as a whole"
+        return ""
+
+    def _look_again(self) -> None:
+        if not self._ending.begun:
+            self._look()
+            self._later(LOOK_S, self._look_again)
+
+    def _look(self) -> None:
+        """Whether the job should have another size now."""
+        view, now_s = self._view(), self._clock()
+        there = len(view.ranks) + self._slots.warm + self._spares()
+        if there != self._there:
+            self._there, self._since_s = there, now_s
+        speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
+        together = self._settled == view.epoch != self._announced and not self._wanted()
+        ends = self._ending.begun or self._ending.some_finished or self._slots.some_finished
+        if not (speaks and together and self._slots.in_process) or ends:
+            return
+        size = membership.change(
+            self._sizes,
+            current=len(view.ranks),
+            asked=self._slots.asked.ranks,
+            there=there,
+            steady_s=now_s - self._since_s,
+        )
+        if size:
+            self._announced = view.epoch
+            self._announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")

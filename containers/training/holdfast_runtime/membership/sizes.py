@@ -1,0 +1,55 @@
+"""
+How many ranks the next view of an elastic job has, and when it is worth a planned change. Pure.
+
+A job is as large as was asked for and as there are processes for. A smaller size is taken at once where nobody in reach
+could bring the processes that are missing; where somebody could, they are waited for first.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from holdfast_runtime.membership.view import Asked
+
+STEADY_S = 2.0
+"""Processes have been there for so long before the job grows into them: capacity that comes and goes is no growth."""
+
+
+def newest(asked: Iterable[Asked]) -> Asked:
+    """What was asked for last."""
+    return max(asked, key=lambda each: (each.serial, each.ranks), default=Asked())
+
+
+def next_size(
+    sizes: Sequence[int], *, current: int, asked: int, there: int, places: int = 0, waited: bool = True
+) -> int | str:
+    """
+    Ranks of the next view, or why there is none.
+
+    Args:
+        sizes: that are allowed, in ranks.
+        current: that the job has; 0 before it has begun.
+        asked: ranks that somebody asked for; 0 for as many as there can be.
+        there: processes that may have a rank.
+        places: processes that launchers in reach have or will have again. Default: no more than are there
+        waited: whether those have had their time. Default: they have
+    """
+    wanted = [size for size in sizes if size <= asked] or [min(sizes)] if asked else list(sizes)
+    possible = [size for size in wanted if size <= there]
+    best, keep = max(possible, default=0), min(current, max(wanted))
+    if best < keep <= places and not waited:
+        return f"{there} processes are there, {keep} are needed to keep the size, and their places are being filled"
+    if not best:
+        return f"{there} processes are there and {min(wanted)} are needed"
+    return best
+
+
+def change(sizes: Sequence[int], *, current: int, asked: int, there: int, steady_s: float) -> int:
+    """
+    Ranks that a running job should have instead of those that it has; 0 where it is as it should be.
+
+    Args:
+        steady_s: for how long so many processes have been there.
+    """
+    best = next_size(sizes, current=current, asked=asked, there=there)
+    if isinstance(best, str) or best == current or (best > current and steady_s < STEADY_S):
+        return 0
+    return best

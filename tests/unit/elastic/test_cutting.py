@@ -1,0 +1,137 @@
+"""FSDP2 modules cut anew: whatever the two sizes, each rank has exactly the rows and moments that are its own."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from holdfast_runtime.elastic import Part, Rows, check, complete, put_in, taken_out
+from holdfast_runtime.groups import Group, Recorded, UnsupportedError, cut_anew, mesh_like, private
+from holdfast_runtime.snapshots import Shard
+from holdfast_runtime.transfer import local
+
+
+@contextmanager
+def alone(rank: int, size: int) -> Iterator[None]:
+    group = Group(backend="gloo")
+    group.open_alone(rank=rank, world_size=size)
+    try:
+        yield
+    finally:
+        group.close()
+
+
+def made(rank: int, size: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """A model whose values are of their places, after an update."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(5, 7), nn.Linear(7, 3))
+    mesh = init_device_mesh("cpu", (size,))
+    for layer in model:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    return model, optimizer
+
+
+def part_of(rank: int, size: int) -> Part:
+    with alone(rank, size):
+        model, optimizer = made(rank, size)
+        shard = Shard(model, optimizer)
+        tensors = {name: tensor.clone() for name, tensor in shard.steady().items()}
+        extra = shard.pack_extra()
+        private.forget_fsdp(model)
+    return Part(rank, size, 1, tensors, extra)
+
+
+def state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in Shard(model, optimizer).steady().items()}
+
+
+@pytest.mark.parametrize(("old", "new"), [(4, 2), (2, 4), (4, 3), (3, 1), (1, 5), (8, 3)])
+def test_every_rank_of_another_size_has_what_it_would_have_had_from_the_start(old: int, new: int) -> None:
+    parts = [part_of(rank, old) for rank in range(old)]
+
+    for rank in range(new):
+        with alone(min(rank, old - 1), old):
+            model, optimizer = made(min(rank, old - 1), old)
+            parameters = [id(parameter) for parameter in model.parameters()]
+            private.forget_fsdp(model)
+        with alone(rank, new):
+            cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (new,))))
+            rows = Rows.of(model)
+            extra = b""
+            for source in rows.sources(rank, old=old, new=new):
+                flat = taken_out(parts[source], rows, target=rank, size=new)
+                extra = put_in(flat, rows, rank=rank, size=new, model=model, optimizer=optimizer) or extra
+            complete(model, optimizer, extra)
+            wanted_model, wanted = made(rank, new)
+
+            assert parameters == [id(parameter) for parameter in model.parameters()], "objects stay"
+            found, right = state(model, optimizer), state(wanted_model, wanted)
+            assert found.keys() == right.keys()
+            assert all(torch.equal(found[name], right[name]) for name in right), (rank, new)
+            private.forget_fsdp(model)
+            private.forget_fsdp(wanted_model)
+
+
+def test_what_is_sent_is_each_row_once() -> None:
+    rows = Rows({"weight": (10, 3), "bias": (10,), "small": (1,)})
+
+    for old, new in ((4, 3), (3, 4), (1, 4)):
+        given = [
+            (box.tensor, row)
+            for source in range(old)
+            for target in range(new)
+            for box in rows.between(source, target, old=old, new=new)
+            for row in range(box.offsets[0], box.ends[0])
+        ]
+        assert sorted(given) == sorted(
+            [(name, row) for name, count in (("weight", 10), ("bias", 10), ("small", 1)) for row in range(count)]
+        )
+
+
+def test_what_is_no_tensor_comes_with_exactly_one_part() -> None:
+    parts = [part_of(rank, 4) for rank in range(4)]
+    rows = Rows({"0.weight": (7, 5), "0.bias": (7,), "1.weight": (3, 7), "1.bias": (3,)})
+
+    for target in range(3):
+        flats = [taken_out(parts[source], rows, target=target, size=3) for source in rows.sources(target, old=4, new=3)]
+        extras = [
+            flat for flat in flats if len(flat.tensors) > len(flat.skeleton["rows"]) + len(flat.skeleton["whole"])
+        ]
+        assert len(extras) == 1
+        assert (
+            torch.load(io.BytesIO(extras[0].tensors[-1].numpy().tobytes()), weights_only=True)["groups"][0]["lr"] == 0.1
+        )
+
+
+def test_layouts_that_keep_their_size_are_refused_with_all_reasons() -> None:
+    with alone(0, 4):
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        fully_shard(model, mesh=init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "rows")))
+
+        with pytest.raises(UnsupportedError) as caught:
+            check(model, Recorded(), logical=4, pipelines=False)
+        private.forget_fsdp(model)
+
+    assert [line.split(";")[0] for line in str(caught.value).splitlines()] == [
+        "parameter 0.weight is not cut by rows over a mesh of one dimension, so the job keeps its size",
+        "1 has running statistics, which differ from rank to rank and so with their number",
+    ]
+
+
+def test_a_model_of_fully_shard_over_all_ranks_is_taken() -> None:
+    with alone(1, 4):
+        model, _ = made(1, 4)
+
+        check(model, Recorded(), logical=4, pipelines=False)
+        assert local(next(model.parameters())).shape[0] == 2
+        private.forget_fsdp(model)
