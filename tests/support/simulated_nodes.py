@@ -51,6 +51,8 @@ class Board:
         if request.deed == "claim":
             if view.foreign:
                 return Answer(**answer, outcome="in-use" if view.asks else "refused", why=view.foreign, view=view)
+            if view.is_asked:
+                return Answer(**answer, outcome="in-use", why="the node is asked for already", view=view)
             if me not in self.marks or self.marks[me].stage is not Stage.ALLOW:
                 self._mark(me, Stage.CLAIM)
         elif request.deed == "go":

@@ -148,7 +148,8 @@ class Hands:
         if view.foreign:
             return ("in-use" if view.asks else "refused"), view.foreign, view
         if view.is_asked:
-            return "done", "", view
+            # The mark may be of an earlier life of this node, and the request of HyperPod's own agent.
+            return "in-use", f"the node is asked for already: {view.asks}", view
         own = next((mark for mark in view.marks if mark.node == view.me), None)
         if own is None or own.stage is not Stage.ALLOW:
             self._book.write(Stage.CLAIM, remedy, fault)
