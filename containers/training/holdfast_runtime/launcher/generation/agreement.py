@@ -1,6 +1,7 @@
 """Drives the membership protocol: delivers its messages and timers, and carries out what it decides."""
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ class Effects:
     """From these launchers, and from no others."""
     stop: Callable[[str], None]
     policy: Callable[[], Policy]
+    spread: Callable[[frozenset[int], membership.Message], None] | None = None
+    """To several launchers at once."""
 
 
 class Agreement:
@@ -65,6 +68,9 @@ class Agreement:
     def found(self, peer: int, identity: int) -> None:
         """A launcher is in reach, and this is what views call it."""
         self._take(membership.found(self._node, peer, identity))
+
+    def linked(self, peer: int) -> None:
+        """There is a connection to a launcher: it may not know the newest view."""
         if self.committed.epoch:
             self._effects.send(peer, membership.Commit(self.committed))
 
@@ -116,12 +122,16 @@ class Agreement:
 
     def _take(self, result: tuple[membership.Node, list[membership.Action]]) -> None:
         self._node, actions = result
+        for _, same in itertools.groupby(actions, key=_said):
+            self._carry_out([*same])
+        self._effects.await_answers(self._node.awaited)
+
+    def _carry_out(self, actions: list[membership.Action]) -> None:
+        """Actions that are one message to some launchers, or others."""
+        to = []
         for action in actions:
             if isinstance(action, membership.Send):
-                if action.to == self._node.me:
-                    self._loop.call_soon(self.message, self._node.me, action.message)
-                else:
-                    self._effects.send(action.to, action.message)
+                to.append(action.to)
             elif isinstance(action, membership.Leave):
                 self._effects.leave(action.epoch, action.reason)
             elif isinstance(action, membership.Install):
@@ -130,7 +140,19 @@ class Agreement:
                 self._set(action.name, self._delay_s(action))
             else:
                 self._effects.stop(action.reason)
-        self._effects.await_answers(self._node.awaited)
+        if to and isinstance(actions[0], membership.Send):
+            self._say(to, actions[0].message)
+
+    def _say(self, to: list[int], message: membership.Message) -> None:
+        others = frozenset(to) - {self._node.me, self._node.size}
+        if self._node.me in to:
+            self._loop.call_soon(self.message, self._node.me, message)
+        if len(others) > 1 and self._effects.spread is not None:
+            self._effects.spread(others, message)
+            to = [self._node.size] * (self._node.size in to)
+        for other in to:
+            if other != self._node.me:
+                self._effects.send(other, message)
 
     def _delay_s(self, action: membership.SetTimer) -> float:
         if action.name == membership.GIVE_UP:
@@ -159,3 +181,8 @@ class Agreement:
         if self._node.voters < self._node.majority and self.committed.epoch:
             return False
         return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)
+
+
+def _said(action: membership.Action) -> int:
+    """What of an action is the same in those that are carried out together: the message."""
+    return id(action.message) if isinstance(action, membership.Send) else 0

@@ -23,6 +23,7 @@ class Beats:
 
     Args:
         links: Those that count, by node.
+        beside: Whom to watch, where not all have connections to all; else None.
         accuse: Tell all in reach.
     """
 
@@ -31,11 +32,13 @@ class Beats:
         *,
         me: int,
         links: Callable[[], Mapping[int, Link]],
+        beside: Callable[[], frozenset[int] | None],
         deadlines: Deadlines,
         accuse: Callable[[Silent], None],
     ) -> None:
         self._me = me
         self._links = links
+        self._beside = beside
         self._deadlines = deadlines
         self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
@@ -101,7 +104,8 @@ class Beats:
         """Ask those for signs of life that are watched from now on, and tell the others that it is enough."""
         self._settling = None
         links = self._links()
-        wanted = watched(self._me, links) | self._awaited
+        beside = self._beside()
+        wanted = (watched(self._me, links) if beside is None else beside) | self._awaited
         for node, link in links.items():
             if link.watched != (node in wanted):
                 link.watched, link.heard_s = node in wanted, time.monotonic()

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
@@ -18,6 +18,7 @@ from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.link import BEAT, Link
 from holdfast_runtime.launcher.links.peers import Address
+from holdfast_runtime.launcher.links.reach import Hooks, Reach, is_large
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
@@ -25,13 +26,16 @@ from holdfast_runtime.launcher.links.wire import (
     Beat,
     Challenge,
     Hello,
+    Kept,
     LinkMessage,
+    Parting,
     Refusal,
     Refused,
     Silent,
     Watched,
     identity_of,
 )
+from holdfast_runtime.overlay import Member, Parcel
 
 HANDSHAKE_BYTES = 1 << 20
 """The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
@@ -49,6 +53,10 @@ REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 def _new_uid() -> str:
     return secrets.token_hex(6)
+
+
+def _nothing(_node: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +83,21 @@ class Handlers:
     say whether it was so."""
     stranger: Callable[[str], None]
     """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
+    linked: Callable[[int], None] = _nothing
+    """There is a connection to a launcher that is up; in a large job there is none to most of them."""
 
 
 class Links:
-    """All links of this launcher."""
+    """
+    All links of this launcher.
 
-    def __init__(self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers) -> None:
+    Args:
+        size: Launchers of the job. From a certain number on each has connections to a few others only.
+    """
+
+    def __init__(
+        self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
+    ) -> None:
         self.incarnation = 0
         self._me = identity
         self._proofs = Proofs(run_id=identity.run_id, token=identity.token)
@@ -97,7 +114,16 @@ class Links:
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._beats = Beats(me=identity.node, links=lambda: self._links, deadlines=deadlines, accuse=self.broadcast)
+        self._size = size
+        self._known: tuple[Address, ...] = ()
+        self._reach: Reach | None = None
+        self._beats = Beats(
+            me=identity.node,
+            links=lambda: self._links,
+            beside=lambda: None if self._reach is None else self._reach.beside(),
+            deadlines=deadlines,
+            accuse=self._accuse,
+        )
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -113,10 +139,12 @@ class Links:
     @property
     def up(self) -> frozenset[int]:
         """Nodes in reach."""
-        return frozenset(self._links)
+        return frozenset(self._links) if self._reach is None else self._reach.up
 
     def address_of(self, node: int) -> str:
         """The host of a launcher; this one's own when it is unknown."""
+        if node != self._me.node and self._reach is not None and (address := self._reach.address_of(node)):
+            return address[0]
         return self._host if node == self._me.node else self._book.get(node, (self._host, 0))[0]
 
     async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
@@ -126,8 +154,24 @@ class Links:
         self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._own.add((self._host, self._port))
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
+        self._known = known
+        if is_large(self._size):
+            self._reach = self._make_reach()
+            return
         for address in known:
             self._dial(address)
+
+    def _make_reach(self) -> Reach:
+        own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
+        hooks = Hooks(
+            links=lambda: self._links,
+            call=self._dial,
+            up=self._member_up,
+            down=self._handlers.down,
+            message=self._handlers.message,
+            rival=self._replace,
+        )
+        return Reach(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
 
     def watch_also(self, nodes: frozenset[int]) -> None:
         """Beside its neighbours, this launcher watches those whose answer it waits for."""
@@ -136,13 +180,28 @@ class Links:
     def send(self, node: int, message: LinkMessage) -> None:
         """Send to a launcher; one that is not in reach gets nothing."""
         link = self._links.get(node)
-        if link is not None and not self._closing:
+        if self._closing:
+            return
+        if link is not None:
             link.write(self._written(message))
+        elif self._reach is not None:
+            self._reach.send(node, message)
 
     def broadcast(self, message: LinkMessage) -> None:
         """Send to all in reach."""
-        for node in [*self._links]:
-            self.send(node, message)
+        self.spread(self.up, message)
+
+    def spread(self, nodes: Collection[int], message: LinkMessage) -> None:
+        """Send to some, which may be all."""
+        if self._reach is None or self._closing or all(node in self._links for node in nodes):
+            for node in [*nodes]:
+                self.send(node, message)
+        else:
+            self._reach.spread(self._written(message), skip=self.up.difference(nodes))
+
+    def _accuse(self, silent: Silent) -> None:
+        if self._reach is None:  # where it is, a connection that ends is an accusation
+            self.broadcast(silent)
 
     def _written(self, message: LinkMessage) -> bytes:
         """A message that goes to many is written once."""
@@ -157,11 +216,14 @@ class Links:
         if self._server is not None:
             self._server.close()
         links = [*self._links.values()]
+        if self._reach is not None:
+            self._reach.close(last=True)
+            for link in links:
+                link.write(LINK.encode(Parting(over=True)))
         for link in links:
             # Only the end of what is sent: a connection that is closed with something unread in it is reset, and the
             # other side loses the last message too.
-            with contextlib.suppress(OSError):
-                link.writer.write_eof()
+            link.finish()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
         for task in [*self._tasks, *self._dialling.values()]:
@@ -184,12 +246,19 @@ class Links:
                     return
                 with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
                     await self._call(address)
+            if self._reach is not None:
+                return  # it knows when to call again
             tries += 1
             await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
 
     async def _call(self, address: Address) -> None:
         opening = asyncio.open_connection(*address, limit=HANDSHAKE_BYTES)
-        reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
+        try:
+            reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
+        except (OSError, asyncio.TimeoutError):
+            if self._reach is not None:
+                self._reach.failed(address)
+            raise
         try:
             challenge = HANDSHAKE.decode(await self._line(reader))
             if not isinstance(challenge, Challenge):
@@ -302,6 +371,10 @@ class Links:
         links, self._links = [*self._links.values()], {}
         for link in links:
             link.writer.transport.abort()
+        if self._reach is not None:
+            self._reach.close(last=False)
+            self._reach = self._make_reach()
+        for link in links:
             self._dial((link.peer.host, link.peer.port))
 
     def _hello(self) -> Hello:
@@ -348,12 +421,21 @@ class Links:
                 del self._links[node]
                 if not self._closing:
                     self._beats.settle_soon()
-                    self._handlers.down(node, why)
-                    self._dial((link.peer.host, link.peer.port))
+                    self._ended(link, why)
+
+    def _ended(self, link: Link, why: str) -> None:
+        if self._reach is not None:
+            self._reach.ended(link.peer.node)
+        else:
+            self._handlers.down(link.peer.node, why)
+            self._dial((link.peer.host, link.peer.port))
 
     def _heard(self, link: Link, message: LinkMessage) -> None:
         if isinstance(message, Watched | Silent):
             self._beats.heard(link, message)
+        elif isinstance(message, Parcel | Kept | Parting):
+            if self._reach is not None:
+                self._reach.heard(link, message)
         else:
             self._handlers.message(link.peer.node, message)
 
@@ -364,20 +446,40 @@ class Links:
         if before is not None:
             before.replaced = True
             asyncio.get_running_loop().call_later(self._deadlines.heartbeat, before.writer.transport.abort)
-            with contextlib.suppress(OSError):
-                before.writer.write_eof()
-            if before.peer.uid != peer.uid:
+            before.finish()
+            if before.peer.uid != peer.uid and self._reach is None:
                 self._handlers.down(peer.node, "another launcher took its place")
         self._links[peer.node] = link
         self._beats.settle_soon()
-        if before is not None and before.peer.uid == peer.uid:
-            return
-        self._note(peer.node, peer.uid, peer.incarnation)
-        self._book[peer.node] = (peer.host, peer.port)
-        for node, host, port in peer.known:
-            if node != self._me.node and node not in self._book:
-                self._book[node] = (host, port)
-                self._dial((host, port))
+        same = before is not None and before.peer.uid == peer.uid
+        if not same:
+            self._note(peer.node, peer.uid, peer.incarnation)
+            self._book[peer.node] = (peer.host, peer.port)
+        if self._reach is not None:
+            self._reach.linked(link)
+        elif not same:
+            for node, host, port in peer.known:
+                if node != self._me.node and node not in self._book:
+                    self._book[node] = (host, port)
+                    self._dial((host, port))
+            self._handlers.up(peer)
+        if not same:  # after it has been said that the launcher is up
+            asyncio.get_running_loop().call_soon(self._handlers.linked, peer.node)
+
+    def _member_up(self, member: Member) -> None:
+        """A launcher is in reach, with a connection or without."""
+        self._note(member.node, member.uid, member.incarnation)
+        peer = replace(
+            self._hello(),
+            node=member.node,
+            incarnation=member.incarnation,
+            uid=member.uid,
+            host=member.host,
+            port=member.port,
+            known=(),
+            met=(),
+            nonce="",
+        )
         self._handlers.up(peer)
 
 

@@ -32,6 +32,9 @@ class Link:
     silent: str = ""
     """Why the link was ended, where the other one gave no sign of life."""
     replaced: bool = False
+    """Whether another one counts, or none: what still comes is read, and nothing is said any more."""
+    needed: bool = True
+    """Whether the other one says that it needs the connection."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     """Lines are numbered, so they have to be written in the order in which they are sealed."""
@@ -73,6 +76,11 @@ class Link:
             self._rest = self._rest or self.sealed.seal(BEAT)
             with contextlib.suppress(OSError):  # a full or broken connection: who reads it finds out
                 self._rest = self._rest[os.write(self._socket, self._rest) :]
+
+    def finish(self) -> None:
+        """Say no more, and leave the other one the time to read it all."""
+        with contextlib.suppress(OSError):
+            self.writer.write_eof()
 
     def end(self, why: str) -> None:
         """The other one is silent."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Change, Changed, Codec, Keys
+from holdfast_runtime.overlay import Parcel
 from holdfast_runtime.patience import Error
 
 
@@ -83,6 +84,20 @@ class Silent:
 
     node: int
     uid: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """In a large job: whether the sender needs this connection."""
+
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The sender ends this connection; ``over`` where it has no part in the job any more."""
+
+    over: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,6 +188,9 @@ LinkMessage = (
     Beat
     | Watched
     | Silent
+    | Kept
+    | Parting
+    | Parcel
     | Trouble
     | HandOverAt
     | SizeAsked
@@ -192,6 +210,9 @@ LINK: Codec[LinkMessage] = Codec(
     beat=Beat,
     watched=Watched,
     silent=Silent,
+    kept=Kept,
+    parting=Parting,
+    parcel=Parcel,
     trouble=Trouble,
     hand_over=HandOverAt,
     size_asked=SizeAsked,

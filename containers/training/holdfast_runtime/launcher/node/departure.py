@@ -193,7 +193,8 @@ class Departure:
 
     def up(self, node: int) -> None:
         """A launcher is in reach: it has to know what there is here."""
-        self._links.send(node, Spares(ready=self._own_spares))
+        if self._own_spares:
+            self._links.send(node, Spares(ready=self._own_spares))
 
     def down(self, node: int) -> None:
         """A launcher is out of reach."""

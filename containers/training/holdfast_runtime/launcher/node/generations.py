@@ -107,6 +107,7 @@ class Generations:
                     await_answers=self._links.watch_also,
                     stop=self._ending.give_up,
                     policy=self._policy,
+                    spread=self._links.spread,
                 ),
             )
             self.witness_found(self._witness.link.identity)

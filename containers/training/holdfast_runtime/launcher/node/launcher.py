@@ -183,6 +183,7 @@ class Launcher:
             Identity(node=options.node_rank, run_id=options.run_id, token=options.token),
             host=options.peers.host,
             deadlines=options.deadlines,
+            size=options.nodes,
             handlers=Handlers(
                 up=lambda peer: self.peers.up(peer),
                 down=lambda node, why: self.peers.down(node, why),
@@ -190,6 +191,7 @@ class Launcher:
                 taken=lambda reason: self.ending.give_up(reason),
                 anew=lambda: self.peers.begin_anew(),
                 stranger=self.journal.say,
+                linked=lambda node: self.peers.linked(node),
             ),
         )
 

@@ -109,11 +109,15 @@ class Peers:
         """A launcher is in reach."""
         self._ending.forget(peer.node)
         self._witness.link.claim_changed()
-        if self._slots.in_process:
-            self._links.send(peer.node, Warm())
         self._departure.up(peer.node)
         self._resizing.up(peer.node)
         self._generations.agreement.found(peer.node, peer.identity)
+
+    def linked(self, node: int) -> None:
+        """There is a connection to a launcher, which may be new to the job."""
+        if self._slots.in_process:
+            self._links.send(node, Warm())
+        self._generations.agreement.linked(node)
 
     def down(self, node: int, why: str) -> None:
         """A launcher is out of reach."""

@@ -1,0 +1,223 @@
+"""One launcher's part in a large job: what it does when a connection comes or ends, or a neighbour says something."""
+
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
+
+from holdfast_runtime.overlay.letters import Accusation, Letter, Member, Parcel
+from holdfast_runtime.overlay.post import Post
+from holdfast_runtime.overlay.ring import Ring
+from holdfast_runtime.overlay.roster import Roster
+
+HOLD_S = 0.005
+"""What is passed on for others waits so long for more that goes the same way."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """Send to a neighbour."""
+
+    node: int
+    parcel: Parcel
+
+
+@dataclass(frozen=True)
+class Up:
+    """A launcher is in reach."""
+
+    member: Member
+
+
+@dataclass(frozen=True)
+class Down:
+    """A launcher is gone; a connection to it is to be ended."""
+
+    node: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """A launcher says something to this one."""
+
+    origin: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another launcher has this one's place."""
+
+    incarnation: int
+
+
+Effect = Write | Up | Down | Deliver | Rival
+
+
+@dataclass
+class _Outgoing:
+    """For one neighbour."""
+
+    due_s: float
+    members: dict[int, Member] = field(default_factory=dict)
+    accusations: list[Accusation] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+
+
+class Overlay:
+    """
+    As one launcher sees it. After each call ``effects`` says what is to be done, and ``due_s`` when to ask again.
+
+    Args:
+        members: What is known by node, this launcher included.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        members: MutableMapping[int, Member],
+        *,
+        heartbeat_s: float,
+        hold_s: float = HOLD_S,
+        ring: Ring | None = None,
+    ) -> None:
+        self.me = me
+        self.roster = Roster(me, members, heartbeat_s=heartbeat_s, ring=ring)
+        self.post = Post(
+            me=me, uid=self.roster.own.uid, ring=lambda: self.roster.ring, put=self._put, heartbeat_s=heartbeat_s
+        )
+        self._hold_s = hold_s
+        self._outgoing: dict[int, _Outgoing] = {}
+        self._effects: list[Effect] = []
+
+    @property
+    def linked(self) -> set[int]:
+        """Neighbours: those with a connection."""
+        return self.post.linked
+
+    @property
+    def due_s(self) -> float | None:
+        """When ``effects`` is to be called again; None when nothing waits."""
+        times = [outgoing.due_s for outgoing in self._outgoing.values()]
+        judge_s = self.roster.judge_s
+        return min(times if judge_s is None else [*times, judge_s], default=None)
+
+    def wanted(self) -> frozenset[int]:
+        """To whom this launcher wants connections."""
+        return self.roster.ring.wanted(self.me)
+
+    def link(self, member: Member, now_s: float) -> None:
+        """A connection is up, to this launcher."""
+        self._learn(member, now_s)
+        self.roster.acquit(member.node)
+        self.post.link(member.node, now_s)
+        outgoing = self._to(member.node, now_s)
+        outgoing.members = dict(self.roster.members)
+        for (node, uid, turn), by in self.roster.doubtful.items():
+            outgoing.accusations += [Accusation(node, uid, turn, accuser) for accuser in by]
+
+    def unlink(self, node: int, now_s: float, *, parted: bool = False, resend: bool = True) -> None:
+        """
+        A connection has ended.
+
+        Args:
+            parted: The other one has said so; else it is accused.
+            resend: It may not have passed on what it got lately.
+        """
+        self._outgoing.pop(node, None)
+        if not parted:
+            self.accuse(node, now_s)
+        self.post.unlink(node, lost=resend, now_s=now_s)
+
+    def accuse(self, node: int, now_s: float) -> None:
+        """This launcher does not reach another, of which others may say that it is there."""
+        known = self.roster.members.get(node)
+        if known is not None:
+            self._accused(Accusation(node, known.uid, known.turn, self.me), now_s)
+            self._judge(now_s)
+
+    def send(self, to: int, body: str, now_s: float) -> None:
+        """A message for one launcher."""
+        self.post.write(body, to=to, now_s=now_s)
+
+    def spread(self, body: str, now_s: float, *, skip: tuple[int, ...] = ()) -> None:
+        """A message for all, but for some."""
+        self.post.write(body, skip=skip, now_s=now_s)
+
+    def hear(self, sender: int, parcel: Parcel, now_s: float) -> None:
+        """A neighbour says something."""
+        for member in parcel.members:
+            self._learn(member, now_s, sender=sender)
+        for accusation in parcel.accusations:
+            self._accused(accusation, now_s, sender=sender)
+        if parcel.accusations:
+            self._judge(now_s)
+        for letter in parcel.letters:
+            if self.post.take(letter, now_s):
+                self._effects.append(Deliver(letter.origin, letter.body))
+
+    def effects(self, now_s: float) -> list[Effect]:
+        """What is to be done now."""
+        judge_s = self.roster.judge_s
+        if judge_s is not None and judge_s <= now_s:
+            self._judge(now_s)
+        for node in [node for node, outgoing in self._outgoing.items() if outgoing.due_s <= now_s]:
+            out = self._outgoing.pop(node)
+            parcel = Parcel(tuple(out.members.values()), tuple(out.accusations), tuple(out.letters))
+            self._effects.append(Write(node, parcel))
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _learn(self, member: Member, now_s: float, *, sender: int = -1) -> None:
+        if member.node == self.me:
+            self._said_of_this_one(member, now_s)
+            return
+        before = self.roster.members.get(member.node)
+        if not self.roster.learn(member):
+            return
+        self._tell_members(member, now_s, sender=sender)
+        if before is not None and before.here and not (member.here and member.uid == before.uid):
+            why = "another launcher took its place" if member.here else "others say that it is gone"
+            self._effects.append(Down(member.node, why))
+        if member.here and not (before is not None and before.here and before.uid == member.uid):
+            self._effects.append(Up(member))
+            self.post.retry(now_s)
+
+    def _said_of_this_one(self, member: Member, now_s: float) -> None:
+        own = self.roster.own
+        if member.uid != own.uid:
+            self._effects.append(Rival(member.incarnation))
+        elif not member.here and member.turn >= own.turn:
+            self._tell_members(self.roster.deny(member.turn), now_s)
+
+    def _accused(self, accusation: Accusation, now_s: float, *, sender: int = -1) -> None:
+        own = self.roster.own
+        if (accusation.node, accusation.uid) == (own.node, own.uid):
+            if accusation.turn >= own.turn:
+                self._tell_members(self.roster.deny(accusation.turn), now_s)
+        elif self.roster.accuse(accusation, now_s):
+            self._tell(lambda to: to.accusations.append(accusation), now_s, sender=sender)
+
+    def _judge(self, now_s: float) -> None:
+        for member, accusers in self.roster.judged(now_s):
+            who = f"nodes {', '.join(map(str, accusers))} say" if accusers != [self.me] else "this one says"
+            self._effects.append(Down(member.node, f"{who} that it is out of reach"))
+
+    def _tell_members(self, member: Member, now_s: float, *, sender: int = -1) -> None:
+        def put(to: _Outgoing) -> None:
+            to.members[member.node] = member
+
+        self._tell(put, now_s, sender=sender)
+
+    def _tell(self, put: Callable[[_Outgoing], None], now_s: float, *, sender: int) -> None:
+        for node in self.post.linked:
+            if node != sender:
+                put(self._to(node, now_s + self._hold_s))
+
+    def _put(self, node: int, letter: Letter, now_s: float) -> None:
+        held = letter.to >= 0 and letter.origin != self.me
+        self._to(node, now_s + self._hold_s if held else now_s).letters.append(letter)
+
+    def _to(self, node: int, due_s: float) -> _Outgoing:
+        outgoing = self._outgoing.setdefault(node, _Outgoing(due_s))
+        outgoing.due_s = min(outgoing.due_s, due_s)
+        return outgoing

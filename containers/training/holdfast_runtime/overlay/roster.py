@@ -1,0 +1,134 @@
+"""
+Who is there, as one launcher knows it.
+
+Whoever sees that a launcher is gone accuses it, and an accusation goes from each to all of its connections, as does
+news of who came. Two accusers are believed, for one alone may have lost its own connection; a single one is believed
+when the accused does not deny it in time. A launcher that hears that it is accused makes its turn newer, and that
+counts more (SWIM, Das et al. 2002).
+"""
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
+
+from holdfast_runtime.overlay.letters import Accusation, Member
+from holdfast_runtime.overlay.ring import Ring
+
+ACCUSERS = 2
+"""So many are believed."""
+PATIENCE = 3.0
+"""Heartbeat deadlines in which a launcher can deny what a single one says."""
+
+Subject = tuple[int, str, int]
+
+
+class Roster:
+    """
+    One launcher's.
+
+    Args:
+        members: By node; this launcher is among them.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        members: MutableMapping[int, Member],
+        *,
+        heartbeat_s: float,
+        ring: Ring | None = None,
+    ) -> None:
+        self.me = me
+        self.members = members
+        self.ring = ring or Ring(node for node, member in members.items() if member.here)
+        self._patience_s = PATIENCE * heartbeat_s
+        self._accusers: dict[Subject, dict[int, float]] = {}
+
+    def copy(self, members: MutableMapping[int, Member] | None = None) -> "Roster":
+        """Another one that knows the same."""
+        copied = dict(self.members) if members is None else members
+        made = Roster(self.me, copied, heartbeat_s=self._patience_s / PATIENCE, ring=self.ring.copy())
+        made._accusers = {subject: dict(accusers) for subject, accusers in self._accusers.items()}
+        return made
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All that it knows, to be compared."""
+        accusers = {subject: frozenset(by) for subject, by in self._accusers.items()}
+        return frozenset(self.members.values()), frozenset(accusers.items())
+
+    @property
+    def own(self) -> Member:
+        """This launcher."""
+        return self.members[self.me]
+
+    @property
+    def doubtful(self) -> Mapping[Subject, Mapping[int, float]]:
+        """Who is accused, by whom and since when, and not believed gone yet."""
+        return self._accusers
+
+    @property
+    def judge_s(self) -> float | None:
+        """When a single accusation is to be believed; None while there is none."""
+        return min((min(by.values()) + self._patience_s for by in self._accusers.values()), default=None)
+
+    def is_here(self, node: int) -> bool:
+        """Whether a launcher is in reach as far as is known."""
+        member = self.members.get(node)
+        return member is not None and member.here
+
+    def learn(self, member: Member) -> bool:
+        """Whether this is news. Of two launchers with one incarnation the first that was known counts."""
+        known = self.members.get(member.node)
+        if known is not None and (member.age <= known.age or _is_rival(member, known)):
+            return False
+        if known is not None and (known.uid, known.turn) != (member.uid, member.turn):
+            self._accusers.pop((known.node, known.uid, known.turn), None)
+        self.members[member.node] = member
+        if member.here:
+            self.ring.add(member.node)
+        else:
+            self._forget(member)
+        return True
+
+    def deny(self, turn: int) -> Member:
+        """Say that this launcher is here, of whatever turn it was said that it is gone."""
+        self.members[self.me] = replace(self.own, turn=max(turn, self.own.turn) + 1)
+        return self.own
+
+    def accuse(self, accusation: Accusation, now_s: float) -> bool:
+        """Whether it counts, is new, and so is to be told on."""
+        known = self.members.get(accusation.node)
+        if known is None or not known.here or (known.uid, known.turn) != (accusation.uid, accusation.turn):
+            return False
+        if not self.is_here(accusation.accuser):
+            return False  # who was cut off has lost its connections to the others, and not they theirs
+        accusers = self._accusers.setdefault((accusation.node, accusation.uid, accusation.turn), {})
+        if accusation.accuser in accusers or len(accusers) >= ACCUSERS:
+            return False
+        accusers[accusation.accuser] = now_s
+        return True
+
+    def acquit(self, node: int) -> None:
+        """This launcher reaches one that it may have accused."""
+        for subject, by in [*self._accusers.items()]:
+            if subject[0] == node and by.pop(self.me, None) is not None and not by:
+                del self._accusers[subject]
+
+    def judged(self, now_s: float) -> list[tuple[Member, list[int]]]:
+        """Those that are believed gone now, and who accused them."""
+        found = []
+        for (node, _, _), by in [*self._accusers.items()]:
+            if len(by) >= ACCUSERS or now_s >= min(by.values()) + self._patience_s:
+                gone = replace(self.members[node], here=False)
+                self.learn(gone)
+                found.append((gone, sorted(by)))
+        return found
+
+    def _forget(self, member: Member) -> None:
+        self.ring.remove(member.node)
+        self._accusers.pop((member.node, member.uid, member.turn), None)
+
+
+def _is_rival(member: Member, known: Member) -> bool:
+    """Whether another launcher has the same place without knowing of the one that is known."""
+    return member.uid != known.uid and member.incarnation == known.incarnation

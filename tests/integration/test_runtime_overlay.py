@@ -1,0 +1,87 @@
+"""A large job's links over loopback: a few connections for each launcher, and all others through them."""
+
+from link_ends import CALM, End, opened, run, until
+from overlay_job import large_ends
+
+from holdfast_runtime.launcher.links import Trouble
+
+SIZE = 14
+
+
+async def job() -> list[End]:
+    """Launchers that have all heard of each other and are connected to those that they want."""
+    ends = large_ends(SIZE, deadlines=CALM)
+    for end in ends:
+        await end.open(*opened[:3])
+    await until(lambda: all(len(end.links.up) == SIZE - 1 for end in ends))
+    await until(lambda: all(not missing(end) for end in ends))
+    return ends
+
+
+def missing(end: End) -> frozenset[int]:
+    reach = end.links._reach
+    assert reach is not None
+    return reach._overlay.wanted() - end.links._links.keys()
+
+
+def test_in_a_large_job_what_one_says_reaches_all_once_and_one_alone_where_it_is_for_one() -> None:
+    async def test() -> None:
+        ends = await job()
+        everyone = Trouble(epoch=1, reason="to all")
+        ends[3].links.broadcast(everyone)
+        for to in range(1, SIZE):
+            ends[0].links.send(to, Trouble(epoch=to, reason="to one"))
+        await until(lambda: all(len(end.messages) == 2 for end in ends[1:3] + ends[4:]))
+        await until(lambda: bool(ends[0].messages and ends[3].messages))
+
+        for node, end in enumerate(ends):
+            expected = [(3, everyone)] * (node != 3) + [(0, Trouble(epoch=node, reason="to one"))] * (node != 0)
+            assert sorted(end.messages, key=str) == sorted(expected, key=str)
+        assert all(end.down == [] and len(end.up) == SIZE - 1 for end in ends)
+
+    run(test())
+
+
+def test_in_a_large_job_a_launcher_whose_connections_are_closed_is_lost_for_all_and_another_takes_its_place() -> None:
+    async def test() -> None:
+        ends = await job()
+        killed, others = ends[5], [end for end in ends if end is not ends[5]]
+        crash(killed)
+        await until(lambda: all([node for node, _ in end.down] == [5] for end in others))
+        assert all(5 not in end.links.up for end in others)
+
+        second = large_ends(SIZE, deadlines=CALM)[5]
+        await second.open(*others[:1])
+        await until(lambda: all((5, 1) in end.up for end in others))
+        await until(lambda: len(second.links.up) == SIZE - 1)
+
+        assert second.links.incarnation == 1
+        assert all(len(end.down) == 1 for end in others)
+
+    run(test())
+
+
+def crash(end: End) -> None:
+    """As a process that is killed: nothing is said, all is closed."""
+    links = end.links
+    links._closing = True
+    if links._server is not None:
+        links._server.close()
+    if links._reach is not None:
+        links._reach.close(last=False)
+    for link in links._links.values():
+        link.writer.transport.abort()
+
+
+def test_in_a_large_job_one_that_falls_silent_is_lost_for_all() -> None:
+    async def test() -> None:
+        ends = await job()
+        others = [end for end in ends if end is not ends[5]]
+        for link in ends[5].links._links.values():
+            link.replaced = True  # no more beats of it, though its connections stay
+
+        await until(lambda: all(5 in [node for node, _ in end.down] for end in others))
+
+        assert all(node == 5 for end in others for node, _ in end.down)
+
+    run(test())
