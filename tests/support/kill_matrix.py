@@ -21,7 +21,7 @@ class Case:
 
     name: str
     faults: tuple[Spec, ...]
-    """Without their step, which the place in a job gives."""
+    """Their step is counted from the one that the place in a job gives; default: that one."""
 
 
 def deaths(*, ranks: Iterable[int] = range(4), kinds: Sequence[str] = ENDS) -> Iterator[Case]:
@@ -137,5 +137,5 @@ def plan(cases: Iterable[Case], *, first: int = 3, spacing: int = 6) -> Plan:
     for number, case in enumerate(cases):
         step = first + spacing * number
         placed.append(Placed(case=case, step=step, faults=range(len(faults), len(faults) + len(case.faults))))
-        faults += [{**fault, "step": step} for fault in case.faults]
+        faults += [{**fault, "step": step + fault.get("step", 0)} for fault in case.faults]
     return Plan(faults=tuple(faults), cases=tuple(placed), steps=first + spacing * len(placed) + 3)

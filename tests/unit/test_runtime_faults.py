@@ -121,3 +121,19 @@ def test_what_is_no_fault_is_refused(text: str, words: str) -> None:
 def test_a_victim_that_only_the_launcher_knows_needs_its_socket() -> None:
     with pytest.raises(ValueError, match="HOLDFAST_STATUS"):
         Injector([Fault(kind="SIGKILL", phase="data", victims=("rank:2",))]).point("data")
+
+
+def test_a_fault_of_what_goes_on_beside_the_training_has_a_step_of_its_own() -> None:
+    injector = Injector((Fault(kind="exception", phase="snapshot", step=6),))
+    injector.step = 7
+    injector.point("snapshot")
+
+    with pytest.raises(InjectedError):
+        injector.point("snapshot", step=6)
+
+
+@pytest.mark.parametrize(("step", "happens"), [(5, False), (6, True), (8, True), (9, False)])
+def test_a_fault_may_happen_in_steps_that_a_job_goes_back_to(step: int, happens: bool) -> None:
+    fault = Fault(kind="exception", phase="fetch", step=8, back=2)
+
+    assert fault.matches(phase="fetch", rank=0, step=step) is happens

@@ -37,27 +37,36 @@ class Injector:
         status = environment.get("HOLDFAST_STATUS")
         return Injector(parse_faults(text), fired=Path(environment[FIRED]), status=Path(status) if status else None)
 
-    def point(self, phase: str) -> None:
-        """The process has reached a phase. Raises InjectedError for a fault of kind exception."""
+    def point(self, phase: str, *, step: int | None = None) -> None:
+        """
+        The process has reached a phase.
+
+        Args:
+            step: Of what goes on beside the training. Default: that of the training.
+
+        Raises:
+            InjectedError: a fault of kind exception.
+        """
         if self._faults:
-            for fault in self._due(phase):
+            for fault in self._due(phase, step):
                 if fault.kind not in LINK_KINDS:
                     self._strike(fault)
 
-    def link(self, phase: str) -> str | None:
+    def link(self, phase: str, *, step: int | None = None) -> str | None:
         """The kind of fault that the link has at this phase of a transfer, if any; others happen as at any point."""
         if not self._faults:
             return None
         kinds = []
-        for fault in self._due(phase):
+        for fault in self._due(phase, step):
             if fault.kind in LINK_KINDS:
                 kinds.append(fault.kind)
             else:
                 self._strike(fault)
         return kinds[0] if kinds else None
 
-    def _due(self, phase: str) -> list[Fault]:
-        matching = [f for f in self._faults if f.matches(phase=phase, rank=self.rank, step=self.step)]
+    def _due(self, phase: str, step: int | None = None) -> list[Fault]:
+        at = self.step if step is None else step
+        matching = [f for f in self._faults if f.matches(phase=phase, rank=self.rank, step=at)]
         return [fault for fault in matching if self._claim(fault)]
 
     def _claim(self, fault: Fault) -> bool:

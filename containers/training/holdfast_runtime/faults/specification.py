@@ -22,7 +22,9 @@ class Fault:
     kind: Kind
     phase: str
     """data, forward, bucket:N, vote (all gradients are reduced), update, commit, ready, view, connect, confirm,
-    copy-out (at the donor), copy-in (at the receiver), give (at a process that leaves, when its rank is another's)."""
+    copy-out (at the donor), copy-in (at the receiver), give (at a process that leaves, when its rank is another's);
+    of a snapshot and its step: snapshot (it is copied), bring (it goes to its keeper), keep (at the keeper), hand-out
+    (at the keeper, when it is fetched back), fetch (at who fetches it)."""
     rank: int | None = None
     """Default: any rank."""
     step: int | None = None
@@ -31,13 +33,15 @@ class Fault:
     """self, launcher (with all processes of its node), spare (the first warm one of this node), forker (the process
     that forks ranks) or rank:N of this node. Default: the process that reaches the phase."""
     times: int = 1
+    back: int = 0
+    """So many steps before ``step`` count as well: those that a job may go back to. Default: none."""
 
     def matches(self, *, phase: str, rank: int, step: int) -> bool:
         """Whether it happens here."""
         return (
             self.phase == phase
             and (self.rank is None or self.rank == rank)
-            and (self.step is None or self.step == step)
+            and (self.step is None or self.step - self.back <= step <= self.step)
         )
 
 

@@ -120,7 +120,13 @@ def begun(
     kept = (
         None
         if every is None
-        else Kept(state.shard, every=every, transfer_s=member.deadlines.transfer, restored=state.noted_nothing)
+        else Kept(
+            state.shard,
+            every=every,
+            transfer_s=member.deadlines.transfer,
+            restored=state.noted_nothing,
+            faults=member.faults,
+        )
     )
     stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
     rounds = ordered(state.model, Rounds(logical)) if logical else None

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from holdfast_runtime.boxes import REACHES
+from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, survives
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
@@ -51,17 +52,24 @@ class Kept:
         every: Updates from one to the next. 0: as many as their cost asks for, and none where all is in two places.
         transfer_s: Longest that one may travel.
         restored: Called when another state was put in.
+        faults: On purpose. Default: none.
     """
 
     def __init__(
-        self, shard: Callable[[], Shard], *, every: int, transfer_s: float, restored: Callable[[], None]
+        self,
+        shard: Callable[[], Shard],
+        *,
+        every: int,
+        transfer_s: float,
+        restored: Callable[[], None],
+        faults: Injector | None = None,
     ) -> None:
         self.every = every
         self.needed = True
         """Whether snapshots are taken."""
         self._shard = shard
         self._restored = restored
-        self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s)
+        self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s, faults=faults)
         self._agree: Agree = lambda numbers: numbers
         self._pace = Pace(every=every)
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from holdfast_runtime.control import listen
+from holdfast_runtime.faults import Injector
 from holdfast_runtime.snapshots.layout import Block, Label, Pair, SnapshotError
 from holdfast_runtime.snapshots.wire import Link, label_from_json, label_to_json, proof_of, proves
 
@@ -30,11 +31,21 @@ class Keeper:
         port: Default: any that is free
         deadline_s: for one visit. Default: 300
         token: the run's; who does not know it is turned away.
+        faults: On purpose. Default: none.
     """
 
-    def __init__(self, *, host: str = "", port: int = 0, deadline_s: float = 300.0, token: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        host: str = "",
+        port: int = 0,
+        deadline_s: float = 300.0,
+        token: str = "",
+        faults: Injector | None = None,
+    ) -> None:
         self._deadline_s = deadline_s
         self._token = token
+        self._faults = faults or Injector()
         self._changed = threading.Condition()
         self._generation = -1
         self._closed = False
@@ -184,6 +195,7 @@ class Keeper:
             raise SnapshotError(f"rank {label.rank}'s shard is not kept here, those of {sorted(self._wards)} are")
         with self.writing(label.rank, keep=int(request["keep"])) as block:
             link.say({"go": label.digest})
+            self._faults.point("keep", step=label.step)
             link.receive_block(block, label)
             self.publish(block, label, generation=int(request["epoch"]))
         link.say({"kept": label.digest})
@@ -197,7 +209,10 @@ class Keeper:
         answer = {"label": label_to_json(label)}
         proof = proof_of(answer, token=self._token, challenge=str(request["challenge"]))
         link.say({**answer, "proof": proof})
-        link.send_block(block)
+        fault = self._faults.link("hand-out", step=step)
+        if fault == "cut":
+            raise ConnectionError("cut on purpose")
+        link.send_block(block, damaged=fault == "corrupt")
 
 
 def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int, token: str = "") -> None:

@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 
 from holdfast_runtime.boxes import Keepers, Spot, keepers
+from holdfast_runtime.faults import Injector
 from holdfast_runtime.membership import part_number
 from holdfast_runtime.snapshots.copies import Copy
 from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
@@ -84,10 +85,18 @@ class Snapshots:
         port: Default: any that is free; see ``port``
         settle_s: longest that an update waits for a copy. Default: 60
         transfer_s: longest that a shard may travel. Default: 300
+        faults: On purpose. Default: none.
     """
 
     def __init__(
-        self, *, every: int, host: str = "", port: int = 0, settle_s: float = 60.0, transfer_s: float = 300.0
+        self,
+        *,
+        every: int,
+        host: str = "",
+        port: int = 0,
+        settle_s: float = 60.0,
+        transfer_s: float = 300.0,
+        faults: Injector | None = None,
     ) -> None:
         if every < 1:
             raise ValueError(f"snapshots are taken every 1 or more steps, got {every}")
@@ -95,7 +104,8 @@ class Snapshots:
         self._settle_s = settle_s
         self._transfer_s = transfer_s
         self._token = os.environ.get("HOLDFAST_TOKEN", "")
-        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token)
+        self._faults = faults or Injector()
+        self._keeper = Keeper(host=host, port=port, deadline_s=transfer_s, token=self._token, faults=self._faults)
         self.port = self._keeper.port
         self.problem = ""
         """Why the newest snapshot is not safe yet; empty when nothing is known."""
@@ -260,6 +270,7 @@ class Snapshots:
                 closing(Link.connect(place.host, place.port, deadline_s=self._transfer_s)) as link,
                 self._keeper.writing(generation.part, keep=step) as block,
             ):
+                self._faults.point("fetch", step=step)
                 label = fetch(
                     block, link, generation=generation.number, rank=generation.part, step=step, token=self._token
                 )
@@ -276,6 +287,7 @@ class Snapshots:
         started, before_s = time.monotonic(), time.thread_time()
         try:
             with writing:
+                self._faults.point("snapshot", step=step)
                 copy.run()
                 label = Label(generation.part, step, copy.layout, block.crcs(), extra).sealed()
                 self._keeper.publish(block, label, generation=generation.number)
@@ -301,6 +313,7 @@ class Snapshots:
                 if self._generation is not generation:
                     raise SnapshotError(f"generation {generation.number} ended")
                 self._link = link
+            self._faults.point("bring", step=label.step)
             bring(block, label, link, generation=generation.number, keep=keep, token=self._token)
         finally:
             with self._changing:

@@ -84,9 +84,18 @@ class Link:
             raise SnapshotError(f"a header that is no object: {message!r}")
         return message
 
-    def send_block(self, block: Block) -> None:
-        """The contents; their CRCs are in the label, which was sent before."""
-        self._send(block.data.numpy().data)
+    def send_block(self, block: Block, *, damaged: bool = False) -> None:
+        """
+        The contents; their CRCs are in the label, which was sent before.
+
+        Args:
+            damaged: On purpose, in one bit. Default: they are whole.
+        """
+        data = block.data.numpy()
+        if damaged:
+            data = data.copy()
+            data[len(data) // 2] ^= 1
+        self._send(data.data)
 
     def receive_block(self, block: Block, label: Label) -> None:
         """
