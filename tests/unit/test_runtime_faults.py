@@ -77,7 +77,7 @@ def test_a_fault_without_rank_and_step_happens_anywhere_but_only_so_often(tmp_pa
 
 
 def test_equal_faults_are_counted_apart_by_their_place_in_the_list(tmp_path: Path) -> None:
-    faults = [{"kind": "exception", "phase": phase} for phase in ("data", "vote")]
+    faults: list[dict[str, object]] = [{"kind": "exception", "phase": phase} for phase in ("data", "vote")]
     injector = Injector.from_environment(environment(tmp_path, *faults))
     with pytest.raises(InjectedError):
         injector.point("vote")

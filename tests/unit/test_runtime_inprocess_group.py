@@ -13,8 +13,8 @@ import torch.distributed as dist
 from sleeping_work import SleepingWork
 from torch import nn
 
-from holdfast_runtime.groups import Group, Opening, sockets_of
-from holdfast_runtime.inprocess import Reducer, has_ended
+from holdfast_runtime.groups import Group, Opening, has_ended, sockets_of
+from holdfast_runtime.inprocess import Reducer
 
 Pair = Callable[[], tuple[socket.socket, socket.socket]]
 

@@ -12,6 +12,7 @@ from holdfast_runtime.groups.holders import holders
 from holdfast_runtime.groups.private import UnsupportedError, check_version
 from holdfast_runtime.groups.recorded import Made, Recorded
 from holdfast_runtime.groups.sockets import sockets_of
+from holdfast_runtime.groups.waiting import Waits, has_ended
 
 __all__ = [
     "Group",
@@ -19,8 +20,10 @@ __all__ = [
     "Opening",
     "Recorded",
     "UnsupportedError",
+    "Waits",
     "check_version",
     "cut_anew",
+    "has_ended",
     "holders",
     "mesh_like",
     "ordered",

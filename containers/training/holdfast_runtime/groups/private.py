@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as _c10d
 from torch import nn
+from torch._C import _distributed_c10d
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
@@ -26,6 +27,8 @@ TESTED = ("2.13",)
 c10d: Any = _c10d
 _meshes: "list[weakref.ref[DeviceMesh]]" = []
 _watched = False
+_kinds: Any = _distributed_c10d.OpType  # type: ignore[attr-defined]
+POINT_TO_POINT = tuple(int(kind.value) for kind in (_kinds.SEND, _kinds.RECV, _kinds.RECVANYSOURCE))
 
 
 class UnsupportedError(ValueError):
@@ -126,6 +129,30 @@ def _watch_meshes() -> None:
         real(self, *arguments, **options)
 
     DeviceMesh.__init__ = init  # type: ignore[method-assign]
+
+
+def watch_waits(of_work: Callable[..., Any], of_tensor: Callable[..., Any]) -> None:
+    """From now on these wait for collectives: each is given torch's function and its arguments."""
+    import torch.distributed._functional_collectives as functional
+
+    real_work, real_tensor = c10d.Work.wait, functional.wait_tensor
+    c10d.Work.wait = lambda *arguments, **options: of_work(real_work, *arguments, **options)
+
+    @functools.wraps(real_tensor)
+    def wait_tensor(tensor: Any) -> Any:
+        return of_tensor(real_tensor, tensor)
+
+    functional.wait_tensor = wait_tensor
+
+
+def is_point_to_point(work: Any) -> bool:
+    """Whether a work is of a send or a receive."""
+    return int(work._get_op_type()) in POINT_TO_POINT
+
+
+def is_traced() -> bool:
+    """Whether what runs is being compiled, not done."""
+    return bool(torch.compiler.is_compiling())
 
 
 def has_async_tp() -> bool:

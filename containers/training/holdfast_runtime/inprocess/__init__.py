@@ -9,7 +9,7 @@ opens and closes process groups; ``state`` is what training has.
 from holdfast_runtime.inprocess.beginning import init_process_group
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.member import Agreement, Member, Standing, has_ended
+from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
@@ -39,7 +39,6 @@ __all__ = [
     "cast",
     "count",
     "digest_of",
-    "has_ended",
     "init_process_group",
     "layout",
     "weighted_sum",

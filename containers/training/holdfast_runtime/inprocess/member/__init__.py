@@ -8,7 +8,7 @@ and ``agreement`` compares it with the others. ``standing`` is what all of them 
 
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.member import Member
-from holdfast_runtime.inprocess.member.peers import PEERS, Peers, has_ended, with_peers
+from holdfast_runtime.inprocess.member.peers import PEERS, Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.taking import Taking
 from holdfast_runtime.inprocess.member.telling import Telling
@@ -22,6 +22,5 @@ __all__ = [
     "Taking",
     "Telling",
     "Training",
-    "has_ended",
     "with_peers",
 ]

@@ -4,7 +4,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from holdfast_runtime.control import Deadlines, Leave
-from holdfast_runtime.groups import Group, Recorded
+from holdfast_runtime.groups import Group, Recorded, Waits, has_ended
 from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member.standing import Standing
 from holdfast_runtime.transfer import TransferError
@@ -20,7 +19,6 @@ from holdfast_runtime.transfer import TransferError
 RELEASE_EVERY_S = 0.02
 NOTICE_S = 0.1
 """How long after an error of a collective the launcher may take to say that somebody is gone."""
-LOOK_UP = timedelta(seconds=0.2)
 PEERS = (RuntimeError, OSError, TransferError)
 """What a collective or a copy raises when a peer dies in it."""
 
@@ -45,6 +43,8 @@ class Peers:
         self._leave_generation = 0
         self._left = threading.Event()
         self._left.set()
+        if recorded is not None and "nccl" not in backend:
+            Waits(lambda: self.must_leave).watch()
 
     @property
     def device(self) -> torch.device:
@@ -153,14 +153,3 @@ def with_peers(what: str) -> Iterator[None]:
         raise
     except PEERS as error:
         raise BrokenError(f"{what}: {error}") from error
-
-
-def has_ended(work: Any) -> bool:
-    """Whether a collective has ended, after a while. Raises its error."""
-    try:
-        work.wait(LOOK_UP)
-    except RuntimeError:
-        if not work.is_completed():
-            return False
-        work.wait()  # its own error, or none
-    return True
