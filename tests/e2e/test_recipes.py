@@ -44,6 +44,7 @@ def trained(folder: Path, recipe: str, data: Path, **how: object) -> Outcome:
     [
         ("fsdp2.py --snapshot-every 2", False),
         ("hsdp.py", True),
+        ("elastic_fsdp2.py --snapshot-every 2", False),
         ("tp_dp.py --snapshot-every 2", False),
         ("tp_dp.py --replicas 2", True),
         ("pp_dp.py --snapshot-every 2", False),
@@ -129,3 +130,20 @@ def test_lightning_without_a_twin_does_not_begin_as_it_cannot_go_back(tmp_path: 
     assert outcome.codes == (1,)
     assert "survive is 'process', but no process may be lost without going back to a checkpoint" in outcome.text
     assert outcome.steps == {}
+
+
+def test_the_elastic_recipe_loses_a_node_and_has_the_losses_of_all_four(tmp_path: Path, data: Path) -> None:
+    """Parameters are divided otherwise then, so digests of ranks say nothing; tests/e2e/test_elastic_matrix.py does."""
+    recipe = "elastic_fsdp2.py --snapshot-every 2"
+    node = {"kind": "SIGKILL", "phase": "data", "rank": 2, "step": 5, "victims": ["launcher"]}
+    how = {"nodes": 4, "ranks": 1, "spares": 0, "arguments": ("--sizes", "2,3,4")}
+
+    calm = trained(tmp_path / "calm", recipe, data, **how)
+    outcome = trained(tmp_path / "kill", recipe, data, faults=(node,), restart_launchers=False, **how)
+
+    assert calm.finished, calm.text[-3000:]
+    assert sorted(outcome.codes) == [-9, 0, 0, 0], outcome.text[-3000:]
+    assert outcome.fired == {0: 1}
+    losses = [{loss for loss, _ in each.steps[number].values()} for each in (calm, outcome) for number in range(STEPS)]
+    assert losses[:STEPS] == losses[STEPS:]
+    assert all(len(each) == 1 for each in losses)

@@ -34,7 +34,7 @@ def watch(out: Path) -> None:
         models.append(model)
         begin(run, model, *given, **named)
 
-    def watched_update(step: holdfast.Step, loss: Tensor | float = 0.0) -> float:
+    def watched_update(step: holdfast.Step, loss: Tensor | float | None = None) -> float:
         update(step, loss)
         digest = digest_of([local(parameter) for model in models for parameter in model.parameters()])
         line = {"step": step.number, "loss": step.loss.hex(), "digest": digest, "epoch": 0, "time_s": time.time()}

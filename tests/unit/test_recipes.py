@@ -9,7 +9,7 @@ import yaml
 from kubernetes_schemas import MINORS, complaints
 
 RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
-SCRIPTS = ("fsdp2.py", "hsdp.py", "tp_dp.py", "pp_dp.py", "hugging_face.py", "lightning_hsdp.py")
+SCRIPTS = ("fsdp2.py", "hsdp.py", "elastic_fsdp2.py", "tp_dp.py", "pp_dp.py", "hugging_face.py", "lightning_hsdp.py")
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -66,6 +66,11 @@ commas). Under `holdfast-run` its launchers write this and what follows up to `j
 """
 JOB_PROGRESS = "job_progress"
 """job: `detail.step` steps are done; `detail.loss`. Under `holdfast-run` every 2 s, and before each recovery"""
+JOB_RESIZED = "job_resized"
+"""
+job: the job trains with another number of ranks, from `detail.step`; `detail.world_size` in place of
+`detail.world_size_before`; `detail.planned` where nothing was lost. `job_resumed` of the same step follows
+"""
 CHECKPOINT_SAVED = "checkpoint_saved"
 """job: `detail.step` can be resumed from; `duration_s`"""
 JOB_RESUMED = "job_resumed"

@@ -137,6 +137,8 @@ class Updates:
         if member is None:
             return loss
         leaves = member.telling.leaves_after(member.own.committed_step + 1)
+        if leaves:
+            member.faults.point("leaving")
         if member.own.world_size == 1:
             member.at_boundary = leaves
             self._loss = loss

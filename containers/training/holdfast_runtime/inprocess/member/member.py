@@ -118,6 +118,7 @@ class Member:
 
         All ranks have finished the same step: none is left in the middle of one by a neighbour that is quicker.
         """
+        self.faults.point("boundary")
         if self.own.world_size > 1:
             # One that is lost just now, or the end of this generation: what all have finished is finished.
             with contextlib.suppress(BrokenError), with_peers("not all ranks have finished the step"):
@@ -252,8 +253,12 @@ class Member:
             self._connect(made, fresh=view.plan.source == "fresh")
             self.taking.take_stored(view)
             self.faults.point("confirm")
+            if view.plan.cut:
+                self.faults.point("joined")
             self.agreement.confirm(made)
             self.own.validity = "valid"
+            if view.plan.cut:
+                self.faults.point("resized")
         finally:
             self.taking.withdraw()
 

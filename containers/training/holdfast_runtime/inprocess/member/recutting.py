@@ -95,6 +95,7 @@ class Recutting:
             raise UnsupportedError(
                 "the number of ranks changed before the first step, when nobody has the model; start the job again"
             )
+        self._faults.point("cut")
         self._own.validity, self._own.prepared = "torn", False
         self._peers.open_alone()
         try:
@@ -108,6 +109,7 @@ class Recutting:
         own, state, plan = self._own, made.state, view.plan
         rows = Rows.of(state.model)
         self._telling.progress("copy")
+        self._faults.point("parts")
         own.validity, own.prepared = "torn", False
         extra = b""
         with with_peers("the parts did not arrive"), ThreadPoolExecutor(AT_ONCE) as pool:
@@ -123,6 +125,7 @@ class Recutting:
         state.shard().load_extra(extra)
         state.noted_nothing()
         own.committed_step, own.validity = view.resume_step, "valid"
+        self._faults.point("placed")
 
     def _part(self, view: View, rows: Rows, source: int) -> Flat:
         """What this rank gets of one part: from here, or from the first that gives it whole."""

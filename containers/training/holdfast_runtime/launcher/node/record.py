@@ -56,6 +56,8 @@ class Record:
         self._from_step = 0
         """What the committed view begins with."""
         self._told_step, self._told_ns = 0, 0
+        self._size = 0
+        """Ranks of the last generation that came together."""
         self.rank = 0
         """The rank whose launcher speaks."""
 
@@ -116,9 +118,21 @@ class Record:
         self._start = None
         if self.speaks and again and times.troubled and self._began:
             self._recovered(times, copied_ns=round(max(message.copy_s for message in said.values()) * 1e9))
+        self._resized(view, planned=times.planned)
         nodes = dict.fromkeys(said[item.slot.node].instance for item in view.ranks)
         self._begin(kinds.JOB_RESUMED if again else kinds.JOB_STARTED, view, nodes=",".join(filter(None, nodes)))
         self._step = self._told_step = view.resume_step
+
+    def _resized(self, view: View, *, planned: bool) -> None:
+        before, self._size = self._size, len(view.ranks)
+        if self.speaks and before and before != self._size:
+            detail = {
+                "world_size": self._size,
+                "world_size_before": before,
+                "step": view.resume_step,
+                "planned": planned,
+            }
+            self._write(kinds.JOB_RESIZED, None, detail)
 
     def finished(self) -> None:
         """All ranks have."""

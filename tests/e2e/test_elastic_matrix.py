@@ -1,0 +1,56 @@
+"""
+Losses in the middle of changes of size, on real processes: each phase of a change at each kind of victim.
+
+A case passes when its faults have fired and every bit of every step is that of a run that never changed its size, or
+when the job has stopped with the reason that nobody has some part of the state. Run some with ``-k "shrink and give"``.
+"""
+
+from pathlib import Path
+
+import pytest
+from elastic_jobs import asking, elastic, written, wrong
+from elastic_matrix import ASKED, Case, cases
+from killing import run_job
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+CASES = [*cases()]
+STEPS = 20
+NAMED = "no process has the state of step"
+
+
+def test_there_are_at_least_sixty_cases_of_three_kinds() -> None:
+    assert len(CASES) >= 60
+    assert len({(case.change, case.name) for case in CASES}) == len(CASES)
+    assert {case.change for case in CASES} == {*ASKED}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four ranks throughout."""
+    folder = tmp_path_factory.mktemp("elastic") / "calm"
+    outcome = run_job(folder, elastic(sizes="", steps=STEPS))
+    assert outcome.finished, outcome.text[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.change}: {case.name}") for case in CASES])
+def test_a_loss_in_a_change_of_size_keeps_every_bit_or_is_named(case: Case, calm: Path, tmp_path: Path) -> None:
+    job = elastic(
+        sizes="2,3,4",
+        steps=STEPS,
+        every=2,
+        pause_s=0.1,
+        faults=case.faults,
+        restart_launchers=case.change != "lose",
+        until=asking(tmp_path, ASKED[case.change]),
+    )
+
+    outcome = run_job(tmp_path, job)
+
+    assert sorted(outcome.fired) == [*range(len(case.faults))], "the fault did not happen, so nothing was tested"
+    going = [code for code in outcome.codes if code not in (-9, -99)]
+    if going and not any(going):
+        assert wrong(tmp_path, calm, steps=STEPS) == []
+    else:
+        assert NAMED in outcome.text, outcome.text[-3000:]
+        assert wrong(tmp_path, calm, steps=max(written(tmp_path))) == []

@@ -1,0 +1,126 @@
+"""How a launcher takes a wish for another size, and when it announces the change."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from holdfast_runtime.launcher.generation import Resizing
+from holdfast_runtime.launcher.links import SizeAsked
+from holdfast_runtime.membership import STEADY_S, Asked, RankStatus, Slot, View
+
+
+class Story:
+    """The launcher of node 0, which has rank 0, in a job of 2, 3 or 4 nodes that has so many."""
+
+    def __init__(self, *, size: int = 4, spares: int = 0, sizes: tuple[int, ...] = (2, 3, 4)) -> None:
+        self.told: list[Any] = []
+        self.announced: list[str] = []
+        self.timers: list[Callable[[], None]] = []
+        self.now_s, self.spares, self.wanted = 100.0, spares, ""
+        ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
+        self.view = View(epoch=3, nodes=(0,) * 4, ranks=ranks)
+        self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
+        self.ending = SimpleNamespace(begun=False, some_finished=False)
+        links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
+        journal: Any = SimpleNamespace(say=lambda _text: None)
+        self.resizing = Resizing(
+            sizes=sizes,
+            processes=1,
+            slots=self.slots,  # type: ignore[arg-type]
+            links=links,
+            journal=journal,
+            ending=self.ending,  # type: ignore[arg-type]
+            view=lambda: self.view,
+            wanted=lambda: self.wanted,
+            spares=lambda: self.spares,
+            announce=self.announced.append,
+            later=lambda _after_s, call: self.timers.append(call),
+            clock=lambda: self.now_s,
+        )
+        self.resizing.settled(self.view)
+
+    def look(self) -> None:
+        self.timers.pop(0)()
+
+
+def test_a_wish_is_told_to_all_and_the_change_announced_once() -> None:
+    story = Story()
+
+    assert story.resizing.ask(2) == ""
+    story.look()
+
+    assert story.told == [SizeAsked(Asked(1, 2))]
+    assert story.announced == ["the job goes on with 2 ranks in place of 4"]
+
+
+def test_wishes_that_cannot_be_are_refused_and_nobody_hears_of_them() -> None:
+    story = Story()
+
+    assert story.resizing.ask(5) == "5 nodes are asked for; allowed: 2, 3, 4"
+    assert "the job is not elastic" in Story(sizes=()).resizing.ask(2)
+    story.ending.begun = True
+    assert story.resizing.ask(2) == "the job ends"
+    story.ending.begun, story.slots.in_process = False, False
+    assert "does not use holdfast_runtime" in story.resizing.ask(2)
+    assert (story.told, story.announced, story.slots.asked) == ([], [], Asked())
+
+
+def test_of_three_wishes_at_once_the_last_one_is_left() -> None:
+    story = Story()
+
+    for nodes in (2, 3, 4):
+        story.resizing.ask(nodes)
+
+    assert story.slots.asked == Asked(3, 4)
+    story.resizing.heard(Asked(2, 3))
+    assert story.slots.asked == Asked(3, 4), "what comes late is older"
+
+
+def test_it_waits_for_a_recovery_to_end() -> None:
+    story = Story()
+    story.wanted = "rank 1 is lost"
+
+    story.resizing.ask(2)
+    assert story.announced == []
+    story.wanted = ""
+    story.look()
+    assert len(story.announced) == 1
+
+
+def test_the_job_grows_into_processes_that_stay_and_not_before() -> None:
+    story = Story(size=3, spares=1)
+
+    story.look()
+    assert story.announced == []
+    story.now_s += STEADY_S
+    story.look()
+    assert story.announced == ["the job goes on with 4 ranks in place of 3"]
+
+
+def test_processes_that_come_and_go_are_no_growth() -> None:
+    story = Story(size=3)
+
+    for turn in range(10):
+        story.spares = turn % 2
+        story.now_s += 0.7 * STEADY_S
+        story.look()
+
+    assert story.announced == []
+
+
+def test_only_the_launcher_of_rank_0_announces() -> None:
+    story = Story()
+    story.slots.node = 1
+
+    story.resizing.ask(2)
+
+    assert (story.told, story.announced) == ([SizeAsked(Asked(1, 2))], [])
+
+
+def test_a_launcher_that_comes_later_hears_the_wish() -> None:
+    story = Story()
+    story.resizing.ask(2)
+
+    story.resizing.up(3)
+
+    assert story.told[-1] == (3, SizeAsked(Asked(1, 2)))
