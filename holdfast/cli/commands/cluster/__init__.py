@@ -1,5 +1,6 @@
 """
-Verbs about a cluster that is up: status, events, incidents, logs, jobs, scale, submit, ssh, kill-node, inject, rehearse.
+Verbs about a cluster that is up: status, events, incidents, logs, jobs, scale, submit, ssh, kill-node, inject,
+rehearse.
 """
 
 __all__ = [
