@@ -16,8 +16,11 @@ SEND = OpType.SEND
 class Work:
     """One that ends after so many looks; ``None``: never."""
 
-    def __init__(self, *, looks: int | None = 0, kind: OpType = OpType.ALLREDUCE, error: str = "") -> None:
+    def __init__(
+        self, *, looks: int | None = 0, kind: OpType = OpType.ALLREDUCE, error: str = "", fails: bool = False
+    ) -> None:
         self.left = looks
+        self.fails = fails
         self.kind = kind
         self.error = error
         self.ended = threading.Event()
@@ -29,6 +32,8 @@ class Work:
         return self.left == 0
 
     def wait(self, limit: timedelta | None = None) -> bool:
+        if self.fails:
+            raise RuntimeError(self.error)
         if self.left is None and limit is None:
             self.ended.wait()
             return True
@@ -73,9 +78,11 @@ def test_a_send_gets_no_time_limit_and_is_left_behind_all_the_same() -> None:
     asleep.ended.set()
 
 
-def test_the_error_of_a_send_is_its_own() -> None:
+@pytest.mark.parametrize("kind", [SEND, OpType.UNKNOWN])
+def test_the_error_of_what_gets_no_time_limit_is_its_own(kind: OpType) -> None:
+    """A reduce-scatter of gloo, which is of no known kind, never says that it has ended."""
     with pytest.raises(RuntimeError, match="connection reset"):
-        Waits(lambda: True).of_work(Work.wait, Work(kind=SEND, error="connection reset"))
+        Waits(lambda: True).of_work(Work.wait, Work(looks=None, kind=kind, error="connection reset", fails=True))
 
 
 def test_a_functional_collective_that_sleeps_on_is_left() -> None:

@@ -28,7 +28,9 @@ c10d: Any = _c10d
 _meshes: "list[weakref.ref[DeviceMesh]]" = []
 _watched = False
 _kinds: Any = _distributed_c10d.OpType  # type: ignore[attr-defined]
-POINT_TO_POINT = tuple(int(kind.value) for kind in (_kinds.SEND, _kinds.RECV, _kinds.RECVANYSOURCE))
+WHOLE_WAITS = tuple(
+    int(kind.value) for kind in (_kinds.SEND, _kinds.RECV, _kinds.RECVANYSOURCE, _kinds.COALESCED, _kinds.UNKNOWN)
+)
 
 
 class UnsupportedError(ValueError):
@@ -145,14 +147,12 @@ def watch_waits(of_work: Callable[..., Any], of_tensor: Callable[..., Any]) -> N
     functional.wait_tensor = wait_tensor
 
 
-def is_point_to_point(work: Any) -> bool:
-    """Whether a work is of a send or a receive."""
-    return int(work._get_op_type()) in POINT_TO_POINT
-
-
-def is_traced() -> bool:
-    """Whether what runs is being compiled, not done."""
-    return bool(torch.compiler.is_compiling())
+def waits_as_a_whole(work: Any) -> bool:
+    """
+    Whether a work can be waited for only without a time limit: at that of a send or a receive gloo ends all connections
+    of the group, and its reduce-scatter, which is of several works, does not tell whether it has ended.
+    """
+    return int(work._get_op_type()) in WHOLE_WAITS
 
 
 def has_async_tp() -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from holdfast_runtime.groups import private
@@ -43,8 +44,8 @@ class Waits:
         """In place of ``Work.wait``. Raises ConnectionError when it is time to leave."""
         if arguments or options:
             return real(work, *arguments, **options)
-        if private.is_point_to_point(work):  # a time limit of its own would end all connections of the group
-            return self._aside(lambda: real(work), "point to point")
+        if private.waits_as_a_whole(work):
+            return self._aside(lambda: real(work), f"kind {work._get_op_type()}")
         while not has_ended(work, wait=real):
             if self._leaving():
                 raise _left_behind(f"kind {work._get_op_type()}")
@@ -52,7 +53,7 @@ class Waits:
 
     def of_tensor(self, real: Callable[[Any], Any], tensor: Any) -> Any:
         """In place of ``wait_tensor`` of functional collectives. Raises ConnectionError when it is time to leave."""
-        if type(tensor) is Tensor and not private.is_traced():
+        if type(tensor) is Tensor and not torch.compiler.is_compiling():
             self._aside(lambda: real(tensor), "functional")
         return real(tensor)
 

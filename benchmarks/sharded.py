@@ -1,0 +1,243 @@
+"""
+From a killed rank of a fully sharded job to the next step that all ranks have done, beside torchrun with DCP.
+
+    python benchmarks/sharded.py [--trials 10] [--peer-trials 2] [--every 5] [--compile]
+
+World 4 on one machine, gloo, FSDP2, 45.6 million parameters with Adam: 137 MB of state per rank, of which nobody has a
+twin. Ours is killed as a step begins, each time another rank, with its neighbours in collectives, and goes back to
+snapshots; torchrun starts all processes again from a checkpoint that it writes every 20 steps. Then the phases of our
+recoveries, the first step after them beside usual ones, and what it costs to keep 8 layers through a change of groups
+beside making them again. Exit status 1 when a limit is not held. ``--compile``: with each block under torch.compile.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+PYTHONPATH = os.pathsep.join(str(ROOT / part) for part in ("containers/training", "containers/common", "benchmarks"))
+WORLD, FIRST, SPACING, WARM = 4, 12, 12, 4
+PHASES = {
+    "recovery_detected": "notice",
+    "recovery_aborted": "leave",
+    "recovery_agreed": "agree",
+    "recovery_copied": "copy",
+    "recovery_rebuilt": "rebuild",
+}
+PRELOADED = "torch,torch._dynamo,torch.distributed.fsdp,holdfast_runtime.inprocess"
+RECOVERY_LIMIT, KEEPING_LIMIT, FIRST_STEP_LIMIT = 1 / 5, 1 / 5, 1.2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One rank has done one step."""
+
+    ended_s: float
+    rank: int
+    step: int
+    generation: int
+    began_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ours:
+    """Of all trials."""
+
+    seconds: tuple[float, ...]
+    """From the kill to a full step."""
+    redone: tuple[int, ...]
+    """Committed steps that were done again."""
+    redo_s: tuple[float, ...]
+    """From all being together to a full step."""
+    first_steps: tuple[float, ...]
+    """How long the first step after a recovery took, over a usual one."""
+    phases: Mapping[str, Sequence[float]]
+
+
+def main() -> int:
+    """Run, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--peer-trials", type=int, default=2)
+    parser.add_argument("--every", type=int, default=5, help="updates between two snapshots (default: 5)")
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    if options.compile:
+        os.environ["BENCHMARK_COMPILE"] = "1"
+    found = ours(options.trials, every=options.every)
+    peer = theirs(options.peer_trials) if options.peer_trials else []
+    kept_ms, made_ms = keeping()
+    console = Console(width=120)
+    console.print(phases_table(found))
+    held = [
+        _said(
+            console,
+            "kill to the next full step",
+            statistics.median(found.seconds),
+            statistics.median(peer) if peer else None,
+            RECOVERY_LIMIT,
+        ),
+        _said(console, "8 layers kept, beside made again", kept_ms / 1e3, made_ms / 1e3, KEEPING_LIMIT),
+    ]
+    first = statistics.median(found.first_steps)
+    console.print(f"first step after a recovery: {first:.2f} of a usual one (limit {FIRST_STEP_LIMIT})")
+    console.print(f"committed steps done again: {max(found.redone)} at most, a snapshot every {options.every}")
+    return 0 if all(held) and first <= FIRST_STEP_LIMIT else 1
+
+
+def _said(console: Console, what: str, own: float, other: float | None, limit: float) -> bool:
+    if other is None:
+        console.print(f"{what}: {own:.3f} s")
+        return True
+    console.print(f"{what}: {own:.3f} s beside {other:.3f} s, {own / other:.3f} of it (limit {limit:.2f})")
+    return own / other <= limit
+
+
+def ours(trials: int, *, every: int) -> Ours:
+    """All trials in one job."""
+    faults = [
+        {"kind": "SIGKILL", "phase": "forward", "rank": n % WORLD, "step": FIRST + SPACING * n} for n in range(trials)
+    ]
+    with tempfile.TemporaryDirectory(prefix="holdfast-sharded-") as name:
+        folder = Path(name)
+        launch(folder, FIRST + SPACING * trials, every, faults)
+        rows = [
+            Row(float(ended), int(rank), int(step), int(generation), float(began))
+            for ended, rank, step, generation, began, _ in map(str.split, (folder / "steps").read_text().splitlines())
+        ]
+        kills = [_killed(folder / "fired" / f"{number}.0") for number in range(trials)]
+        events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    return measured(rows, kills, events)
+
+
+def _killed(mark: Path) -> float:
+    if not mark.exists():
+        raise SystemExit(f"the fault of {mark.name} did not happen")
+    return mark.stat().st_mtime
+
+
+def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, object]]) -> None:
+    """Run a job to its end."""
+    fired = folder / "fired"
+    fired.mkdir(parents=True)
+    variables = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
+    variables |= {"HOLDFAST_FAULTS": json.dumps(list(faults)), "HOLDFAST_FAULTS_FIRED": str(fired)}
+    variables |= {"HOLDFAST_EVENTS": str(folder / "events.jsonl")}
+    command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(WORLD), "--spares", "1"]
+    command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket"), "--preload", PRELOADED]
+    command += ["--max-restarts", str(len(faults) + 1)]
+    command += [str(HERE / "sharded_program.py"), str(folder), str(total), str(every)]
+    with (folder / "said").open("w") as log, Console(stderr=True).status(f"{len(faults)} kills"):
+        code = subprocess.run(command, env=variables, stdout=log, stderr=log, check=False).returncode
+    if code:
+        raise SystemExit(f"the job failed:\n{(folder / 'said').read_text()[-3000:]}")
+
+
+def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mapping[str, object]]) -> Ours:
+    """What steps and events tell of each kill."""
+    usual = statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
+    seconds, redone, redo_s, first_steps = [], [], [], []
+    for killed in kills:
+        before = [row for row in rows if row.ended_s < killed]
+        generation = min(row.generation for row in rows if row.began_s > killed)
+        after = [row for row in rows if row.generation == generation]
+        step = min(row.step for row in after)
+        first = [row for row in after if row.step == step]
+        ended = max(row.ended_s for row in first)
+        seconds.append(ended - killed)
+        redone.append(max(row.step for row in before) + 1 - step)
+        redo_s.append(ended - min(row.began_s for row in first))
+        first_steps.append(statistics.median(row.ended_s - row.began_s for row in first) / usual)
+    phases: dict[str, list[float]] = {name: [] for name in PHASES.values()}
+    for event in events:
+        duration = event["duration_s"]
+        if (name := PHASES.get(str(event["kind"]))) and isinstance(duration, float):
+            phases[name].append(duration)
+    return Ours(
+        seconds=tuple(seconds),
+        redone=tuple(redone),
+        redo_s=tuple(redo_s),
+        first_steps=tuple(first_steps),
+        phases={**phases, "redo": redo_s},
+    )
+
+
+def theirs(trials: int) -> list[float]:
+    """Seconds of torchrun with DCP."""
+    command = [sys.executable, str(HERE / "peers" / "run_dcp.py"), "--trials", str(trials)]
+    variables = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}
+    with Console(stderr=True).status("torchrun with DCP"):
+        done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    if done.returncode:
+        raise SystemExit(f"torchrun failed:\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not all(trial["kept"] for trial in found):
+        raise SystemExit(f"torchrun did not keep its state: {found}")
+    return [trial["full_strength_s"] for trial in found]
+
+
+def keeping(rounds: int = 5) -> tuple[float, float]:
+    """CPU milliseconds of one process to keep 8 layers through a change of groups, and to make them again."""
+    code = "import sharded; print(*sharded.kept_and_made(int(__import__('sys').argv[1])))"
+    variables = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(rounds)], capture_output=True, text=True, env=variables, check=True
+    )
+    kept, made = map(float, done.stdout.split()[-2:])
+    return kept, made
+
+
+def kept_and_made(rounds: int) -> tuple[float, float]:
+    """In this process, as rank 0 of four on torch's fake backend."""
+    import sharded_workload as workload
+    from holdfast_runtime.groups import Group, Recorded
+    from holdfast_runtime.sharded import Sharded
+
+    recorded = Recorded()
+    recorded.watch()
+    group = Group(backend="gloo", recorded=recorded)
+    kept, made = [], []
+    group.open_alone(rank=0, world_size=WORLD)
+    for number in range(rounds + 1):
+        began = time.process_time()
+        model = workload.build(layers=8)
+        workload.optimizer_of(model)
+        half = time.process_time()
+        sharded = Sharded(model, recorded)
+        found = time.process_time()
+        sharded.leave()
+        group.close()
+        group.open_alone(rank=0, world_size=WORLD)
+        recorded.make_again(timeout_s=1.0)
+        sharded.renew()
+        if number:  # the first one imports
+            made.append(1e3 * (half - began))
+            kept.append(1e3 * (time.process_time() - found))
+    return statistics.median(kept), statistics.median(made)
+
+
+def phases_table(found: Ours) -> Table:
+    """One row a phase."""
+    table = Table(title=f"{len(found.seconds)} kills of one of {WORLD} ranks of FSDP2, 137 MB per rank")
+    for column in ("phase", "median", "worst"):
+        table.add_column(column, justify="left" if column == "phase" else "right")
+    for name, seconds in {**found.phases, "kill to a full step": found.seconds}.items():
+        if seconds:
+            table.add_row(name, f"{statistics.median(seconds):.3f} s", f"{max(seconds):.3f} s")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())
