@@ -5,6 +5,8 @@ A case passes when its faults have fired and every bit of every step is that of 
 when the job has stopped with the reason that nobody has some part of the state. Run some with ``-k "shrink and give"``.
 """
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,43 @@ def test_a_loss_in_a_change_of_size_keeps_every_bit_or_is_named(case: Case, calm
     else:
         assert NAMED in outcome.text, outcome.text[-3000:]
         assert wrong(tmp_path, calm, steps=max(written(tmp_path))) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "codes"), [((2,), [0, 0, 0, 75]), ((0, 1, 2, 3), [143] * 4)], ids=["one launcher", "all launchers"]
+)
+def test_sigterm_is_a_notice_to_leave_where_the_others_can_go_on(
+    nodes: tuple[int, ...], codes: list[int], calm: Path, tmp_path: Path
+) -> None:
+    told: list[int] = []
+
+    def tell() -> bool:
+        if not told and max(written(tmp_path), default=-1) >= 3:
+            told.extend(launcher_of(tmp_path / f"{node}.sock") for node in nodes)
+            for pid in told:
+                os.kill(pid, signal.SIGTERM)
+        return False
+
+    outcome = run_job(
+        tmp_path, elastic(sizes="2,3,4", steps=STEPS, pause_s=0.2, restart_launchers=False, until=tell, timeout_s=120)
+    )
+
+    assert sorted(outcome.codes) == codes, outcome.text[-3000:]
+    steps = written(tmp_path)
+    assert wrong(tmp_path, calm, steps=max(steps)) == []
+    if len(nodes) == 1:
+        assert max(steps) == STEPS - 1
+        assert [len(each) for each in steps.values()] == [1] * STEPS, "nothing is done again"
+        assert steps[STEPS - 1][-1].size == 3
+
+
+def launcher_of(socket: Path) -> int:
+    """The process that answers at a socket."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if str(socket).encode() in words and b"holdfast_runtime.launcher" in words:
+            return int(path.parent.name)
+    raise LookupError(f"no launcher has {socket}")
