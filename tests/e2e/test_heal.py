@@ -160,7 +160,8 @@ def test_ctrl_c_ends_whoever_follows_events(cluster: Cluster) -> None:
     following = cluster.product.popen("events", "--follow", "--json")
     assert json.loads(following.stdout.readline())["kind"]
     code, said = interrupted(following)
-    assert (code, said.splitlines()[-1]) == (130, "holdfast: interrupted")
+    assert code == 130
+    assert said.endswith("holdfast: interrupted"), "after a line that may be half written"
 
 
 def test_ctrl_c_in_inject_leaves_nothing_half_planted_and_says_what_stays(cluster: Cluster) -> None:

@@ -41,7 +41,7 @@ class Board:
         )
 
     def do(self, me: str, request: Request) -> Answer:
-        answer = {"number": request.number, "deed": request.deed}
+        answer: dict[str, Any] = {"number": request.number, "deed": request.deed}
         if self.away:
             return Answer(**answer, outcome="failed", why="slurmctld does not answer")
         self.deeds.append((me, request.deed, request.remedy or request.subject))
@@ -190,11 +190,12 @@ def job(
     pid: int = 100,
     uid: int = 1000,
     heard_s: float = 0.0,
+    spare: bool = False,
 ) -> JobReport:
     held = tuple(
         node_socket.RankReport(rank=number, pid=pid + 1 + number, step=5, phase="forward", phase_s=0.1)
         for number in range(ranks)
-    )
+    ) + ((node_socket.RankReport(rank=-1, pid=pid + 9, step=0, phase="spare", phase_s=9.0),) if spare else ())
     return JobReport(
         connection=1,
         uid=uid,

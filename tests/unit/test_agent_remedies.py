@@ -226,6 +226,21 @@ def test_without_a_spare_a_fault_of_now_says_what_is_lost_and_goes_on() -> None:
     assert ("worker-0", "requeue", "13") in board.deeds
 
 
+@pytest.mark.parametrize("when", [When.NOW, When.BOUNDARY])
+@pytest.mark.parametrize("first", ["ours", "HyperPod's own agent"])
+def test_a_spare_on_the_node_ends_and_its_task_waits_elsewhere(when: When, first: str) -> None:
+    """Slurm would keep a failed node for as long as the spare waits there."""
+    board, (one, *_) = agents(1.0)
+    if first != "ours":
+        board.foreign["worker-0"] = "the node is IDLE+FAIL with the reason 'Action:Replace' (root), which is not ours"
+    one.jobs = [job(ranks=0, spare=True)]
+    one.accuse(when=when)
+    run([one], for_s=20)
+    assert [order.command for _, order in one.orders] == ["abandon"]
+    assert ("worker-0", "requeue", "13") in board.deeds
+    assert not any("loses its ranks" in told.evidence for told in one.kinds(kinds.REMEDY_REQUESTED))
+
+
 def test_a_hand_over_that_never_ends_does_not_keep_a_broken_node() -> None:
     board, (one, *_) = agents(1.0)
     one.jobs = [job()]

@@ -98,3 +98,20 @@ def test_a_port_that_is_none_is_refused(port: str, monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(LocalCloudError, match="allowed: a number from 1 to 65535"):
         from_environment()
+
+
+def test_ctrl_c_while_the_command_is_still_loading_is_no_traceback() -> None:
+    loading = (
+        "import builtins, os, signal\n"
+        "real = builtins.__import__\n"
+        "def slow(name, *rest, **more):\n"
+        "    if name == 'holdfast.cli.entry_point':\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest, **more)\n"
+        "builtins.__import__ = slow\n"
+        "from holdfast.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (130, "holdfast: interrupted\n")

@@ -85,6 +85,15 @@ class Leaving:
                 orders.append((job, node_socket.Command(id=name, command="abandon", reason=reason[:400])))
         return orders
 
+    def let_go(
+        self, jobs: Iterable[JobReport], *, incident: str, reason: str
+    ) -> "list[tuple[JobReport, node_socket.Command]]":
+        """Launchers that have spares here and no rank end, and their tasks wait elsewhere: nothing is lost by that."""
+        idle = [job for job in jobs if job.ranks and all(rank.rank < 0 for rank in job.ranks)]
+        for job in idle:
+            self.requeue(job.task)
+        return self.abandon(idle, incident=incident, reason=reason)
+
     def hear(self, answers: Iterable["tuple[JobReport, node_socket.Answer]"]) -> "list[Happening]":
         """Take what launchers answered."""
         told = []

@@ -244,6 +244,7 @@ class Plan:
             self._request(decision, "reset", subject=self.need.device)
             return
         costs = self._lose(now, decision)
+        self._let_go(now, decision)
         if not self._leaving.is_told:
             self._leaving.is_told = True
             said = "; ".join(part for part in (self.need.evidence, costs) if part)
@@ -261,11 +262,17 @@ class Plan:
             )
             decision.orders += orders
             decision.told += told
+            self._let_go(now, decision)
         if self._leaving.tasks:
             self._request(decision, "requeue", subject=self._leaving.tasks[0])
             return
         self._request(decision, "look")
         self._due_s = now.boot_s + LOOK_S
+
+    def _let_go(self, now: Situation, decision: Decision) -> None:
+        """A failed node of Slurm is taken when its last job has ended, and a spare would wait there for ever."""
+        if self._settings.way == "slurm" and self.need is not None:
+            decision.orders += self._leaving.let_go(now.jobs, incident=self.need.incident, reason=self.need.fault)
 
     def _lose(self, now: Situation, decision: Decision) -> str:
         """What it costs to go on, where that cannot wait: ranks that stay are ended with their tasks."""
