@@ -1,6 +1,12 @@
-"""A sharded job with a mistake in it, named by ``MISTAKE``. It must end before its first step, with one message."""
+"""
+A sharded job with a mistake in it, named by ``MISTAKE``. It must end before its first step, with one message.
+
+"build once" and "build always" are of newcomers alone: their model cannot be made.
+"""
 
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,11 +26,27 @@ class Tracker:
         self.line = line
 
 
+def fail_to_build(rank: int) -> None:
+    """What only a newcomer does: it finds that its rank's model was made before."""
+    made, failed = (Path(sys.argv[1]) / f"{rank}.{what}" for what in ("made", "failed"))
+    if made.exists() and (MISTAKE == "build always" or not failed.exists()):
+        failed.touch()
+        raise FileNotFoundError("the weights are not there")
+    made.touch()
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    holdfast.init_process_group()
+    if MISTAKE == "early":
+        dist.init_process_group("gloo")
+    if MISTAKE == "not ours":
+        dist.init_process_group("gloo")
+    else:
+        holdfast.init_process_group()
     rank = dist.get_rank()
     torch.manual_seed(rank if MISTAKE == "other seeds" else 1)
+    if MISTAKE.startswith("build"):
+        fail_to_build(rank)
     model = nn.Linear(8, 8)
     if MISTAKE == "other order":
         for one in (0, 1) if rank else (1, 0):
@@ -36,6 +58,8 @@ def main() -> None:
         fully_shard(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     run = holdfast.Run(model, optimizer, snapshot_every=0 if MISTAKE == "never" else 9 if MISTAKE == "long" else None)
+    if MISTAKE == "second":
+        holdfast.Run(nn.Linear(8, 8), torch.optim.SGD(model.parameters(), lr=0.1))
     for step in run.steps(8):
         with step:
             loss = model(torch.ones(1, 8)).sum()

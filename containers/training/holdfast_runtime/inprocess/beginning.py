@@ -1,6 +1,8 @@
 """Where a sharded job begins: in place of ``torch.distributed.init_process_group``."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -46,22 +48,54 @@ def init_process_group(backend: str | None = None) -> None:
         StoppedError: the launcher has ended the job, or this spare was not needed.
     """
     backend = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    if dist.is_initialized():
-        raise ValueError(
-            "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
-            "torch.distributed.init_process_group(), before meshes and fully_shard, which makes the group by itself"
-        )
+    with _told():
+        if dist.is_initialized():
+            raise UnsupportedError(
+                "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
+                "torch.distributed.init_process_group(), before meshes and fully_shard, which makes the group by itself"
+            )
+        if "HOLDFAST_CONTROL_FD" in os.environ:
+            check_version()
     if "HOLDFAST_CONTROL_FD" not in os.environ:
         alone = {} if "RANK" in os.environ else {"store": HashStore(), "rank": 0, "world_size": 1}
         dist.init_process_group(backend, **alone)  # type: ignore[arg-type]
         return
-    check_version()
     recorded = Recorded()
     recorded.watch()
     member = Member(backend=backend, recorded=recorded)
     recorded.wait_s = member.deadlines.progress + member.deadlines.ready
     member.begin()
     _begun.append(member)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """What is refused before there is a member ends the job too: tried again, it would be refused again."""
+    try:
+        yield
+    except UnsupportedError as error:
+        if "HOLDFAST_CONTROL_FD" in os.environ:
+            Member(backend="gloo").telling.refuse(error)
+        raise
+
+
+def _check_plain(state: TrainingState, *, survive: str | None, elastic: int | str | None) -> None:
+    """Raises UnsupportedError for what needs ``init_process_group``, where it was not called."""
+    if elastic_asked(elastic, sizes=sizes_of(os.environ)):
+        raise UnsupportedError(
+            f"elastic is {elastic} logical ranks, which is for sharded jobs; call "
+            'holdfast_runtime.init_process_group() and fully_shard first, or give elastic="throughput"'
+        )
+    if any(hasattr(p, "to_local") for p in state.model.parameters()):
+        raise UnsupportedError(
+            "the model is sharded, in groups that are not made again after a failure; call "
+            "holdfast_runtime.init_process_group() before its mesh and fully_shard"
+        )
+    if survive is not None:
+        raise UnsupportedError(
+            f"survive is {survive!r}, which is for sharded jobs; call holdfast_runtime.init_process_group() first, "
+            "or leave it out: of replicas each rank has all"
+        )
 
 
 def begun(
@@ -81,21 +115,9 @@ def begun(
         RuntimeError: a process has one run.
     """
     if not _begun:
-        if "HOLDFAST_CONTROL_FD" in os.environ and elastic_asked(elastic, sizes=sizes_of(os.environ)):
-            raise UnsupportedError(
-                f"elastic is {elastic} logical ranks, which is for sharded jobs; call "
-                'holdfast_runtime.init_process_group() and fully_shard first, or give elastic="throughput"'
-            )
-        if "HOLDFAST_CONTROL_FD" in os.environ and any(hasattr(p, "to_local") for p in state.model.parameters()):
-            raise UnsupportedError(
-                "the model is sharded, in groups that are not made again after a failure; call "
-                "holdfast_runtime.init_process_group() before its mesh and fully_shard"
-            )
-        if survive is not None and "HOLDFAST_CONTROL_FD" in os.environ:
-            raise UnsupportedError(
-                f"survive is {survive!r}, which is for sharded jobs; call holdfast_runtime.init_process_group() first, "
-                "or leave it out: of replicas each rank has all"
-            )
+        if "HOLDFAST_CONTROL_FD" in os.environ:
+            with _told():
+                _check_plain(state, survive=survive, elastic=elastic)
         return None
     member = _begun[0]
     if member.training is not None:
