@@ -2,7 +2,8 @@
 Runs a training script as it is, such as a recipe of examples/recipes, and writes down every step that it commits.
 
 Arguments: those of ``runtime_program``; the first is a folder. ``RECIPE`` has the script and its flags. Each rank
-appends the step, the mean loss and a digest of its part of the parameters, so that runs can be compared bit for bit.
+appends the step, the mean loss and a digest of its part of the parameters, so that runs can be compared bit for bit,
+and what it holds of the machine.
 """
 
 import json
@@ -38,11 +39,19 @@ def watch(out: Path) -> None:
         update(step, loss)
         digest = digest_of([local(parameter) for model in models for parameter in model.parameters()])
         line = {"step": step.number, "loss": step.loss.hex(), "digest": digest, "epoch": 0, "time_s": time.time()}
+        line["held"] = held()
         with (out / f"rank{torch.distributed.get_rank()}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
         return step.loss
 
     holdfast.Run.__init__, holdfast.Step.update = watched_begin, watched_update  # type: ignore[method-assign]
+
+
+def held() -> dict[str, int]:
+    """What a recovery could leave behind in a process."""
+    free, total = torch.cuda.mem_get_info() if torch.cuda.is_available() else (0, 0)
+    files, threads = (len([*Path("/proc/self", what).iterdir()]) for what in ("fd", "task"))
+    return {"gpu_bytes": total - free, "files": files, "threads": threads}
 
 
 def main() -> None:
