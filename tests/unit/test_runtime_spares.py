@@ -1,5 +1,6 @@
 """When a launcher tells that what it has is a spare."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ class Story:
 
     def __init__(self, *, wanted: str, belongs: bool = False, has_rank: bool = False) -> None:
         self.told: list[str] = []
+        self.left: Callable[[], object] = lambda: None
         self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1)
 
         class Slots(SimpleNamespace):
@@ -30,7 +32,7 @@ class Story:
             wanted=wanted,
             first=False,
             view=OTHERS,
-            left=lambda: None,
+            left=lambda: self.left(),
             belongs_to=lambda view: belongs,
             agreement=SimpleNamespace(changed=lambda: None),
         )
@@ -79,3 +81,11 @@ def test_one_that_got_no_rank_before_its_process_was_warm_is_a_spare_from_then_o
     story.ranks.installed(OTHERS)
     story.warm()
     assert story.told == told
+
+
+def test_one_whose_warm_process_is_all_that_the_others_waited_for_is_a_spare_as_well() -> None:
+    """They agree before this launcher does anything else."""
+    story = Story(wanted="launcher 2 is lost")
+    story.left = lambda: story.ranks.installed(OTHERS)
+    story.warm()
+    assert story.told == [kinds.SPARE_READY]

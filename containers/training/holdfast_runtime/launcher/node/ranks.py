@@ -160,9 +160,10 @@ class Ranks:
         if ready.planned and not generations.wanted and slot.rank >= 0:
             generations.trouble(ready.reason, planned=True)
         if generations.wanted:
+            came = new and not generations.first
+            self._came_in_between |= came  # before the others hear of it: they may agree at once
             generations.left()
-            if new and not generations.first:
-                self._came_in_between = True
+            if came:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("the processes are there")
