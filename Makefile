@@ -18,7 +18,7 @@ CONTAINERS := gcc libc6-dev libslurm-dev runc
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
 # What benchmarks start and share is no benchmark.
-BENCHMARKS ?= $(filter-out %_program.py %/workload.py,$(wildcard benchmarks/*.py))
+BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py))
 
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -3,15 +3,11 @@
 import signal
 import sys
 
+try:
+    from holdfast.cli.entry_point import app, main
+except KeyboardInterrupt:
+    # To load it takes a second on a busy machine, and whoever presses Ctrl-C then expects no traceback either.
+    print("holdfast: interrupted", file=sys.stderr)
+    raise SystemExit(128 + signal.SIGINT) from None
 
-def main() -> None:
-    """Run the command line. Loading it takes a second on a busy machine, in which Ctrl-C is one as well."""
-    try:
-        from holdfast.cli.entry_point import main as run
-    except KeyboardInterrupt:
-        print("holdfast: interrupted", file=sys.stderr)
-        sys.exit(128 + signal.SIGINT)
-    run()
-
-
-__all__ = ["main"]
+__all__ = ["app", "main"]

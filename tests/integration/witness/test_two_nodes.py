@@ -53,7 +53,9 @@ def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Pa
     finally:
         for launcher in launchers:
             launcher.kill()
-            launcher.communicate()
+            launcher.wait(timeout=100)
+            assert launcher.stderr is not None
+            launcher.stderr.close()
 
     assert launchers[0].returncode == 1
     assert "0 of 2 launchers may be lost; a witness would make it one more" in said

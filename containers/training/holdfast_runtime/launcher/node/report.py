@@ -176,7 +176,9 @@ def _answer(parser: argparse.ArgumentParser, values: argparse.Namespace, *, say:
             "it go on with kill -CONT, or end the job\n",
         )
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it ended while it answered"
+        # It says nothing, or Linux says "reset": what the launcher was asked lies unread when it ends.
+        ended = isinstance(error, ConnectionResetError | BrokenPipeError) or not isinstance(error, OSError)
+        why = "it ended while it answered" if ended else error.strerror
         parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
 
 
