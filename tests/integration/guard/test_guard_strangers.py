@@ -309,8 +309,8 @@ def test_slow_connections_do_not_keep_others_from_being_answered(aws: EmbeddedAw
 def test_health_is_answered_while_as_many_requests_as_may_be_are_in_flight(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.localcloud.aws.guard.connections.MOST_CONNECTIONS", 12)
     version = json.loads(ask(aws, "GET", "/_holdfast/hyperpod/watch?timeout_s=0")[1])["version"]
+    monkeypatch.setattr("holdfast.localcloud.aws.guard.connections.MOST_CONNECTIONS", 12)
     wait = f"/_holdfast/hyperpod/watch?version={version}&timeout_s=60"
     told: list[int] = []
     threads = [threading.Thread(target=lambda: told.append(ask(aws, "GET", wait)[0])) for _ in range(12)]

@@ -175,11 +175,11 @@ def _answer(parser: argparse.ArgumentParser, values: argparse.Namespace, *, say:
             f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
             "it go on with kill -CONT, or end the job\n",
         )
-    except (OSError, ValueError) as error:
-        # It says nothing, or Linux says "reset": what the launcher was asked lies unread when it ends.
-        ended = isinstance(error, ConnectionResetError | BrokenPipeError) or not isinstance(error, OSError)
-        why = "it ended while it answered" if ended else error.strerror
-        parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+    except (ConnectionResetError, BrokenPipeError, ValueError):  # reset: what it was asked lay unread when it ended
+        why = "it ended while it answered"
+    except OSError as error:
+        why = error.strerror
+    parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
 
 
 def ask(path: Path, *, say: str = "") -> dict[str, Any]:
