@@ -178,8 +178,8 @@ def _answer(parser: argparse.ArgumentParser, values: argparse.Namespace, *, say:
     except (ConnectionResetError, BrokenPipeError, ValueError):  # reset: what it was asked lay unread when it ended
         why = "it ended while it answered"
     except OSError as error:
-        why = error.strerror
-    parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+        why = error.strerror or str(error)
+    return parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
 
 
 def ask(path: Path, *, say: str = "") -> dict[str, Any]:
