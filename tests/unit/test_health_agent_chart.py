@@ -75,6 +75,18 @@ def test_its_service_account_marks_nodes_and_tells_events_and_nothing_else(manif
     assert subject == {"kind": "ServiceAccount", "name": "holdfast-health-agent", "namespace": "holdfast-system"}
 
 
+@pytest.mark.parametrize(("status", "alive"), [(0, True), (1, True), (2, False)])
+def test_an_agent_is_alive_during_an_incident_and_dead_when_it_does_not_answer(
+    status: int, alive: bool, manifests: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    (tmp_path / "python3").write_text(f"#!/bin/sh\necho told $*; exit {status}\n")
+    (tmp_path / "python3").chmod(0o755)
+    (container,) = the("DaemonSet", manifests)["spec"]["template"]["spec"]["containers"]
+    command = container["livenessProbe"]["exec"]["command"]
+    done = subprocess.run(command, env={"PATH": f"{tmp_path}:/bin"}, check=False, timeout=60)
+    assert (done.returncode == 0) is alive
+
+
 def test_a_token_changes_the_node_of_its_own_pod_alone(
     manifests: list[dict[str, Any]], helm: Path, repository: Path
 ) -> None:

@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.localcloud.containers.store import ImageError, Store, StoredImage
 from holdfast.localcloud.nodes.kernel.mounts import mount_entries
@@ -26,6 +26,7 @@ TRAINING = "holdfast-training:latest"
 _BASE = "localhost/holdfast-base:local"
 _SITE = "usr/lib/python3/dist-packages"
 _PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
+_WITHOUT = {"training": "ACCELERATOR=cpu", "health-agent": "WHEELS=none"}
 _MODULES = ("filelock", "fsspec", "typing_extensions.py")
 
 
@@ -178,12 +179,20 @@ def make_base(tool: Buildah, *, tag: str) -> None:
     tool.run("rm", container)
 
 
-def build(tool: Buildah, *, containers: Path, base: str, tag: str) -> str:
-    """Build the training image's Dockerfile without EFA. Returns the image's id."""
-    dockerfile = containers / "training" / "Dockerfile"
+def build(
+    tool: Buildah, *, containers: Path, base: str, tag: str, image: Literal["training", "health-agent"] = "training"
+) -> str:
+    """
+    Build one of our Dockerfiles, without what only a registry has: EFA, or wheels from PyPI. Returns the image's id.
+
+    Args:
+        containers: The folder ``containers/`` of the repository.
+        image: Its folder in there. Default: that of the training image
+    """
+    dockerfile = containers / image / "Dockerfile"
     if not dockerfile.is_file():
         raise ImageError(f"no {dockerfile}; give the folder containers/ of a checkout")
     # Without namespaces of its own: the machine may have none to give.
-    arguments = ["--build-arg", f"BASE_IMAGE={base}", "--build-arg", "ACCELERATOR=cpu", "--isolation", "chroot"]
+    arguments = ["--build-arg", f"BASE_IMAGE={base}", "--build-arg", _WITHOUT[image], "--isolation", "chroot"]
     arguments += ["--format", "docker", "--tag", tag, "--file", str(dockerfile), str(containers)]
     return tool.run("build", "--quiet", *arguments).strip().splitlines()[-1]

@@ -1,10 +1,11 @@
 """
-The training image is built and run, where buildah, podman and mmdebstrap are installed.
+The images are built and run, where buildah, podman and mmdebstrap are installed.
 
 The base is made here from Debian's packages and this environment's torch, so nothing is pulled from a registry of
-images; with it the build takes every step but the installation of EFA.
+images; with it the builds take every step but the installation of EFA and of wheels.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from holdfast.localcloud.containers import Buildah, PackagesError, build, make_base
 
@@ -23,6 +25,10 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING) or os.geteuid() != 0, reason=f"needs root and {', '.join(MISSING or TOOLS)}"),
 ]
 BASE, IMAGE = "localhost/holdfast-base:test", "localhost/holdfast-training:test"
+LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096")
+AGENT = "localhost/holdfast-health-agent:test"
+GPU_LOST = "6,1042,5000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.\n"
+"""A record as /dev/kmsg gives it."""
 PROGRAM = """
 import os, signal, torch, holdfast_runtime as holdfast
 model = torch.nn.Linear(4, 4)
@@ -76,6 +82,53 @@ def test_the_image_refuses_what_cannot_be_with_one_message(storage: Buildah, tmp
         _run(storage, "--nproc-per-node", "0", "/job/program.py", folder=tmp_path)
 
 
+def test_the_agents_image_judges_a_kernel_log_with_the_rights_that_the_chart_leaves_it(
+    storage: Buildah, repository: Path, tmp_path: Path
+) -> None:
+    build(storage, containers=repository / "containers", base=BASE, tag=AGENT, image="health-agent")
+    log, events = tmp_path / "kmsg", tmp_path / "events.jsonl"
+    log.touch()
+    rights = ["--read-only", "--user", "0:0", "--cap-drop", "all", "--cap-add", "SYSLOG"]
+    rights += ["--security-opt", "no-new-privileges", "--tmpfs", "/run/holdfast", "--tmpfs", "/tmp"]
+    paths = {"kernel_log.path": log.name, "events.path": events.name, "state.path": "state.json"}
+    told = [word for key, name in paths.items() for word in ("--set", f"{key}=/job/{name}")]
+    told += ["--set", "remedies.mode=observe", "--set", "mounts.paths=", "--set", "disks.paths="]
+    running = [
+        "run",
+        "--detach",
+        "--network",
+        "none",
+        *LIMITS,
+        "--volume",
+        f"{tmp_path}:/job",
+        *rights,
+        AGENT,
+        "run",
+        *told,
+    ]
+    container = _podman(storage, *running, options=_engine()).strip()
+    try:
+        eventually(lambda: "agent_started" in _text(events), "an agent that runs", within_s=60)
+        with log.open("a") as file:
+            file.write(GPU_LOST)
+        eventually(lambda: '"verdict"' in _text(events), "its verdict", within_s=30)
+        asking = ["sh", "-c", "python3 -m holdfast_agent status --json || test $? -eq 1"]
+        status = _podman(storage, "exec", container, *asking, options=_engine())
+        _podman(storage, "stop", "--time", "20", container, options=_engine())
+        code = _podman(storage, "inspect", "--format", "{{.State.ExitCode}}", container)
+    finally:
+        _podman(storage, "rm", "--force", container, options=_engine())
+
+    (verdict,) = [event for event in map(json.loads, _text(events).splitlines()) if event["kind"] == "verdict"]
+    assert (verdict["fault"], verdict["action"], verdict["detail"]["code"]) == ("gpu-lost", "replace", 79)
+    assert [one["fault"] for one in json.loads(status)["incidents"]] == ["gpu-lost"]
+    assert code.strip() == "0"
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
 def _podman(storage: Buildah, *arguments: str, options: Sequence[str] = ()) -> str:
     """What podman prints; its errors fail the test."""
     command = ["podman", *storage.options, *options, *arguments]
@@ -85,8 +138,10 @@ def _podman(storage: Buildah, *arguments: str, options: Sequence[str] = ()) -> s
 
 
 def _run(storage: Buildah, *arguments: str, folder: Path) -> str:
-    runtime = ["--runtime", "runc"] if shutil.which("runc") else []
-    options = [*runtime, "--cgroup-manager", "cgroupfs"]
-    limits = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]
     mount = ["--volume", f"{folder}:/job:ro"]
-    return _podman(storage, "run", "--rm", "--network", "none", *limits, *mount, IMAGE, *arguments, options=options)
+    return _podman(storage, "run", "--rm", "--network", "none", *LIMITS, *mount, IMAGE, *arguments, options=_engine())
+
+
+def _engine() -> list[str]:
+    runtime = ["--runtime", "runc"] if shutil.which("runc") else []
+    return [*runtime, "--cgroup-manager", "cgroupfs"]
