@@ -65,18 +65,29 @@ class Accounting:
     def __init__(self, *, directory: Path) -> None:
         self._directory = directory
         self._template: Future[Path] = Future()
+        """Of the last attempt to make it."""
         self._started: set[tuple[str, int]] = set()
         """(instance id, pid) of controllers whose accounting runs."""
 
     def prepare(self) -> None:
         """Make the empty database now, in a thread; whoever starts accounting before it is there waits for it."""
-        threading.Thread(target=self._prepare, name="accounting", daemon=True).start()
+        self._template = template = Future[Path]()
+        threading.Thread(target=self._prepare, args=(template,), name="accounting", daemon=True).start()
 
-    def _prepare(self) -> None:
+    def _prepare(self, template: Future[Path]) -> None:
         try:
-            self._template.set_result(_template(self._directory))
+            template.set_result(_template(self._directory))
         except (OSError, subprocess.SubprocessError) as error:
-            self._template.set_exception(SlurmError(f"no database for Slurm's accounting could be made: {error}"))
+            template.set_exception(SlurmError(f"no database for Slurm's accounting could be made: {error}"))
+
+    def _prepared(self) -> Path:
+        template = self._template
+        try:
+            return template.result(TEMPLATE_TIMEOUT_S)
+        except SlurmError:
+            if template is self._template:
+                self.prepare()  # for the next attempt to start
+            raise
 
     def start(self, node: Node) -> None:
         """
@@ -95,7 +106,7 @@ class Accounting:
             script, statements = _START, _let_in(settings.get("storageuser", USER), password=password)
             if not settings:
                 if not node.inside(f"{DATA}/mysql").exists():
-                    template = self._template.result(TEMPLATE_TIMEOUT_S)
+                    template = self._prepared()
                     with node.inside(DATA).directory() as data:
                         _copy_database(template, Path(f"/proc/self/fd/{data}"))
                 _write_settings(node, password=password)
@@ -143,13 +154,16 @@ def _template(directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     # A name of its own: a program that an earlier process left behind may still be writing to another.
     fresh = Path(tempfile.mkdtemp(prefix="template.", dir=directory))
-    command = [
-        "mariadb-install-db", "--no-defaults", f"--datadir={fresh}", "--user=root", "--skip-test-db",
-        "--auth-root-authentication-method=socket", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=8M",
-    ]  # fmt: skip
-    done = subprocess.run(
-        command, env={"PATH": _PATH}, capture_output=True, text=True, check=False, timeout=TEMPLATE_TIMEOUT_S
-    )
+    # A server that starts removes all temporary tables of its folder for them, whoever's they are.
+    with tempfile.TemporaryDirectory(prefix="tables.", dir=directory) as tables:
+        command = [
+            "mariadb-install-db", "--no-defaults", f"--datadir={fresh}", f"--tmpdir={tables}", "--user=root",
+            "--skip-test-db", "--auth-root-authentication-method=socket", "--innodb-log-file-size=4M",
+            "--innodb-buffer-pool-size=8M",
+        ]  # fmt: skip
+        done = subprocess.run(
+            command, env={"PATH": _PATH}, capture_output=True, text=True, check=False, timeout=TEMPLATE_TIMEOUT_S
+        )
     if done.returncode:
         raise OSError((done.stderr or done.stdout).strip()[-300:])
     try:
