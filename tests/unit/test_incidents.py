@@ -278,6 +278,17 @@ def test_each_verdict_joins_the_injection_of_its_fault() -> None:
     assert [(each.id, each.noticed_after_s) for each in (first, second)] == [("a-1", 3.0), ("a-2", 1.0)]
 
 
+def test_an_injection_that_the_agent_takes_for_part_of_an_open_incident_is_none_of_its_own() -> None:
+    incident = only(
+        at(0, kinds.FAULT_INJECTED, "cli", fault="xid-119"),
+        verdict(0.5, fault="gpu-firmware-error", remedy="reboot", detail={"code": 119}),
+        at(5, kinds.FAULT_INJECTED, "cli", fault="xid-79"),
+        verdict(5.5, detail={"code": 79}),
+    )
+
+    assert (incident.id, incident.fault, incident.remedy, len(incident.names)) == ("a-1", "gpu-lost", "replace", 3)
+
+
 def test_a_reboot_that_did_not_help_opens_the_incident_again() -> None:
     incident = only(
         verdict(0, remedy="reboot"),

@@ -176,9 +176,11 @@ def _judge(drafts: "list[Draft]", event: Event) -> None:
     """The last word on an incident counts; one that was over begins again."""
     agent_id = _text(event, "incident")
     known = [draft for draft in drafts if agent_id and draft.agent_id == agent_id and draft.told.node == event.node]
-    draft = known[-1] if known else _unjudged(drafts, event)
-    if draft is None:
-        draft = _begin(drafts, event, noticed_ns=event.time_ns)
+    waiting = _unjudged(drafts, event)
+    draft = known[-1] if known else waiting or _begin(drafts, event, noticed_ns=event.time_ns)
+    if known and waiting is not None and _is_what_was_injected(waiting, event):
+        drafts.remove(waiting)  # the agent takes both for one
+        draft.names += waiting.names
     draft.agent_id = draft.agent_id or agent_id
     if not agent_id:
         draft.names.append(name_of(event))
@@ -204,11 +206,14 @@ def _judge(drafts: "list[Draft]", event: Event) -> None:
 
 def _unjudged(drafts: "list[Draft]", event: Event) -> Optional[Draft]:
     """What was injected or noticed before, and no agent has judged yet; the same fault first, then the oldest."""
-    code = detail_number(event, "code")
-    alike = {event.fault, "" if code is None else f"xid-{int(code)}"} - {""}
     waiting = [draft for draft in drafts if draft.told.node == event.node and draft.is_open and not draft.agent_id]
-    same = [draft for draft in waiting if draft.told.fault in alike or not event.fault]
+    same = [draft for draft in waiting if _is_what_was_injected(draft, event) or not event.fault]
     return next(iter(same or [draft for draft in waiting if not draft.is_of_process]), None)
+
+
+def _is_what_was_injected(draft: Draft, event: Event) -> bool:
+    code = detail_number(event, "code")
+    return draft.told.fault != "" and draft.told.fault in (event.fault, "" if code is None else f"xid-{int(code)}")
 
 
 def _meant(drafts: "list[Draft]", event: Event) -> "list[Draft]":
