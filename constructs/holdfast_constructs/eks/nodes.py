@@ -4,7 +4,7 @@ from aws_cdk import CustomResource
 from constructs import Construct
 
 from holdfast_constructs.eks.helm import HelmInstaller
-from holdfast_constructs.helm_installer._nodes import RESOURCE_TYPE
+from holdfast_constructs.helm_installer import NODES_RESOURCE_TYPE
 
 CALLS = 3
 """Of 15 minutes each, the longest that a function runs. AWS's own sample waits for 30 in all."""
@@ -36,7 +36,7 @@ class NodesReady(Construct):
             call = CustomResource(
                 self,
                 f"Call{index}",
-                resource_type=RESOURCE_TYPE,
+                resource_type=NODES_RESOURCE_TYPE,
                 service_token=installer.service_token,
                 service_timeout=installer.timeout,
                 properties={"ClusterName": cluster_name, "Last": "true" if index == CALLS - 1 else "false"},

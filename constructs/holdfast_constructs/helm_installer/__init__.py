@@ -6,5 +6,6 @@ that the template names. ``python -m holdfast_constructs.helm_installer`` comput
 """
 
 from ._archive import tree_sha256
+from ._nodes import RESOURCE_TYPE as NODES_RESOURCE_TYPE
 
-__all__ = ["tree_sha256"]
+__all__ = ["NODES_RESOURCE_TYPE", "tree_sha256"]
