@@ -15,10 +15,13 @@ import pytest
 from kubernetes_clients import kubectl
 from waiting import eventually
 
+from holdfast.localcloud.nodes import Fleet, Node
+
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.kubernetes, pytest.mark.timeout(900)]
 
 HEALTH = "sagemaker.amazonaws.com/node-health-status"
 NAMESPACE = "holdfast-system"
+EVENTS = "/var/log/holdfast/events.jsonl"
 SEEN = (
     "{.metadata.name} {.metadata.labels.sagemaker\\.amazonaws\\.com/node-health-status} "
     '{.status.conditions[?(@.type=="HoldfastHealth")].reason}{"\\n"}'
@@ -97,6 +100,11 @@ def seen(cluster: Cluster) -> Iterator[list[list[str]]]:
         watching.wait(timeout=30)
 
 
+def shipped(machine: Node) -> int:
+    """Lines that the shipper of a node has put into the cluster's log group, by its own account."""
+    return int(json.loads(machine.read_file("/var/lib/holdfast-agent/shipped.json"))["lines"])
+
+
 def test_a_fault_becomes_a_condition_a_label_and_another_node_unless_the_label_is_anothers(
     cluster: Cluster, seen: list[list[str]]
 ) -> None:
@@ -116,6 +124,12 @@ def test_a_fault_becomes_a_condition_a_label_and_another_node_unless_the_label_i
     assert cluster.events("remedy_refused", node=instance)[0]["detail"]["why"] == "foreign"
     assert cluster.nodes()[name] == "Unschedulable"
     assert cluster.events("remedy_requested", node=instance) == []
+
+    machine = Fleet(home=cluster.product.home).node(instance)
+    assert machine.run(["systemctl", "is-active", "holdfast-events"], timeout_s=10).stdout == "active\n"
+    eventually(
+        lambda: shipped(machine) == len(machine.read_file(EVENTS).splitlines()), "all events shipped", within_s=30
+    )
 
     before = set(cluster.nodes())
     cluster.kubectl("label", "node", name, f"{HEALTH}=Schedulable", "--overwrite")
