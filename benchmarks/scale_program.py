@@ -62,7 +62,7 @@ class World:
     """
 
     def __init__(self, size: int, *, viewed: bool = True) -> None:
-        self.size, self.now_s, self.events = size, 0.0, 0
+        self.size, self.now_s, self.events, self.installs = size, 0.0, 0, 0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._bodies: dict[str, tuple[membership.Message, int]] = {}
@@ -202,6 +202,7 @@ class World:
                 self.at(self.now_s + LEAVE_S, lambda: self._left(launcher))
             elif isinstance(action, membership.Install):
                 launcher.installed_s = self.now_s
+                self.installs += 1
             elif isinstance(action, membership.SetTimer) and action.name in (membership.PROPOSE, membership.GATHER):
                 self._set(launcher, action)
 

@@ -13,6 +13,7 @@ from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_be
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
     LINK,
+    AllSettled,
     Challenge,
     ChangeAt,
     ChangedAt,
@@ -36,6 +37,7 @@ __all__ = [
     "LINK",
     "NEIGHBOURS",
     "Address",
+    "AllSettled",
     "Challenge",
     "ChangeAt",
     "ChangedAt",

@@ -137,6 +137,11 @@ class Links:
         return self._port
 
     @property
+    def large(self) -> bool:
+        """Whether most of the others are reached through a few."""
+        return is_large(self._size)
+
+    @property
     def up(self) -> frozenset[int]:
         """Nodes in reach."""
         return frozenset(self._links) if self._reach is None else self._reach.up
@@ -155,7 +160,7 @@ class Links:
         self._own.add((self._host, self._port))
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
         self._known = known
-        if is_large(self._size):
+        if self.large:
             self._reach = self._make_reach()
             return
         for address in known:

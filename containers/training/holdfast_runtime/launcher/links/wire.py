@@ -147,6 +147,14 @@ class Settled:
 
 
 @dataclass(frozen=True)
+class AllSettled:
+    """In a large job: what each launcher of the generation said, by node, gathered by the first of them."""
+
+    epoch: int
+    said: tuple[tuple[int, Settled], ...]
+
+
+@dataclass(frozen=True)
 class RaisedAt:
     """The program raised an exception in a process of this launcher."""
 
@@ -196,6 +204,7 @@ LinkMessage = (
     | SizeAsked
     | Spares
     | Settled
+    | AllSettled
     | RaisedAt
     | Warm
     | Keys
@@ -218,6 +227,7 @@ LINK: Codec[LinkMessage] = Codec(
     size_asked=SizeAsked,
     spares=Spares,
     settled=Settled,
+    all_settled=AllSettled,
     raised=RaisedAt,
     warm=Warm,
     keys=Keys,

@@ -14,6 +14,7 @@ from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.ranks import Deaths, Ranks
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.report import ask, print_status
+from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Places",
     "Ranks",
     "Record",
+    "Settling",
     "Tasks",
     "ask",
     "main",

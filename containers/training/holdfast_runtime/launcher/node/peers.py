@@ -9,6 +9,7 @@ from holdfast_runtime.control import Keys
 from holdfast_runtime.launcher.generation import Ending, Journal, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import (
+    AllSettled,
     ChangeAt,
     ChangedAt,
     Done,
@@ -147,6 +148,8 @@ class Peers:
             self._departure.spares_of(node, message.ready)
         elif isinstance(message, Settled):
             self._settling.heard(node, message)
+        elif isinstance(message, AllSettled):
+            self._settling.heard_all(message)
         elif isinstance(message, RaisedAt):
             self._judgement.heard(message.error)
         elif isinstance(message, Warm):

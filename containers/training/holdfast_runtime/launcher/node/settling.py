@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from holdfast_runtime.launcher.links import Links, Settled
+from holdfast_runtime.launcher.links import AllSettled, Links, Settled
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.membership import View
 
@@ -61,19 +61,36 @@ class Settling:
             self._said[message.epoch, node] = message
             self._look()
 
+    def heard_all(self, message: AllSettled) -> None:
+        """The first launcher of a large job says what all have said."""
+        if message.epoch >= self._view.epoch:
+            self._said |= {(message.epoch, node): said for node, said in message.said}
+            self._look()
+
     def _look(self) -> None:
         view, me = self._view, self._slots.node
         if not self._own and all(self._is_there(slot.index) for slot in self._slots.in_view):
             self._own = True
             mine = Settled(epoch=view.epoch, instance=self._instance, copy_s=self._copy_s)
             self._said[view.epoch, me] = mine
-            self._links.broadcast(mine)
+            if not self._links.large:
+                self._links.broadcast(mine)
+            elif me != (first := self._first(view)):
+                self._links.send(first, mine)
         if self._all:
             return
         said = {node: self._said.get((view.epoch, node)) for node, name in enumerate(view.nodes) if name >= 0}
         if None not in said.values():
             self._all = True
+            if self._links.large and me == self._first(view):
+                all_said = tuple((node, message) for node, message in said.items() if message is not None)
+                self._links.broadcast(AllSettled(epoch=view.epoch, said=all_said))
             self._settled(view, {node: message for node, message in said.items() if message is not None})
+
+    @staticmethod
+    def _first(view: View) -> int:
+        """Who gathers what all say: as many messages to each as there are launchers would be too many."""
+        return next(node for node, name in enumerate(view.nodes) if name >= 0)
 
     def _is_there(self, slot: int) -> bool:
         """Nothing is known of a script that says nothing: it is there when it was told to begin."""
