@@ -211,6 +211,7 @@ class HyperPodStack(Stack):
                     "checks": [Path(check).name for check in environment.health.checks],
                     **({"unit": False} if agent.uri else {}),
                 },
+                **({"lending": True} if environment.slurm is not None and environment.slurm.lending else {}),
                 **(kubernetes.node_settings(environment) if environment.orchestrator == "eks" else {}),
             },
             job_environment=experiments.job_environment if environment.orchestrator == "slurm" else None,

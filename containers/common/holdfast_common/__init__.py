@@ -1,4 +1,4 @@
-"""What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy.
+"""What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy, who has which nodes.
 
 Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
 Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast_common.events import Event, ParsedEvents, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
+    from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "SOURCES",
     "VERSION",
     "Detail",
+    "Elastic",
     "Event",
     "EventError",
     "EventLog",
@@ -36,6 +38,7 @@ __all__ = [
     "Sighting",
     "State",
     "Timeline",
+    "Waiting",
     "When",
     "events_log_group",
     "fault_named",
@@ -43,6 +46,7 @@ __all__ = [
     "kinds",
     "node_socket",
     "parse_events",
+    "shares",
     "timeline",
 ]
 
@@ -50,6 +54,7 @@ _FROM = {
     **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
+    **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
 }
 

@@ -41,6 +41,9 @@ class Slurm(Model):
     some, Merge keeps them (API: SlurmConfigStrategy). Not used with Continuous provisioning. Default: Managed"""
     accounting: Accounting | None = None
     """The database of slurmdbd. Default: one on the controller, which is lost with it"""
+    lending: bool = False
+    """Whether the health agent of the controller takes nodes of elastic jobs back, with notice, when jobs of a higher
+    priority wait for nodes; docs/elastic.md. Default: false, Slurm alone decides"""
 
 
 class PriorityClass(Model):

@@ -1,7 +1,14 @@
 """Update policies of the orchestrator: Slurm or EKS."""
 
 from holdfast.config import Slurm
-from holdfast.updates.policies.cluster import CREATE_ONLY, NAME_IS_TAKEN, SLURM_MIGRATION, UPDATE_CLUSTER
+from holdfast.updates.policies.cluster import (
+    CREATE_ONLY,
+    LIFECYCLE_UPDATE,
+    NAME_IS_TAKEN,
+    REPLACE_NODES,
+    SLURM_MIGRATION,
+    UPDATE_CLUSTER,
+)
 from holdfast.updates.policies.effects import Case, Effect, Policy, vanishes
 
 ACCOUNTING_API = "SageMaker API, ClusterAccountingDatabase"
@@ -43,6 +50,13 @@ ORCHESTRATORS = (
         reason="the next update of the cluster goes by it; Overwrite discards edits of slurm.conf by hand",
         action="with Managed, undo edits of slurm.conf first, or the update fails",
         source=SLURM_MIGRATION,
+    ),
+    Policy(
+        settings=("slurm.lending",),
+        effect=Effect.NEW_NODES,
+        reason="the lifecycle writes it on a new controller; the agent of one that runs keeps what it was started with",
+        action=REPLACE_NODES,
+        source=LIFECYCLE_UPDATE,
     ),
     Policy(
         settings=("slurm.accounting",),

@@ -77,6 +77,8 @@ class Context(NamedTuple):
     """Default: the MariaDB of the controller."""
     health: Health = Health()
     """Default: no agent, and no burn-in"""
+    lending: bool = False
+    """Whether the controller's agent takes nodes of elastic jobs back for jobs that wait. Default: false"""
     remote_write_url: str = ""
     """Where the agent sends its numbers. Default: empty, nowhere"""
 
@@ -157,6 +159,7 @@ def load_context(
         mounts=mounts(config.parent, instance_group=name),
         accounting=accounting_database(config.parent),
         health=of_health,
+        lending=bool(settings.get("lending", False)),
         remote_write_url=remote_write_url(config.parent),
     )
 

@@ -64,6 +64,7 @@ def configuration(context: Context) -> dict[str, object]:
         "remedies.way": "slurm" if context.role == COMPUTE else "none",
         "remedies.breaker_share": health.breaker_share,
         "controller.enabled": context.role == CONTROLLER,
+        **({"lending.enabled": True} if context.lending and context.role == CONTROLLER else {}),
         **({"burn_in.seconds": health.burn_in_s} if health.burn_in_s > 0 else {}),
         # Whoever scrapes is on another node, and has to know the token of this one.
         **({"metrics.port": health.metrics_port, "metrics.address": "0.0.0.0"} if health.metrics_port else {}),  # noqa: S104

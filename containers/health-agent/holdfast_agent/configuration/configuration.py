@@ -51,6 +51,8 @@ class Configuration(NamedTuple):
     metrics_remote_write_url: str = ""
     metrics_interval_s: float = 30.0
     controller_enabled: bool = False
+    lending_enabled: bool = False
+    lending_notice_s: float = 60.0
     checks_directory: str = "/etc/holdfast/checks"
     burn_in_seconds: float = 5.0
     burn_in_repeat_s: float = 3600.0
@@ -97,6 +99,10 @@ KEYS = {
     ),
     "metrics_interval_s": Key("metrics.interval_s", "between two sendings", least=1.0, most=3600.0),
     "controller_enabled": Key("controller.enabled", "whether this is the cluster's controller"),
+    "lending_enabled": Key(
+        "lending.enabled", "whether nodes of elastic jobs are taken back for jobs of a higher priority; a controller's"
+    ),
+    "lending_notice_s": Key("lending.notice_s", "how long a task has to leave", least=1.0, most=3600.0),
     "checks_directory": Key("checks.directory", "the folder of custom checks"),
     "burn_in_seconds": Key("burn_in.seconds", "how long `check --deep` takes", least=1.0, most=86400.0),
     "burn_in_repeat_s": Key(

@@ -197,7 +197,13 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
 
 
 def _companions(configuration: Configuration) -> "tuple[Companion, ...]":
-    return (shipper(configuration),) if configuration.shipping_enabled and configuration.events_path else ()
+    shipping = (shipper(configuration),) if configuration.shipping_enabled and configuration.events_path else ()
+    if not configuration.lending_enabled or configuration.cluster_orchestrator == "eks":
+        return shipping
+    from holdfast_agent.lending import Lender
+    from holdfast_agent.slurm import Program
+
+    return (*shipping, Lender(program=Program(), notice_s=configuration.lending_notice_s))
 
 
 def _object(value: Any) -> "dict[str, Any]":

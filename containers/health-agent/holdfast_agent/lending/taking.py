@@ -1,0 +1,57 @@
+"""Which tasks of elastic jobs are told to leave. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from holdfast_agent.lending.queue import QueuedJob
+from holdfast_common import Elastic, Waiting, shares
+
+_WAITS_FOR_NODES = ("Resources", "Priority")
+
+
+def to_tell(
+    queue: Iterable[QueuedJob], *, free: Mapping[str, int], told: Collection[str] = (), served: Collection[str] = ()
+) -> "tuple[tuple[str, ...], tuple[str, ...]]":
+    """
+    Names of tasks whose nodes are needed by others, and of the jobs that wait for them.
+
+    Within each partition. Slurm itself lends: tasks of an elastic job that wait are started where nodes idle.
+
+    Args:
+        free: Free nodes by partition.
+        told: Tasks that were told before: their nodes are on their way.
+        served: Jobs that nodes were taken for before: where they did not begin, they wait for something else.
+    """
+    jobs = tuple(queue)
+    tasks: list[str] = []
+    takers: set[str] = set()
+    for partition in sorted({one.partition for one in jobs if one.sizes and one.state == "RUNNING"}):
+        here = [one for one in jobs if partition in one.partition.split(",")]
+        running: dict[str, list[QueuedJob]] = {}
+        for one in here:
+            if one.sizes and one.state == "RUNNING":
+                running.setdefault(one.array, []).append(one)
+        kept = {
+            array: sorted((one for one in ranks if one.name not in told), key=lambda one: one.task or 0)
+            for array, ranks in running.items()
+        }
+        waiting = [one for one in _waiting(here, running) if one.job not in served]
+        coming = sum(len(ranks) - len(kept[array]) for array, ranks in running.items())
+        elastic = [
+            Elastic(array, len(ranks), ranks[0].sizes, max(one.priority for one in ranks))
+            for array, ranks in kept.items()
+            if ranks
+        ]
+        has = shares(free=free.get(partition, 0) + coming, waiting=waiting, elastic=elastic)
+        found = [one.name for array, ranks in kept.items() if ranks for one in ranks[has[array] :]]
+        tasks += found
+        if found:
+            takers |= {one.job for one in waiting}
+    return tuple(tasks), tuple(sorted(takers))
+
+
+def _waiting(jobs: "list[QueuedJob]", running: Collection[str]) -> "list[Waiting]":
+    """Jobs, and elastic ones of which nothing runs with the least that they need."""
+    pending = [one for one in jobs if one.state == "PENDING" and one.reason in _WAITS_FOR_NODES]
+    found = [Waiting(one.name, one.nodes, one.priority) for one in pending if not one.sizes]
+    begins = {one.array: one for one in pending if one.sizes and one.array not in running}
+    return [*found, *(Waiting(array, min(one.sizes), one.priority) for array, one in begins.items())]
