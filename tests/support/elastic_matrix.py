@@ -35,7 +35,9 @@ def cases() -> Iterator[Case]:
     for phase in (*BEFORE, "give"):
         for rank in OTHERS:
             yield Case("shrink", f"{phase} at leaver {rank}", (_at(phase, rank),))
-    for phase in IN_IT:
+    for rank in STAYERS:  # a newcomer has the rows of its place still, and is not cut
+        yield Case("grow", f"cut at stayer {rank}", ({**_at("cut", rank), "step": 19, "back": 12},))
+    for phase in IN_IT[1:]:
         for rank in OTHERS:
             yield Case("grow", f"{phase} at newcomer {rank}", (_at(phase, rank),))
     for phase in IN_IT:
@@ -45,7 +47,7 @@ def cases() -> Iterator[Case]:
         yield Case("shrink", f"{phase} at the launcher of stayer 1", (_at(phase, 1, "launcher"),))
     for phase in ("boundary", "give"):
         yield Case("shrink", f"{phase} at the launcher of leaver 3", (_at(phase, 3, "launcher"),))
-    for phase in ("cut", "joined"):
+    for phase in ("parts", "joined"):
         yield Case("grow", f"{phase} at the launcher of newcomer 2", (_at(phase, 2, "launcher"),))
     for phase in ("leaving", "cut", "placed", "joined"):
         yield Case("shrink", f"{phase} at stayer 0 and at leaver 2", (_at(phase, 0), _at(_of_leaver(phase), 2)))

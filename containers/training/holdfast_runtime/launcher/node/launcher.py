@@ -12,8 +12,8 @@ import os
 import signal
 from collections.abc import Mapping
 
-from holdfast_common import EventLog, node_socket
-from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Resizing, Witnessing
+from holdfast_common import EventLog
+from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Notice, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
@@ -56,6 +56,13 @@ class Launcher:
         self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
         self.departure = self._make_departure()
         self.resizing = self._make_resizing()
+        self._notice = Notice(
+            ending=self.ending,
+            journal=self.journal,
+            follows=lambda: bool(self.options.sizes) and not self.slots.leaving,
+            leave=self.departure.ask,
+            later=self._loop.call_later,
+        )
         self.agent_link = self._make_agent_link()
         self._processes = self._make_processes()
         self._watch = Watch(
@@ -139,7 +146,7 @@ class Launcher:
     async def run(self) -> int:
         """Until the job has ended; its exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self._signalled, number)
+            self._loop.add_signal_handler(number, self._notice.signalled, number)
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
             self.witness.start()
@@ -154,20 +161,6 @@ class Launcher:
             await self.witness.close()
             await self.links.close()
             self._processes.close()
-
-    def _signalled(self, number: int) -> None:
-        """SIGTERM is a notice to leave, where the job is elastic and the others can go on."""
-        if number != signal.SIGTERM or not self.options.sizes or self.slots.leaving:
-            self.ending.signalled(number)
-            return
-
-        def answered(answer: node_socket.Answer) -> None:
-            if answer.outcome in ("refused", "failed"):
-                self.journal.say(f"this node cannot leave the job: {answer.reason}")
-                self.ending.signalled(number)
-
-        self.journal.say("SIGTERM is a notice to leave")
-        self.departure.ask(node_socket.Command(id="SIGTERM", command="hand-over", reason="SIGTERM"), answered)
 
     async def _begin(self) -> None:
         """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""
