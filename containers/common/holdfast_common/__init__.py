@@ -1,6 +1,5 @@
 """What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy, lending.
 
-
 Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
 Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 """
