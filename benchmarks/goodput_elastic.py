@@ -3,7 +3,7 @@ What spares and elasticity are worth: 256 instances for 30 days at the published
 
     python benchmarks/goodput_elastic.py
 
-Each run goes from failure to failure and asks ``holdfast_common.shares``, which decides on real clusters, which size the
+Each run goes from failure to failure and asks ``holdfast_common.shares``, which decides on clusters, what size the
 job should have; the planner answers the same question with its own simulation. Both have the same stages of a recovery.
 Agreement: the 95 % intervals of both means overlap.
 """
