@@ -30,6 +30,27 @@ def test_each_logical_rank_is_added_once_and_in_order(logical: int, size: int) -
     assert order == list(range(logical))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_gradients_are_added_in_the_order_of_logical_ranks_at_any_size(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another order these four have another sum."""
+    given, rounds, total = torch.tensor([1e8, 1.0, -1e8, 1.0]), Rounds(4), torch.zeros(1)
+    rounds.begin(rank=0, size=size)
+    added = rounds.reduce_scatter()
+
+    def all_ranks(arrived: torch.Tensor, _sent: torch.Tensor, group: Any) -> None:
+        first = rounds.number * size
+        arrived.copy_(torch.tensor([float(given[min(first + rank, 3)]) for rank in range(size)]))
+
+    monkeypatch.setattr(torch.distributed, "all_to_all_single", all_ranks)
+    for number in range(rounds.count):
+        rounds.number = number
+        added(total, torch.zeros(size), None, None)
+
+    assert total.item() == 1.0
+
+
 def test_the_mean_loss_is_added_in_the_order_of_logical_ranks() -> None:
     rounds = Rounds(3)
     rounds.begin(rank=0, size=1)
