@@ -35,7 +35,8 @@ NIGHT = """#!/bin/bash
 #SBATCH --comment=elastic=2:5
 #SBATCH --open-mode=append
 #SBATCH --output={folder}/launchers.log
-export ELASTIC=5 SNAPSHOT_EVERY=never PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={path} HOLDFAST_TOKEN=night
+export ELASTIC=5 SNAPSHOT_EVERY=never PYTHONDONTWRITEBYTECODE=1 HOLDFAST_TOKEN=night
+export PYTHONPATH={path} HOLDFAST_EVENTS={folder}/events.jsonl
 {python} -m holdfast_runtime.launcher --nnodes 2:5 --nproc-per-node 1 --spares 0 --deadlines {deadlines} \\
     --rdzv-id night --preload {preload},holdfast_runtime.inprocess --max-restarts 40 --peers {peers} \\
     --node-rank "$SLURM_ARRAY_TASK_ID" --socket "{folder}/$SLURM_ARRAY_TASK_ID.sock" \\

@@ -14,7 +14,7 @@ def at(seconds: float, kind: str, source: str = "control-plane", **values: objec
     return Event(time_ns=1_795_000_000_000_000_000 + round(seconds * 1e9), source=source, kind=kind, **values)  # type: ignore[arg-type]
 
 
-def job(seconds: float, kind: str, step: int, loss: float | None = None, **detail: str) -> Event:
+def job(seconds: float, kind: str, step: int, loss: float | None = None, **detail: str | int) -> Event:
     numbers = {"step": step} | ({} if loss is None else {"loss": loss})
     return at(seconds, kind, "job", job="1", detail=numbers | detail)
 
@@ -51,6 +51,21 @@ def test_an_incident_counts_its_seconds_from_the_injection() -> None:
     assert incident.noticed_after_s == 0.25
     assert incident.restored_after_s == 3.0
     assert incident.resumed_after_s == 20.0
+
+
+def test_the_sizes_of_a_job_are_told_with_the_steps_from_which_it_had_them() -> None:
+    told = only_job(
+        [
+            job(0, kinds.JOB_STARTED, 0, world_size=5),
+            job(5, kinds.JOB_PROGRESS, 16),
+            job(6, kinds.JOB_RESIZED, 16, world_size=3, world_size_before=5),
+            job(6, kinds.JOB_RESUMED, 16, world_size=3),
+            job(9, kinds.JOB_RESUMED, 20, world_size=3),
+            job(12, kinds.JOB_RESIZED, 89, world_size=5, world_size_before=3),
+        ]
+    )
+    assert told.sizes == ((0, 5), (16, 3), (89, 5))
+    assert only_job(recorded()).sizes == ()
 
 
 def test_goodput_leaves_out_steps_done_again_checkpoints_and_waiting() -> None:

@@ -55,6 +55,8 @@ class JobTimeline:
     productive_s: float
     first_loss: Optional[float]
     last_loss: Optional[float]
+    sizes: tuple[tuple[int, int], ...] = ()
+    """Steps from which the job had another number of ranks, each with that number; the first is that of its start."""
 
     @property
     def wall_s(self) -> float:
@@ -132,7 +134,17 @@ def _job(name: str, events: Sequence[Event], latest_ns: int) -> Optional[JobTime
         productive_s=sum(_productive_s(attempts, index) for index in range(len(attempts))),
         first_loss=losses[0] if losses else None,
         last_loss=losses[-1] if losses else None,
+        sizes=_sizes(events),
     )
+
+
+def _sizes(events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for event in events:
+        size = detail_number(event, "world_size") if event.kind in (*_STARTS, kinds.JOB_RESIZED) else None
+        if size is not None and (not found or found[-1][1] != size):
+            found.append((int(detail_number(event, "step") or 0), int(size)))
+    return tuple(found)
 
 
 def _attempts(running: Sequence[Event]) -> list[list[_Mark]]:

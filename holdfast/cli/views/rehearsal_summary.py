@@ -54,6 +54,9 @@ def _job(job: JobTimeline) -> Table:
     table.add_row(Text(f"job {job.job}", style="bold"), f"{ended} after {job.steps} steps and {job.wall_s:.1f} s")
     if job.first_loss is not None and job.last_loss is not None:
         table.add_row("  loss", f"{job.first_loss:.2f} to {job.last_loss:.2f} nats per byte")
+    if len(job.sizes) > 1:
+        (_, first), *changes = job.sizes
+        table.add_row("  ranks", ", ".join([str(first), *(f"{size} from step {step}" for step, size in changes)]))
     table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps done again")
     if job.goodput is not None:
         table.add_row("  goodput", f"{job.goodput:.0%} of the wall time went into steps that count")
