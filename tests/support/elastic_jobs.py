@@ -111,10 +111,18 @@ def written(folder: Path) -> dict[int, list[Step]]:
 
 
 def wrong(folder: Path, calm: Path, *, steps: int) -> list[str]:
-    """Where a job's losses, parameters or moments are not those of the calm one, or a step is missing."""
+    """
+    Where a job's losses, parameters or moments are not those of the calm one, or a step is missing.
+
+    What comes after an update is not part of the step: where all ranks had to leave between vote and line, the next
+    step is the first of another generation, and its bits say whether the one before it was made.
+    """
     wanted, got, problems = written(calm), written(folder), []
     for number in range(steps):
-        if not got.get(number):
+        before, after = (
+            max((step.epoch for step in got.get(other, [])), default=0) for other in (number - 1, number + 1)
+        )
+        if not got.get(number) and not 0 < before < after:
             problems.append(f"step {number} was never committed")
         for step in got.get(number, []):
             if {line.loss for line in step.lines} != {wanted[number][-1].bits[0]}:
