@@ -23,7 +23,7 @@ def draw(text: str, out: Path) -> None:
     mpl.rcParams.update({"svg.hashsalt": "holdfast", "font.size": 9.0})
     from matplotlib import pyplot
 
-    events = parse_events(text).events
+    events = parse_events(text.splitlines()).events
     job = next((job for job in timeline(events).jobs if job.sizes), None)
     losses = sorted(
         {
