@@ -135,3 +135,17 @@ def test_a_model_of_fully_shard_over_all_ranks_is_taken() -> None:
         check(model, Recorded(), logical=4, pipelines=False)
         assert local(next(model.parameters())).shape[0] == 2
         private.forget_fsdp(model)
+
+
+def test_a_process_that_had_another_rank_at_this_size_has_the_coordinate_of_the_one_that_it_has_now() -> None:
+    """DTensor caches by meshes that are equal, and would give the mesh of the earlier rank."""
+    with alone(2, 4):
+        model, optimizer = made(2, 4)
+        private.forget_fsdp(model)
+    for rank, size in ((1, 2), (1, 4), (3, 4), (2, 4)):
+        with alone(rank, size):
+            cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (size,))))
+            moments = [value for state in optimizer.state.values() for value in state.values() if value.dim()]
+            meshes = [tensor.device_mesh for tensor in (*model.parameters(), *moments)]
+            assert {mesh.get_coordinate() for mesh in meshes} == {(rank,)}
+            private.forget_fsdp(model)

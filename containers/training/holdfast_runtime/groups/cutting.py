@@ -26,10 +26,18 @@ class _Sums(Protocol):
 
 
 def mesh_like(mesh: "DeviceMesh") -> "DeviceMesh":
-    """A mesh of one dimension over all ranks that there are now, otherwise as another one."""
+    """
+    A mesh of one dimension over all ranks that there are now, otherwise as another one.
+
+    DTensor caches what follows from a layout by meshes that are equal, and two are whatever the rank of this process
+    is: what was cached when it had another rank would come back with the mesh, and the coordinate, of then. What tells
+    meshes of threads apart tells those of ranks apart.
+    """
     from torch.distributed.device_mesh import init_device_mesh
 
-    return init_device_mesh(mesh.device_type, (dist.get_world_size(),), mesh_dim_names=mesh.mesh_dim_names)
+    made = init_device_mesh(mesh.device_type, (dist.get_world_size(),), mesh_dim_names=mesh.mesh_dim_names)
+    made._thread_id = dist.get_rank()
+    return made
 
 
 @torch.no_grad()
