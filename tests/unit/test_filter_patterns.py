@@ -123,7 +123,8 @@ def test_a_pattern_matches_what_the_guide_says(pattern: str, message: str, match
 @pytest.mark.parametrize(
     "pattern",
     ["{", "{ $.a }", "{ $ = 1 }", "{ $.a = }", "{ $.a = 1", "[a", "{ $.a > word }", "%(a)%", '"open', "{ $.*.* = 1 }",
-     "{ $.a = 1 } more", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }", "a" * 1025],
+     "{ $.a = 1 } more", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }", "a" * 1025,
+     "%[[%", "%[a--b]%", "%a{99999999999999999999}%"],
 )  # fmt: skip
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(FilterPatternError):

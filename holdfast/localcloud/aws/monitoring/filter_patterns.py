@@ -9,6 +9,7 @@ a condition on a property that is absent does not hold, also with ``!=``.
 import functools
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -131,8 +132,11 @@ def _regex(pattern: str) -> Callable[[str], bool]:
     if "(" in pattern.replace("\\(", "") or ")" in pattern.replace("\\)", ""):
         raise FilterPatternError(f"a regular expression has no parentheses, got %{pattern}%")
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        with warnings.catch_warnings():
+            # Python warns of a nested set, "[[" and "[a--b]", which may mean something else in a later version of it.
+            warnings.simplefilter("error", FutureWarning)
+            compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError, FutureWarning) as error:
         raise FilterPatternError(f"%{pattern}% is no regular expression: {error}") from None
     return lambda text: compiled.search(text) is not None
 
