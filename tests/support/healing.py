@@ -13,6 +13,7 @@ from holdfast.localcloud.nodes import Fleet, Node
 
 AGENT = "holdfast-agent"
 Found = dict[str, Any]
+ROUTINE = ("job_progress", "checkpoint_saved", "file_exported")
 
 
 class Limits(NamedTuple):
@@ -100,7 +101,8 @@ class Cluster:
     def told(self) -> str:
         """The latest events, for whoever reads why something was not seen."""
         wanted = ("time_ns", "source", "node", "kind", "fault", "action", "evidence", "detail")
-        lines = [json.dumps({name: one.get(name) for name in wanted if one.get(name)}) for one in self.events()[-60:]]
+        events = [one for one in self.events() if one["kind"] not in ROUTINE][-60:]
+        lines = [json.dumps({name: one.get(name) for name in wanted if one.get(name)}) for one in events]
         return "\n".join(lines)
 
     def loop(self, node: str, fault: str, *options: str, within_s: float = 300.0) -> Found:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kill_matrix import Case, Spec
+from sharded_jobs import world_of
 
 BACK = 4
 """Steps that a job goes back at most, with a snapshot every other step."""
@@ -26,6 +27,11 @@ class Shape:
     twins: bool
     every: int | None = None
     """Updates from one snapshot to the next; where there are twins none are needed."""
+
+    @property
+    def world(self) -> int:
+        """Ranks in all."""
+        return world_of(self.layout)
 
     @property
     def ranks(self) -> range:
@@ -84,6 +90,14 @@ def _with_snapshots(shape: Shape, lost: Spec) -> Iterator[Case]:
         yield Case(f"{kind} at the keeper of rank 1", (lost, {"kind": kind, "phase": "hand-out", "back": BACK}))
     again = {"kind": "SIGKILL", "phase": "fetch", "rank": 1, "back": BACK}
     yield Case("SIGKILL at rank 1 while its part comes from the keeper", (lost, again))
+
+
+def nodes(shape: Shape) -> Iterator[Case]:
+    """A launcher is killed, and with it half of the ranks."""
+    middle = f"collective:{shape.collectives[len(shape.collectives) // 2]}"
+    for phase, rank in ((middle, 0), ("vote", shape.world - 1), ("update", 0)):
+        fault = {**_at("SIGKILL", phase, rank), "victims": ["launcher"]}
+        yield Case(f"SIGKILL of the launcher in {phase} of rank {rank}", (fault,))
 
 
 def hangs(shape: Shape) -> Iterator[Case]:

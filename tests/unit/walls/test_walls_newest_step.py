@@ -75,3 +75,21 @@ def test_a_launcher_remembers_the_newest_step_of_its_processes_and_tells_it() ->
 
     assert slots.known_step == 9
     assert slots.status(incarnation=0, host="h").known_step == 9
+
+
+def test_steps_that_are_done_again_are_not_lost_a_second_time_by_a_change_before_they_are() -> None:
+    slots = LocalSlots(node=0, ranks=1, spares=0)
+    slots.learn(9)
+    snapshots = ((0, 6), (1, 6))
+    newcomer = process(1, rank=-1)
+    keeper = process(0, state="valid", committed_step=8, twins=(), snapshots=snapshots)
+    back = next_view(BEFORE, statuses(keeper, newcomer, known=(slots.known_step, 0)), policy=POLICY)
+    assert isinstance(back, View)
+    assert (back.resume_step, back.lost_steps) == (6, 3)
+
+    slots.go_on(back)
+    again = (process(node, state="valid", committed_step=7, twins=()) for node in (0, 1))
+    after = next_view(back, statuses(*again, known=(slots.known_step, 0)), policy=POLICY)
+
+    assert isinstance(after, View), after
+    assert (after.resume_step, after.lost_steps) == (7, 0)

@@ -193,6 +193,7 @@ class Generations:
         mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
         before = [slot.rank for slot in self._slots]
         self._slots.world_size = len(view.ranks) or self._slots.world_size
+        self._slots.go_on(view)
         for slot in self._slots:
             slot.rank = next((item.rank for item in mine if item.slot.index == slot.index), -1)
             place = self._slots.place_of(slot, launcher=self._links.identity)

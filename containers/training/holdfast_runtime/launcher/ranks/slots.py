@@ -19,7 +19,7 @@ from holdfast_runtime.control import (
     ToRank,
 )
 from holdfast_runtime.launcher.ranks.processes import Process
-from holdfast_runtime.membership import Asked, RankStatus, Slot, Status
+from holdfast_runtime.membership import Asked, RankStatus, Slot, Status, View
 
 LINE_BYTES = 1 << 26
 LAST_ONES = 3
@@ -145,6 +145,11 @@ class LocalSlots:
     def learn(self, step: int) -> None:
         """Somebody has finished so many updates."""
         self.known_step = max(self.known_step, step)
+
+    def go_on(self, view: View) -> None:
+        """All go on from the step of a view. Those after it are done again: the next view does not lose them, too."""
+        if view.lost_steps:
+            self.known_step = view.resume_step
 
     def all_left(self, *, first: bool) -> bool:
         """
