@@ -18,6 +18,8 @@ def known_to_aws(environment: Environment) -> dict[str, Any]:
         group["lifecycle_mode"] = environment.lifecycle_mode(settings)  # whichever of the two places said it
     document["storage"].pop("on_delete")
     document["lifecycle"].pop("scripts")
+    if document["slurm"]:
+        document["slurm"].pop("lending")  # of the health agent, not of HyperPod
     if document["eks"] and document["eks"]["task_governance"]:
         document["eks"]["task_governance"]["teams"].sort(key=lambda team: team["name"])  # made in parallel
     if document["network"]["existing"] is not None:

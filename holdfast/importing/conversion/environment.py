@@ -212,7 +212,8 @@ def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
 
 def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Imported:
     imported.note(
-        "", "images, observability, health, goodput and allowances are Holdfast's own: they have their defaults"
+        "",
+        "images, observability, health, lending, goodput and allowances are Holdfast's own: they have their defaults",
     )
     if not is_ours:
         text = (
