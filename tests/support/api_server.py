@@ -106,10 +106,12 @@ class ApiServer:
             )
 
     def _wait(self) -> None:
+        # a controller of the API server makes the default namespace, at times after /readyz is ok
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until and all(process.poll() is None for process in self._processes):
             with contextlib.suppress(OSError):
-                if self.request("GET", "/readyz") == (200, "ok"):
+                ready = self.request("GET", "/readyz") == (200, "ok")
+                if ready and self.request("GET", "/api/v1/namespaces/default")[0] == 200:
                     return
             time.sleep(0.1)
         log = (self._directory / "1.log").read_text(errors="replace")[-2000:]
