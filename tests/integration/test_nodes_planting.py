@@ -239,11 +239,11 @@ def _lost(lab: Lab, *, of: int) -> int:
         "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "s.bind(('10.1.0.11', 999))\n"
         "print('ready', flush=True)\n"
-        "s.settimeout(2)\n"
+        "s.settimeout(20)\n"  # until the sender has begun, which a busy machine makes long
         "n = 0\n"
         "try:\n"
         f"    while n < {of}:\n"
-        "        s.recv(99); n += 1\n"
+        "        s.recv(99); n += 1; s.settimeout(2)\n"
         "except TimeoutError: pass\n"
         "print(n)\n"
     )
@@ -257,7 +257,7 @@ def _lost(lab: Lab, *, of: int) -> int:
     assert receiver.stdout is not None
     assert receiver.stdout.readline() == b"ready\n"
     assert lab.other.run([PYTHON, "-c", send], timeout_s=20).returncode == 0
-    came = int(receiver.communicate(timeout=20)[0])
+    came = int(receiver.communicate(timeout=30)[0])
     return of - came
 
 
