@@ -70,15 +70,16 @@ def test_objects_are_applied_shown_and_deleted(user: Person, local_eks: LocalEks
 
 def test_logs_are_read_and_followed(user: Person, local_eks: LocalEks, api: Api, namespace: str) -> None:
     here = ("-n", namespace)
-    talk = ["sh", "-c", "echo one; echo two; until [ -e /tmp/go ]; do sleep 0.1; done; echo three"]
+    # What is run in a container ends with it: whoever says go is given the time to end first.
+    talk = ["sh", "-c", "echo one; echo two; until [ -e /tmp/go ]; do sleep 0.1; done; sleep 2; echo three; sleep 1"]
     user.kubectl("create", *here, "-f", "-", text=json.dumps(pod("talks", image=local_eks.image, command=talk)))
     wait_ready(api, namespace, "talks")
 
-    following = user.popen(str(kubernetes_clients.kubectl(user.minor)), "logs", *here, "--follow", "talks")
-    assert following.stdout is not None
-    first = [following.stdout.readline() for _ in range(2)]
-    user.kubectl("exec", *here, "talks", "--", "touch", "/tmp/go")
-    rest, _ = following.communicate(timeout=30)
+    with user.popen(str(kubernetes_clients.kubectl(user.minor)), "logs", *here, "--follow", "talks") as following:
+        assert following.stdout is not None
+        first = [following.stdout.readline() for _ in range(2)]
+        user.kubectl("exec", *here, "talks", "--", "touch", "/tmp/go")
+        rest, _ = following.communicate(timeout=30)
     last = user.kubectl("logs", *here, "--tail=1", "talks")
     stamped = user.kubectl("logs", *here, "--timestamps", "talks")
     missing = user.tried_kubectl("logs", *here, "nobody")
