@@ -52,6 +52,7 @@ class KubernetesProduct:
         if self.charts is not None:
             shutil.copytree(self.charts, self.work / "charts", dirs_exist_ok=True)
             document["eks"]["chart_archives"] = "charts"
+        shutil.copytree(ROOT / "environments" / "scripts", self.work / "scripts", dirs_exist_ok=True)
         path: Path = self.work / f"{name}.yaml"
         path.write_text(yaml.safe_dump(document))
         return path
