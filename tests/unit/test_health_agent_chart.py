@@ -151,7 +151,22 @@ def test_an_agent_without_privilege_keeps_one_capability(helm: Path, repository:
     read_only = {mount["mountPath"] for mount in container["volumeMounts"] if mount.get("readOnly")}
     assert read_only == {"/etc/holdfast", "/dev/kmsg", "/sys"}
     assert "hostNetwork" not in spec
-    assert "hostPID" not in spec
+
+
+def test_launchers_in_pods_reach_the_agent_and_are_seen_by_it(
+    manifests: list[dict[str, Any]], repository: Path
+) -> None:
+    """By the folder of the socket, which a pod cannot change, and by processes, which the kernel names to the agent."""
+    agent = the("DaemonSet", manifests)["spec"]["template"]["spec"]
+    assert agent["hostPID"] is True
+    example = yaml.safe_load_all((repository / "examples/bytelm/bytelm-resilient.yaml").read_text())
+    jobs = the("List", list(example))["items"]
+    folder = "/run/holdfast"
+    for spec in (agent, *(job["spec"]["template"]["spec"] for job in jobs)):
+        (volume,) = (one for one in spec["volumes"] if one.get("hostPath", {}).get("path") == folder)
+        assert volume["hostPath"]["type"] == "DirectoryOrCreate"
+        (mount,) = (one for one in spec["containers"][0]["volumeMounts"] if one["name"] == volume["name"])
+        assert (mount["mountPath"], mount.get("readOnly", False)) == (folder, spec is not agent)
 
 
 def test_the_image_is_built_from_what_is_named_and_pinned(repository: Path) -> None:
