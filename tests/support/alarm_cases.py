@@ -131,7 +131,7 @@ SLURM = {
     "NoSpareLeft": AlarmCase(fires=lost(replaced=0), at=1, over=HOUR + 1, quiet=lost(replaced=1)),
     "GpuIdle": AlarmCase(
         fires=lambda _: own(kinds.JOB_PROGRESS, *range(5)),
-        at=94,
+        at=34,
         over=None,
         quiet=lambda _: own(kinds.JOB_PROGRESS, *range(0, LONG, 20)),
     ),

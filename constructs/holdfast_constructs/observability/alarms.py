@@ -208,10 +208,17 @@ class ClusterAlarms(Construct):
 
     def _progress(self) -> None:
         minutes = self._thresholds.gpu_idle_minutes
+        # Without FILL the last progress counts for longer: CloudWatch looks further back for a data point.
+        progress = cloudwatch.MathExpression(
+            expression="FILL(jobprogress, 0)",
+            using_metrics={"jobprogress": self._metrics.own("JobProgress", period=Duration.minutes(minutes))},
+            period=Duration.minutes(minutes),
+            label="reports of progress",
+        )
         self._alarm(
             "GpuIdle",
             f"No job reported progress for {minutes} minutes: the GPUs cost and do not train.",
-            metric=self._metrics.own("JobProgress", period=Duration.minutes(minutes)),
+            metric=progress,
             threshold=1,
             operator=BELOW,
             missing=SILENT_IS_BAD,
