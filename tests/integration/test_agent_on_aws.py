@@ -1,7 +1,12 @@
 """The agent's own client against the embedded AWS: events that arrive once, HyperPod asked by its API."""
 
 import json
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ from footing import ready_network, service_role
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
+from holdfast.localcloud.home import keys_of
 from holdfast_agent.aws import LOGS, SAGEMAKER, Api, AwsError, Settings
 from holdfast_agent.controller import Looker
 from holdfast_agent.remedies import Hands, Mark, RemedySettings, Request, Stage, View
@@ -63,9 +69,71 @@ class Cloud:
         return list(sagemaker.list_cluster_nodes(ClusterName="lab")["ClusterNodeSummaries"])
 
     def lines(self, stream: str) -> list[str]:
-        logs = self.client("logs")
-        found = logs.get_log_events(logGroupName=GROUP, logStreamName=stream, startFromHead=True)["events"]
-        return [one["message"] for one in found]
+        return lines_of(self.client("logs"), stream)
+
+
+class Process:
+    """An embedded AWS that can be away: a process of its own, always at one address."""
+
+    def __init__(self, home: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        self._command = [sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(home), "--port", port]
+        self.start()
+        keys = keys_of(home)
+        self.arguments = {"endpoint_url": f"http://localhost:{port}", "region_name": "us-west-2", **keys.boto}
+        self.settings = Settings(
+            variables={
+                "AWS_ENDPOINT_URL": f"http://localhost:{port}",
+                "AWS_REGION": "us-west-2",
+                "AWS_ACCESS_KEY_ID": keys.access_key_id,
+                "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+            }
+        )
+        self.logs.create_log_group(logGroupName=GROUP)
+
+    @property
+    def logs(self) -> Any:
+        return boto3.client("logs", **self.arguments)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [*self._command, "--hyperpod", "simulated"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self.process.stdout is not None
+        assert "ready at" in self.process.stdout.readline()
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=60)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It takes connections, and answers nobody."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """Nobody is at its address."""
+        self.end()
+        yield
+        self.start()
+
+
+def lines_of(logs: Any, stream: str) -> list[str]:
+    found = logs.get_log_events(logGroupName=GROUP, logStreamName=stream, startFromHead=True)["events"]
+    return [one["message"] for one in found]
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    made = Process(tmp_path / "home")
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +189,43 @@ def test_a_group_that_is_not_there_yet_is_waited_for(cloud: Cloud, tmp_path: Pat
     cloud.client("logs").create_log_group(logGroupName="/holdfast/late/events")
     eventually(lambda: one.numbers()["events_shipped_total"] == 1)
     one.stop()
+
+
+@pytest.mark.parametrize("absence", ["frozen", "ended"])
+def test_events_of_the_time_in_which_cloudwatch_was_away_arrive_once_and_in_order(
+    process: Process, tmp_path: Path, absence: str
+) -> None:
+    """
+    Seconds here: an agent gives nothing up, it tries again at least every 15 s, and ten minutes are forty such tries.
+    """
+    lines = [json.dumps({"time_ns": 0, "number": number}) for number in range(30)]
+
+    def write(part: list[str]) -> None:
+        with (tmp_path / "events.jsonl").open("a") as file:
+            file.write("".join(line + "\n" for line in part))
+
+    one = EventShipper(
+        path=tmp_path / "events.jsonl",
+        stream=LogStream(
+            api=Api(LOGS, settings=process.settings, timeout_s=0.3, attempts=1), group=GROUP, stream="i-1"
+        ),
+        state=tmp_path / "shipped.json",
+        stream_name="i-1",
+        look_s=0.05,
+        shown_after_s=0.2,
+        longest_rest_s=0.2,
+    )
+    write(lines[:10])
+    one.start()
+    eventually(lambda: one.numbers()["events_shipped_total"] == 10)
+    with getattr(process, absence)():
+        write(lines[10:20])
+        eventually(lambda: one.numbers()["shipping_failures_total"] >= 5)
+        assert one.problem
+        write(lines[20:])
+    eventually(lambda: one.numbers()["events_shipped_total"] == 30)
+    one.stop()
+    assert lines_of(process.logs, "i-1") == lines
 
 
 def test_keys_that_are_none_are_refused_by_name(cloud: Cloud) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from api_server import ApiServer
 from kubernetes_pki import Pki
+from simulated_nodes import Agent as SimulatedAgent
+from simulated_nodes import Board, run
 
 from holdfast_agent.remedies import (
     Answer,
@@ -18,6 +20,7 @@ from holdfast_agent.remedies import (
     Request,
     Stage,
 )
+from holdfast_common import kinds
 
 pytestmark = pytest.mark.kubernetes
 
@@ -39,8 +42,7 @@ class Cluster:
         self.pki = Pki(directory / "pki")
         self.api = ApiServer(binaries=binaries, directory=directory, pki=self.pki, flags=["--authorization-mode=RBAC"])
         for name in ("hyperpod-i-1", "hyperpod-i-2"):
-            labels = {HEALTH: "Schedulable", "sagemaker.amazonaws.com/compute-type": "hyperpod"}
-            self.post("/api/v1/nodes", {"kind": "Node", "metadata": {"name": name, "labels": labels}})
+            self.join(name)
         self.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "agent"}})
         rbac = "/apis/rbac.authorization.k8s.io/v1"
         self.post(f"{rbac}/clusterroles", {"metadata": {"name": "agent"}, "rules": RULES})
@@ -57,6 +59,10 @@ class Cluster:
         (self.account / "token").write_text(token)
         (self.account / "ca.crt").write_bytes(Path(self.pki.authority).read_bytes())
 
+    def join(self, name: str) -> None:
+        labels = {HEALTH: "Schedulable", "sagemaker.amazonaws.com/compute-type": "hyperpod"}
+        self.post("/api/v1/nodes", {"kind": "Node", "metadata": {"name": name, "labels": labels}})
+
     def post(self, path: str, body: dict[str, Any]) -> Any:
         status, answer = self.api.request("POST", path, body)
         assert status in (200, 201), answer
@@ -72,16 +78,16 @@ class Cluster:
         body = {"metadata": {"labels": {HEALTH: value}}}
         assert self.api.request("PATCH", f"/api/v1/nodes/{name}", body, **kind)[0] == 200
 
-    def hands(self, name: str) -> "Agent":
-        return Agent(self, name)
+    def hands(self, name: str, *, timeout_s: float = 10.0) -> "Agent":
+        return Agent(self, name, timeout_s=timeout_s)
 
 
 class Agent:
     """The hands of one node."""
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, *, timeout_s: float) -> None:
         settings = RemedySettings(mode="act", way="label", orchestrator="eks", host=name)
-        api = KubernetesApi(address=cluster.api.url, account=cluster.account)
+        api = KubernetesApi(address=cluster.api.url, account=cluster.account, timeout_s=timeout_s)
         self.hands = Hands(
             settings=settings,
             book=KubernetesBook(settings=settings, api=api),
@@ -90,6 +96,17 @@ class Agent:
 
     def do(self, deed: str, remedy: str = "", subject: str = "") -> Answer:
         return self.hands.do(Request(number=1, deed=deed, remedy=remedy, subject=subject))
+
+
+class Served(Board):
+    """What all see is the API server."""
+
+    def __init__(self, name: str, hands: Hands) -> None:
+        super().__init__([name])
+        self._hands = hands
+
+    def do(self, me: str, request: Request) -> Answer:
+        return self._hands.do(request)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +171,23 @@ def test_hyperpod_is_asked_by_its_label_and_the_breaker_remembers_a_node_that_is
     seen = other.do("look").view
     assert seen is not None
     assert ("hyperpod-i-1", Stage.ASKED) in [(mark.node, mark.stage) for mark in seen.marks]
+
+
+@pytest.mark.parametrize("absence", ["frozen", "ended"])
+def test_an_api_server_that_is_away_for_ten_minutes_is_said_once_and_waited_for(cluster: Cluster, absence: str) -> None:
+    """The server is away in earnest; the ten minutes are those of the agent's clock, which the test moves."""
+    name = f"hyperpod-i-{absence}"
+    cluster.join(name)
+    hands = cluster.hands(name, timeout_s=0.5).hands
+    agent = SimulatedAgent(Served(name, hands), name, share=1.0, way="label")
+    with getattr(cluster.api, absence)():
+        agent.accuse()
+        run([agent], for_s=600, each_s=1.0)
+        assert [told.detail["why"] for told in agent.told] == ["unanswered"]
+    assert cluster.node(name)["metadata"]["labels"][HEALTH] == "Schedulable"
+    run([agent], for_s=60, each_s=1.0)
+    assert cluster.node(name)["metadata"]["labels"][HEALTH] == "UnschedulablePendingReplacement"
+    assert len(agent.kinds(kinds.REMEDY_REQUESTED)) == 1
 
 
 def test_the_role_may_nothing_else(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,24 +53,23 @@ class ApiServer:
                     f"--listen-peer-urls=http://127.0.0.1:{peers}",
                 ]
             )
-            self._spawn(
-                [
-                    *binaries.argv("kube-apiserver"),
-                    *binaries.flags("kube-apiserver"),
-                    f"--etcd-servers=http://127.0.0.1:{etcd}",
-                    "--bind-address=127.0.0.1",
-                    f"--secure-port={self.port}",
-                    f"--tls-cert-file={certificate}",
-                    f"--tls-private-key-file={key}",
-                    f"--cert-dir={directory}",
-                    f"--client-ca-file={pki.authority}",
-                    "--service-cluster-ip-range=172.20.0.0/16",
-                    "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-                    f"--service-account-signing-key-file={tokens}",
-                    f"--service-account-key-file={tokens}",
-                    *flags,
-                ]
-            )
+            self._server = [
+                *binaries.argv("kube-apiserver"),
+                *binaries.flags("kube-apiserver"),
+                f"--etcd-servers=http://127.0.0.1:{etcd}",
+                "--bind-address=127.0.0.1",
+                f"--secure-port={self.port}",
+                f"--tls-cert-file={certificate}",
+                f"--tls-private-key-file={key}",
+                f"--cert-dir={directory}",
+                f"--client-ca-file={pki.authority}",
+                "--service-cluster-ip-range=172.20.0.0/16",
+                "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+                f"--service-account-signing-key-file={tokens}",
+                f"--service-account-key-file={tokens}",
+                *flags,
+            ]
+            self._spawn(self._server)
             self._wait()
         except BaseException:
             self.stop()
@@ -79,6 +79,24 @@ class ApiServer:
         for process in reversed(self._processes):
             process.send_signal(signal.SIGKILL)
             process.wait(10)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The API server stands still: it takes connections, and answers nobody."""
+        self._processes[-1].send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._processes[-1].send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def ended(self) -> Iterator[None]:
+        """There is no API server, and afterwards another one on the same data."""
+        self._processes[-1].kill()
+        self._processes.pop().wait(10)
+        yield
+        self._spawn(self._server)
+        self._wait()
 
     def request(self, method: str, path: str, body: Any = None, *, token: str = "", **headers: str) -> tuple[int, Any]:
         """Status and answer; as an administrator by certificate where there is no token."""
@@ -98,7 +116,7 @@ class ApiServer:
             except ValueError:
                 return answer.status, content.decode()
 
-    def _spawn(self, argv: list[str]) -> None:
+    def _spawn(self, argv: Sequence[str]) -> None:
         with (self._directory / f"{len(self._processes)}.log").open("wb") as log:
             environment = {"PATH": os.environ["PATH"], "HOME": str(self._directory)}
             self._processes.append(
