@@ -251,6 +251,16 @@ def test_an_operation_that_stands_still_keeps_its_node_in_use_and_says_since_whe
     assert asked(sagemaker.batch_replace_cluster_nodes, first) == ([first], [])
 
 
+@pytest.mark.documented("HP-116")
+def test_a_request_takes_up_to_25_nodes(aws, sagemaker):
+    all_running(aws, sagemaker)
+    unknown = [f"i-{number:017x}" for number in range(26)]
+    for call in (sagemaker.batch_replace_cluster_nodes, sagemaker.batch_reboot_cluster_nodes):
+        with pytest.raises(sagemaker.exceptions.ClientError, match="Member must have length less than or equal to 25"):
+            asked(call, *unknown)
+        assert {code for code, _ in asked(call, *unknown[:25])[1]} == {"InstanceIdNotFound"}
+
+
 @pytest.mark.documented("HP-111")
 def test_an_instance_that_is_not_there_yet_is_neither_rebooted_nor_replaced(aws, sagemaker):
     all_running(aws, sagemaker)
