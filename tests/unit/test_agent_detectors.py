@@ -185,7 +185,29 @@ def test_a_count_is_not_believed_for_two_minutes() -> None:
 def test_fewer_gpus_than_before_are_missed() -> None:
     driver = Driver()
     driver.says(node_of(*map(gpu, range(8))), for_s=130)
-    assert driver.says(node_of(*map(gpu, range(7)))) == [("gpu-count-wrong", "", False)]
+    assert driver.says(node_of(*map(gpu, range(7))), for_s=10) == [("gpu-count-wrong", "", False)]
+
+
+def test_a_count_that_stands_alone_is_a_lie_whether_it_is_less_or_more() -> None:
+    driver = Driver()
+    eight = node_of(*map(gpu, range(8)))
+    driver.says(eight, for_s=130)
+    for lie in (node_of(*map(gpu, range(7))), node_of(), node_of(*map(gpu, range(9)))):
+        assert driver.says(lie) == []
+        assert driver.says(eight, for_s=300) == []
+
+
+def test_a_driver_that_goes_away_is_a_fault_once_it_stays_away_and_none_where_it_never_was() -> None:
+    driver = Driver()
+    driver.says(node_of(gpu(0), gpu(1)), for_s=130)
+    assert driver.says({"failed": 9, "text": "driver not loaded"}) == []
+    assert driver.says(node_of(gpu(0), gpu(1)), for_s=130) == []
+    assert driver.says({"absent": "no library"}, for_s=110) == []
+    assert driver.says({"absent": "no library"}, for_s=20) == [("gpu-count-wrong", "", False)]
+    assert driver.says(node_of(gpu(0), gpu(1))) == [("gpu-count-wrong", "", True)]
+    never = Driver()
+    assert never.says({"failed": 9, "text": "driver not loaded"}, for_s=300) == []
+    assert never.nvml.support is Support.NO
 
 
 def test_flags_of_the_driver_are_told_and_taken_back() -> None:

@@ -50,7 +50,8 @@ class Nvml(Detector):
         super().__init__()
         self._library = library
         self._expected = expected
-        self._most = 0
+        self._most = self._counted = 0
+        """GPUs that two looks in a row had at most, and those of the last look: a count that stands alone is a lie."""
         self._child = child or Child(serve=Reader(), kill_after_s=120.0)
         self._asked_s = float("-inf")
         self._links_s = float("-inf")
@@ -156,8 +157,7 @@ class Nvml(Detector):
         self.supported()
         self._failures = 0
         self._began_s = at.boot_s if self._began_s is None else self._began_s
-        self._most = max(self._most, int(told["count"]))
-        found = [*self._count(at, told)]
+        found = [*self._count(at, int(told["count"]))]
         linked = []
         for gpu in told["gpus"]:
             found += self._gpu(at, gpu)
@@ -187,10 +187,11 @@ class Nvml(Detector):
             return at.boot_s - self._began_s >= NOT_BELIEVED_S
         return self._failures * self.interval_s >= NOT_BELIEVED_S
 
-    def _count(self, at: Instant, told: "Mapping[str, Any]") -> "list[Signal]":
+    def _count(self, at: Instant, count: int) -> "list[Signal]":
+        before, self._counted = self._counted, count
+        self._most = max(self._most, min(count, before))
         expected = self._expected or self._most
-        count = int(told["count"])
-        if count >= expected or not self._believed(at):
+        if max(count, before) >= expected or not self._believed(at):
             return []
         text = f"NVML counts {count} GPUs of {expected}"
         return [self.signal(at, conditions.GPU_COUNT_WRONG, text, facts={"count": count, "expected": expected})]
