@@ -18,7 +18,9 @@ from holdfast_agent.remedies import (
     LabelAsker,
     RemedySettings,
     Request,
+    Ruling,
     Stage,
+    ruling,
 )
 from holdfast_common import kinds
 
@@ -156,6 +158,20 @@ def test_a_label_that_is_not_ours_is_never_overwritten(cluster: Cluster, value: 
     assert cluster.node("hyperpod-i-2")["metadata"]["labels"][HEALTH] == "Unschedulable"
     cluster.label("hyperpod-i-2", "Schedulable")
     assert one.do("clear").outcome == "done"
+
+
+def test_a_node_that_hyperpods_own_agent_has_labelled_counts_for_the_breaker(cluster: Cluster) -> None:
+    one = cluster.hands("hyperpod-i-1")
+    cluster.label("hyperpod-i-2", "UnschedulablePendingReplacement")
+    view = one.do("look").view
+    assert view is not None
+    assert [(mark.node, mark.stage) for mark in view.marks] == [("hyperpod-i-2", Stage.ASKED)]
+    assert ruling(view.marks, me="hyperpod-i-1", nodes=2, share=0.1, now_s=view.now_s) is Ruling.OPEN
+    assert (view.foreign, view.asks, view.is_asked) == ("", "", False), "nobody has asked for this node"
+    cluster.label("hyperpod-i-2", "Schedulable")
+    view = one.do("look").view
+    assert view is not None
+    assert view.marks == ()
 
 
 def test_hyperpod_is_asked_by_its_label_and_the_breaker_remembers_a_node_that_is_gone(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ from slurm_lab import SlurmLab
 from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
-from holdfast_agent.remedies import Answer, Hands, RemedySettings, Request, Stage
+from holdfast_agent.remedies import Answer, Hands, RemedySettings, Request, Ruling, Stage, ruling
 from holdfast_agent.slurm import Program, SlurmError, SlurmNode, parse_nodes
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
@@ -84,6 +84,17 @@ def test_what_a_person_drained_is_left_alone(workers: list[Worker]) -> None:
     assert one.slurm().reason == "new cables"
     one.update("State=RESUME")
     assert eventually(lambda: one.slurm().base == "IDLE" and not one.slurm().reason)
+
+
+def test_a_node_that_hyperpods_own_agent_has_marked_counts_for_the_breaker(workers: list[Worker]) -> None:
+    one, other = workers
+    other.update("State=DRAIN", "Reason=Action:Replace")
+    view = one.do("look").view
+    assert view is not None
+    assert [(mark.node, mark.stage) for mark in view.marks] == [(other.host, Stage.ASKED)]
+    assert ruling(view.marks, me=one.host, nodes=2, share=0.1, now_s=view.now_s) is Ruling.OPEN
+    other.update("State=RESUME")
+    assert eventually(lambda: other.slurm().base == "IDLE" and not other.slurm().reason)
 
 
 def test_nothing_is_asked_for_without_the_mark_of_one_that_goes(workers: list[Worker]) -> None:

@@ -46,11 +46,10 @@ class KubernetesBook:
         own = next((node for node in nodes if node["metadata"]["name"] == self._name), None)
         if own is None:
             raise RefusedError(f"Kubernetes has no node {self._name} of HyperPod")
-        labels = own["metadata"].get("labels") or {}
-        health = str(labels.get(HEALTH, ""))
+        health = _health(own)
         asks = next((what for what, value in VALUES.items() if health == value), "")
-        marks = [mark for node in nodes for mark in _marks_of(node)]
-        ours = any(mark.node == self._name and mark.stage is Stage.ASKED for mark in marks)
+        marks = [mark for node in nodes for mark in self._marks(node)]
+        ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
         known = {mark.node for mark in marks if mark.stage is Stage.ASKED}
         return View(
             me=self._name,
@@ -63,6 +62,13 @@ class KubernetesBook:
             is_asked=bool(ours and asks),
             is_controller=self._is_controller,
         )
+
+    def _marks(self, node: Mapping[str, Any]) -> Iterator[Mark]:
+        marks = _marks_of(node)
+        yield from marks
+        if not marks and _health(node) in VALUES.values():
+            # HyperPod's agent or a person asked for it: it is being taken now, whoever wanted that.
+            yield Mark(node=node["metadata"]["name"], stage=Stage.ASKED, since_s=self._api.now_s)
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:
         """Mark this node; with a fault, also say it in a condition, for those who look at nodes."""
@@ -138,7 +144,7 @@ class LabelAsker:
         """Raises KubernetesError and RefusedError."""
         node = self._api.get(f"/api/v1/nodes/{self._name}")
         data: Mapping[str, Any] = node["metadata"]
-        health = str((data.get("labels") or {}).get(HEALTH, ""))
+        health = _health(node)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(node))
         if health == VALUES[remedy] and ours:
             return
@@ -151,6 +157,10 @@ class LabelAsker:
 
     def force(self, remedy: str) -> None:
         self.ask(remedy)
+
+
+def _health(node: Mapping[str, Any]) -> str:
+    return str((node["metadata"].get("labels") or {}).get(HEALTH, ""))
 
 
 def _marks_of(node: Mapping[str, Any]) -> "tuple[Mark, ...]":
