@@ -1,4 +1,4 @@
-"""Write the tables of docs/events.md and docs/lifecycle.md from what runs on nodes: ``make schema``."""
+"""Write the tables of docs/events.md, docs/lifecycle.md and docs/health/metrics.md: ``make schema``."""
 
 import ast
 import inspect
@@ -8,13 +8,14 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from holdfast_agent.metrics import NAMES
 from holdfast_common import FAULTS, SOURCES, kinds
 from holdfast_lifecycle import Step
 from holdfast_lifecycle.model import HOOKS, KUBERNETES, ON_CREATE, SLURM
 from holdfast_lifecycle.steps import STEPS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = (DOCS / "events.md", DOCS / "lifecycle.md")
+PAGES = (DOCS / "events.md", DOCS / "lifecycle.md", DOCS / "health" / "metrics.md")
 
 STEP_COLUMNS = ("step", "extension", "custom", "EKS", "what is true afterwards")
 
@@ -43,6 +44,12 @@ def fault_rows() -> Iterator[Row]:
     """The taxonomy."""
     for one in FAULTS:
         yield one.name, one.signal, one.severity.value, one.remedy.value
+
+
+def metric_rows() -> Iterator[Row]:
+    """Each number that an agent has, in the order of its own list."""
+    for name, (kind, meaning) in NAMES.items():
+        yield name, kind, meaning.removesuffix(".")
 
 
 def step_rows() -> Iterator[Row]:
@@ -79,6 +86,7 @@ def tables() -> dict[str, dict[str, str]]:
             "Faults": table(("name", "signal", "severity", "least remedy"), fault_rows()),
         },
         "lifecycle.md": {"Steps": table(STEP_COLUMNS, step_rows())},
+        "metrics.md": {"Names": table(("name", "kind", "meaning"), metric_rows())},
     }
 
 
