@@ -119,7 +119,7 @@ def test_an_agent_that_is_killed_in_mid_incident_loses_and_doubles_no_verdict(cl
 
 
 def test_slurms_controller_that_does_not_answer_is_waited_for(cluster: Cluster) -> None:
-    """A minute here; ten minutes of it are told once in virtual time (tests/unit/test_agent_remedies.py)."""
+    """Half a minute here; ten minutes of it are told once in virtual time (tests/unit/test_agent_remedies.py)."""
     node, began_ns, controller = cluster.busy()[-1], time.time_ns(), cluster.controller()
     controller.run(["pkill", "-STOP", "-x", "slurmctld"], timeout_s=10)
     try:
@@ -133,18 +133,36 @@ def test_slurms_controller_that_does_not_answer_is_waited_for(cluster: Cluster) 
     assert (found["state"], found["steps_lost"]) == ("repaired", 0)
 
 
+def update(cluster: Cluster, node: str, *fields: str) -> None:
+    """As HyperPod's own agent and people do."""
+    command = ["scontrol", "update", f"NodeName={cluster.node(node).spec.hostname}", *fields]
+    assert cluster.controller().run(command, timeout_s=30).returncode == 0
+
+
 def test_what_hyperpods_own_agent_has_asked_for_is_not_asked_for_again(cluster: Cluster) -> None:
     """Its mark is respected; the ranks leave before it takes the node."""
     node, began_ns = cluster.busy()[-1], time.time_ns()
-    host = cluster.node(node).spec.hostname
-    mark = ["scontrol", "update", f"NodeName={host}", "State=FAIL", "Reason=Action:Replace"]
-    assert cluster.controller().run(mark, timeout_s=30).returncode == 0
+    update(cluster, node, "State=FAIL", "Reason=Action:Replace")
     cluster.run("inject", node, "xid-79")
     found = cluster.healed(node, since_ns=began_ns)
     print(f"\nHyperPod's agent first: {figures(found)}")
     assert (found["state"], found["steps_lost"]) == ("repaired", 0)
     asked = cluster.kinds("remedy_requested", since_ns=began_ns, node=node)
     assert [one["detail"]["way"] for one in asked] == ["runtime"]
+
+
+def test_what_hyperpods_own_agent_has_asked_for_on_another_node_is_left_to_it(cluster: Cluster) -> None:
+    """That node's job goes on, so that HyperPod waits; a fault elsewhere is healed meanwhile."""
+    (other, *_, node), began_ns = cluster.busy(), time.time_ns()
+    update(cluster, other, "State=FAIL", "Reason=Action:Replace")
+    try:
+        found = cluster.loop(node, "xid-79")
+        print(f"\nHyperPod's agent elsewhere: {figures(found)}")
+        assert (found["state"], found["steps_lost"]) == ("repaired", 0)
+        assert {one["node"] for one in cluster.kinds("remedy_requested", since_ns=began_ns)} == {node}
+        assert cluster.busy()[0] == other
+    finally:
+        update(cluster, other, "State=RESUME")
 
 
 def test_a_sick_spare_is_replaced_and_the_job_does_not_notice(cluster: Cluster) -> None:

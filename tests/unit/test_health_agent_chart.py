@@ -159,8 +159,10 @@ def test_launchers_in_pods_reach_the_agent_and_are_seen_by_it(
     """By the folder of the socket, which a pod cannot change, and by processes, which the kernel names to the agent."""
     agent = the("DaemonSet", manifests)["spec"]["template"]["spec"]
     assert agent["hostPID"] is True
-    example = yaml.safe_load_all((repository / "examples/bytelm/bytelm-resilient.yaml").read_text())
-    jobs = the("List", list(example))["items"]
+    files = ("examples/bytelm/bytelm-resilient.yaml", "examples/recipes/recipe.yaml")
+    examples = [one for file in files for one in yaml.safe_load_all((repository / file).read_text())]
+    jobs = [one for listed in examples for one in listed.get("items", [listed]) if one["kind"] == "Job"]
+    assert len(jobs) == 6
     folder = "/run/holdfast"
     for spec in (agent, *(job["spec"]["template"]["spec"] for job in jobs)):
         (volume,) = (one for one in spec["volumes"] if one.get("hostPath", {}).get("path") == folder)
