@@ -10,11 +10,15 @@ import yaml
 from agent_parts import ScriptedChild, instant, looks
 from waiting import eventually
 
+from holdfast_agent.aws import LOGS, Api, Settings
 from holdfast_agent.detectors import Detector, Fabric, KernelLog, Mounts, Nvml
 from holdfast_agent.fabric import read_tree
-from holdfast_agent.metrics import NAMES
+from holdfast_agent.lending import Lender
+from holdfast_agent.metrics import NAMES, MetricsServer, Sender
 from holdfast_agent.nvml import GPU_IS_LOST, Library, NvmlError
+from holdfast_agent.shipping import EventShipper, LogStream
 from holdfast_agent.signals import Numbers
+from holdfast_agent.slurm import Program
 
 RULES = Path(__file__).parents[2] / "constructs/holdfast_constructs/observability/prometheus_rules.yaml"
 METRIC = re.compile(r"\b(?:DCGM_FI|node|holdfast)_[A-Za-z0-9_]+")
@@ -108,6 +112,20 @@ def test_each_metric_of_a_rule_is_measured_with_the_labels_that_the_rule_uses(tm
 
 def test_each_number_that_a_detector_has_is_explained(tmp_path: Path) -> None:
     assert {name for name, _ in [*of_nvml().numbers, *of_fabric(tmp_path).numbers]} <= set(NAMES)
+
+
+def test_each_number_of_what_runs_beside_the_agent_is_explained(tmp_path: Path) -> None:
+    api = Api(LOGS, settings=Settings(variables={}))
+    stream = LogStream(api=api, group="g", stream="i-1")
+    server = MetricsServer(address="127.0.0.1", port=0, token="t", numbers=dict)
+    beside = (
+        EventShipper(path=tmp_path / "events", stream=stream, state=tmp_path / "state", stream_name="i-1"),
+        Sender(url="http://127.0.0.1/", labels=(), numbers=dict),
+        server,
+        Lender(program=Program(), notice_s=60.0),
+    )
+    assert {f"holdfast_agent_{name}" for one in beside for name in one.numbers()} <= set(NAMES)
+    server.stop()
 
 
 def xids(numbers: Numbers) -> dict[tuple[tuple[str, str], ...], float]:

@@ -311,6 +311,8 @@ def test_to_ask_for_the_status_makes_nothing_old_news(tmp_path: Path) -> None:
 class Reader:
     """What serves or sends metrics, without a thread."""
 
+    name, problem = "sending of metrics", "Unreachable: nobody answers"
+
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
@@ -326,6 +328,7 @@ def test_nothing_is_measured_where_nobody_wants_to_know(tmp_path: Path) -> None:
     measured = turned(service, 1).measured
     assert measured["holdfast_agent_scrapes_total", ()] == 3.0
     assert measured["holdfast_detector_hung", (("detector", "scripted"),)] == 0.0
+    assert service.status()["beside"] == [{"name": Reader.name, "problem": Reader.problem}]
 
 
 def test_an_agent_at_rest_looks_at_each_thing_in_its_time(tmp_path: Path) -> None:

@@ -50,4 +50,5 @@ def _text(status: "dict[str, Any]") -> str:
     for name in ("events", "state"):
         if status[name]["problem"]:
             lines.append(f"{name}: {status[name]['problem']}")
+    lines += [f"{one['name']}: {one['problem']}" for one in status["beside"] if one["problem"]]
     return "\n".join(lines)

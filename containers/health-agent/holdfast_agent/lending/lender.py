@@ -36,6 +36,8 @@ class Lender:
         monotonic: Seconds. Default: the machine's
     """
 
+    name = "lending of nodes"
+
     def __init__(
         self,
         *,
@@ -51,7 +53,8 @@ class Lender:
         self._forced: set[str] = set()
         self._served: dict[str, float] = {}
         self._taken = 0
-        self._problem = ""
+        self.problem = ""
+        """What Slurm did not answer; empty where it does."""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lending", daemon=True)
 
@@ -95,7 +98,7 @@ class Lender:
                 self.look()
                 problem = ""
             except SlurmError as error:
-                problem = f"nodes are not lent: {error}"
-            if problem and problem != self._problem:
-                self._say(problem)
-            self._problem = problem
+                problem = str(error)
+            if problem and problem != self.problem:
+                self._say(f"nodes are not lent: {problem}")
+            self.problem = problem

@@ -24,6 +24,8 @@ class Sender:
         settings: Region, and where credentials are. Default: the environment's
     """
 
+    name = "sending of metrics"
+
     def __init__(
         self,
         *,

@@ -40,6 +40,8 @@ class MetricsServer:
         numbers: What there is to tell; called in the server's thread.
     """
 
+    name, problem = "serving of metrics", ""
+
     def __init__(self, *, address: str, port: int, token: str, numbers: "Callable[[], Numbers]") -> None:
         if not token:
             raise ValueError("metrics.token_path: got an empty token; allowed: a file with a text of its own")

@@ -68,6 +68,11 @@ class Watch(Protocol):
 class Companion(Protocol):
     """Something with a thread of its own, such as what ships events."""
 
+    name: str
+    """For people."""
+    problem: str
+    """What keeps it from its work now; empty where nothing does."""
+
     def start(self) -> None:
         """Begin."""
 

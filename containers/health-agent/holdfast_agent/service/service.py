@@ -174,6 +174,7 @@ class Service:
                 "problem": self._outbox.problem,
             },
             "state": {"unsaved": self._state.unsaved, "problem": self._state.problem},
+            "beside": [{"name": one.name, "problem": one.problem} for one in self._companions],
         }
 
     def numbers(self) -> Numbers:

@@ -36,6 +36,8 @@ class EventShipper:
         turns: A file that is locked by whoever ships, where there is one. Default: /run/holdfast/shipping.lock
     """
 
+    name = "shipping of events"
+
     def __init__(
         self,
         *,
