@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast_runtime.control import Ready, View
-from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Places, Tasks
+from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
 from holdfast_runtime.membership import RankStatus, Slot
@@ -133,6 +133,16 @@ async def test_ranks_that_live_through_faults_are_given_the_view_and_others_are_
         assert [call[0] for call in processes.calls] == [expected]
         assert begun == [committed()]
         made.close()
+
+
+@in_a_loop
+async def test_a_view_of_live_processes_says_that_they_live_through_faults_whoever_told_it_first() -> None:
+    """One that comes back in the middle of an agreement is asked for its vote before anybody told it."""
+    launcher = Launcher(options())
+    for port, in_process in ((0, False), (5, True)):
+        launcher.generations.install(committed(node=1, port=port))
+        assert (launcher.slots.in_process, launcher.generations.first) == (in_process, not in_process)
+    launcher.generations.close()
 
 
 @in_a_loop

@@ -292,6 +292,8 @@ class Launcher:
         self.resizing.settled(view)
 
     def _generation_begins(self, view: View) -> None:
+        if any(item.port for item in view.ranks):
+            self.ranks.warm()  # who comes back in the middle of an agreement hears of the view first
         self._keys.begin(view)
         self._watch.installed(view)
         self.resizing.installed(view)
