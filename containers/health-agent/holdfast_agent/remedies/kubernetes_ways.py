@@ -64,11 +64,11 @@ class KubernetesBook:
         )
 
     def _marks(self, node: Mapping[str, Any]) -> Iterator[Mark]:
-        marks = _marks_of(node)
+        name, marks = node["metadata"]["name"], _marks_of(node)
         yield from marks
-        if not marks and _health(node) in VALUES.values():
+        if not marks and name != self._name and _health(node) in VALUES.values():
             # HyperPod's agent or a person asked for it: it is being taken now, whoever wanted that.
-            yield Mark(node=node["metadata"]["name"], stage=Stage.ASKED, since_s=self._api.now_s)
+            yield Mark(node=name, stage=Stage.ASKED, since_s=self._api.now_s)
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:
         """Mark this node; with a fault, also say it in a condition, for those who look at nodes."""
