@@ -1,5 +1,6 @@
 """The ``holdfast`` command: its verbs, and what becomes of an error."""
 
+import atexit
 import errno
 import signal
 import sys
@@ -91,6 +92,8 @@ def main() -> None:
     """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
+    # Python takes handlers away before it ends: what was said holds, and nothing is left to interrupt.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         app(standalone_mode=True)
     except CommandError as error:

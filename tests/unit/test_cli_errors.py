@@ -115,3 +115,19 @@ def test_ctrl_c_while_the_command_is_still_loading_is_no_traceback() -> None:
     done = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (130, "holdfast: interrupted\n")
+
+
+def test_ctrl_c_while_a_command_that_is_done_ends_takes_nothing_back() -> None:
+    """Python takes its signal handlers away before it ends, and by default the signal would end it."""
+    ending = (
+        "import os, signal\n"
+        "from holdfast.cli import main\n"
+        "class Last:\n"
+        "    def __del__(self, kill=os.kill, me=os.getpid(), number=signal.SIGINT):\n"
+        "        kill(me, number)\n"
+        "last = Last()\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", ending, "--version"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
