@@ -9,6 +9,7 @@ import yaml
 
 from distributions import ROOT
 
+BURN_IN_S = 5
 OF_A_TEAM = (
     "image_id", "training_plan_arn", "volume_kms_key", "root_volume_kms_key", "scheduled_update", "auto_patch",
 )  # fmt: skip
@@ -33,6 +34,8 @@ class KubernetesProduct:
         Args:
             counts: Instance group -> instances, without spares. Default: as the file says.
             changes: Top-level settings that are replaced.
+
+        Nodes are tried out as long as local ones, since what is there of them are two processors.
         """
         text = (ROOT / "environments" / f"{name}.yaml").read_text()
         document = yaml.safe_load(text.replace("111122223333", "123456789012"))
@@ -47,6 +50,8 @@ class KubernetesProduct:
                 group["instance_count"] = counts[group["name"]]
                 group.pop("spare_count", None)
                 group.pop("min_instance_count", None)
+        if document.get("health"):
+            document["health"]["burn_in_seconds"] = BURN_IN_S
         document.update(changes)
         document["eks"].pop("chart_archives", None)
         if self.charts is not None:
