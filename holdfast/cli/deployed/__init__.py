@@ -1,6 +1,6 @@
 """
 Asks AWS, the local cloud and the nodes what is there, and which cluster a command speaks of. It changes nothing but
-the event log, and prints nothing.
+the event log and what jobs are asked for, and prints nothing.
 """
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
@@ -37,6 +37,7 @@ from holdfast.cli.deployed.logs import (
 from holdfast.cli.deployed.nodes import instance, instance_status, run
 from holdfast.cli.deployed.service_events import read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, load, recorded
+from holdfast.cli.deployed.sizes import ask_for_size
 from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
 from holdfast.cli.deployed.status import (
     FileSystemView,
@@ -68,6 +69,7 @@ __all__ = [
     "SignedIn",
     "StatusView",
     "UnreachableError",
+    "ask_for_size",
     "by_name",
     "cancel_workloads",
     "check_job_id",

@@ -1,10 +1,11 @@
 """
-Kubernetes as the commands need it: tokens and kubeconfigs, manifests in, records of jobs out, and a client of the API.
+Kubernetes as the commands need it: tokens and kubeconfigs, manifests in, records of jobs out, a client of the API.
 
 Which cluster is meant, and who asks, is left to deployed.
 """
 
 from holdfast.cli.kubernetes.client import Client, KubernetesError, Object
+from holdfast.cli.kubernetes.execution import Finished, execute
 from holdfast.cli.kubernetes.kubeconfig import exec_credential, kubeconfig
 from holdfast.cli.kubernetes.manifests import (
     JOB_LABEL,
@@ -26,6 +27,7 @@ from holdfast.cli.kubernetes.workloads import (
     COMPLETE,
     GOING_ON,
     OPERATORS,
+    RUNNING,
     PodRecord,
     Workload,
     pod_record,
@@ -39,8 +41,10 @@ __all__ = [
     "GOING_ON",
     "JOB_LABEL",
     "OPERATORS",
+    "RUNNING",
     "TOKEN_LASTS",
     "Client",
+    "Finished",
     "JobName",
     "KubernetesError",
     "ManifestError",
@@ -50,6 +54,7 @@ __all__ = [
     "Workload",
     "beside",
     "exec_credential",
+    "execute",
     "files_of",
     "job_name_of",
     "job_of",

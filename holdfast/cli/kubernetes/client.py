@@ -8,7 +8,7 @@ import http.client
 import json
 import ssl
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ class Client:
 
     def get(self, path: str, **query: str) -> Object:
         """An object or a list. Raises: KubernetesError."""
-        answer: Object = json.loads(self._call("GET", _with(path, query)))
+        answer: Object = json.loads(self._call("GET", with_query(path, query.items())))
         return answer
 
     def items(self, path: str, **query: str) -> list[Object]:
@@ -50,7 +50,7 @@ class Client:
 
     def text(self, path: str, **query: str) -> str:
         """What is no JSON, such as the log of a container. Raises: KubernetesError."""
-        return self._call("GET", _with(path, query)).decode(errors="replace")
+        return self._call("GET", with_query(path, query.items())).decode(errors="replace")
 
     def apply(self, path: str, body: Mapping[str, Any]) -> Object:
         """
@@ -59,7 +59,7 @@ class Client:
         Raises:
             KubernetesError: also 409, where somebody else has set one of them otherwise.
         """
-        where = _with(path, {"fieldManager": MANAGER})
+        where = with_query(path, [("fieldManager", MANAGER)])
         answer: Object = json.loads(self._call("PATCH", where, body=body, content="application/apply-patch+yaml"))
         return answer
 
@@ -92,15 +92,17 @@ class Client:
         finally:
             connection.close()
         if answer.status >= 400:
-            raise KubernetesError(answer.status, _message(said))
+            raise KubernetesError(answer.status, message_of(said))
         return said
 
 
-def _with(path: str, query: Mapping[str, str]) -> str:
-    return f"{path}?{urllib.parse.urlencode(query)}" if query else path
+def with_query(path: str, query: Iterable[tuple[str, str]]) -> str:
+    """A path, and what is asked of it."""
+    asked = urllib.parse.urlencode(list(query))
+    return f"{path}?{asked}" if asked else path
 
 
-def _message(said: bytes) -> str:
+def message_of(said: bytes) -> str:
     """Of a Status, as the API server answers what it refuses."""
     try:
         return str(json.loads(said)["message"])

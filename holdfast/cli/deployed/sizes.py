@@ -1,0 +1,127 @@
+"""Asks an elastic job for another size, by the launcher of one of its nodes or pods."""
+
+import json
+
+from holdfast.cli.deployed.by_hand import refuse_on_aws
+from holdfast.cli.deployed.cluster import controller_hostname
+from holdfast.cli.deployed.kubernetes import sign_in, workload
+from holdfast.cli.deployed.nodes import run
+from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.deployed.slurm_jobs import check_job_id, known_jobs
+from holdfast.cli.kubernetes import RUNNING, KubernetesError, PodRecord, execute
+from holdfast.cli.slurm import JobRecord
+from holdfast.cli.terminal import CommandError
+
+_FORBIDDEN = 403
+
+# The launcher of the job on this node, whatever its user's folder for sockets is; what it is told; what it answers.
+_ASK = """
+import glob, json, socket, sys
+run, said = sys.argv[1:]
+for path in sorted(glob.glob(f"/tmp/holdfast-run-{run}-*.sock") + glob.glob(f"/run/user/*/holdfast-run-{run}-*.sock")):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(5)
+        try:
+            line.connect(path)
+            line.sendall(f"{said}\\n".encode())
+            print(line.makefile().read())
+            break
+        except OSError:
+            continue
+"""
+_OF_THE_POD = "*"
+"""In a container there are launchers of one job alone, whatever it calls its run."""
+
+
+def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
+    """
+    The job is told; it changes after a step that all its ranks have made.
+
+    Raises:
+        CommandError: there is no such job, it does not run, or it refuses.
+    """
+    ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
+    refused = ask(context, job=job, said=f"scale {nodes}")
+    if refused:
+        raise CommandError(f"job {job}: {refused}", exit_code=1)
+
+
+def _ask_nodes(context: Context, *, job: str, said: str) -> str:
+    record = _running(context, check_job_id(job))
+    host = _first_host(context, record)
+    answer = run(context, node=host, argv=["python3", "-c", _ASK, job.partition("_")[0], said])
+    refused = _refused(answer.stdout)
+    if refused is None:
+        raise CommandError(
+            f"no launcher of job {job} answers on {host}; it runs under holdfast-run where its size can change"
+        )
+    return refused
+
+
+def _running(context: Context, job: str) -> JobRecord:
+    refuse_on_aws(context, what="holdfast scale")
+    found = [one for one in known_jobs(context, jobs=[job]) if one.job_id == job or one.job_id.startswith(f"{job}_")]
+    if not found:
+        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+    running = [one for one in found if one.state == "RUNNING" and one.nodes]
+    if not running:
+        raise CommandError(_does_not_run(job, found[0].state))
+    return running[0]
+
+
+def _first_host(context: Context, record: JobRecord) -> str:
+    """Of its nodes; Slurm writes them as ip-10-1-0-[11-12]."""
+    answer = run(context, node=controller_hostname(context), argv=["scontrol", "show", "hostnames", record.nodes])
+    hosts = answer.stdout.split()
+    if answer.returncode or not hosts:
+        raise CommandError(f"scontrol does not know the nodes of job {record.job_id}: {answer.stderr.strip()}")
+    return hosts[0]
+
+
+def _ask_pods(context: Context, *, job: str, said: str) -> str:
+    """The first container with a launcher answers for all."""
+    pods, client = _running_pods(context, job), sign_in(context).client
+    argv = ["python3", "-c", _ASK, _OF_THE_POD, said]
+    silent = []
+    for pod in pods:
+        for container in reversed(pod.containers):
+            try:
+                done = execute(client, namespace=pod.namespace, pod=pod.name, container=container, argv=argv)
+            except KubernetesError as error:
+                if error.code == _FORBIDDEN:
+                    raise CommandError(
+                        f"job {job} is somebody else's, as the cluster says: {error}; it takes the right to get and "
+                        f"create pods/exec in namespace {pod.namespace}",
+                        exit_code=1,
+                    ) from None
+                silent.append(f"{pod.name}/{container} ({error})")
+                continue
+            refused = _refused(done.stdout)
+            if refused is not None:
+                return refused
+            silent.append(f"{pod.name}/{container}")
+    raise CommandError(
+        f"no launcher of job {job} answers in {', '.join(silent)}; it runs under holdfast-run where its size can change"
+    )
+
+
+def _running_pods(context: Context, job: str) -> list[PodRecord]:
+    found = workload(context, job=job)
+    if found is None:
+        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+    running = [pod for pod in found.pods if pod.phase == RUNNING]
+    if found.has_ended or not running:
+        raise CommandError(_does_not_run(job, found.state))
+    return running
+
+
+def _does_not_run(job: str, state: str) -> str:
+    return f"job {job} is {state}, and only one that runs can change its size"
+
+
+def _refused(answer: str) -> str | None:
+    """Why a launcher refuses, empty where it does not; None where none has answered."""
+    try:
+        return str(json.loads(answer)["refused"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,91 @@
+"""
+A command in a container, as ``kubectl exec`` runs it: words and no text of a shell in, what it printed and a code out.
+
+The API server speaks WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
+staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 take.
+"""
+
+import json
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.cli.kubernetes.client import TIMEOUT_S, Client, KubernetesError, message_of, with_query
+
+PROTOCOL = "v4.channel.k8s.io"
+STDOUT, STDERR, ENDED = 1, 2, 3
+"""Channels that the server sends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A command that has ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def execute(
+    client: Client, *, namespace: str, pod: str, container: str, argv: Sequence[str], timeout_s: float = TIMEOUT_S
+) -> Finished:
+    """
+    Run ``argv`` in a container, as its user.
+
+    Raises:
+        KubernetesError: also 403, where this user may not; the container does not run, or has no such program; the
+            command has not ended in time.
+    """
+    from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
+    from websockets.sync.client import connect
+    from websockets.typing import Subprotocol
+
+    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
+    path = with_query(f"/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+    said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
+    deadline = time.monotonic() + timeout_s
+    try:
+        with connect(
+            client.endpoint.replace("https://", "wss://", 1) + path,
+            ssl=ssl.create_default_context(cadata=client.authority),
+            subprotocols=[Subprotocol(PROTOCOL)],
+            additional_headers={"Authorization": f"Bearer {client.token}"},
+            compression=None,
+            proxy=None,
+            open_timeout=timeout_s,
+        ) as line:
+            while not said[ENDED]:
+                message = line.recv(timeout=max(deadline - time.monotonic(), 0.0), decode=False)
+                if message:
+                    said[message[0]] = said.get(message[0], b"") + message[1:]
+    except InvalidStatus as error:
+        raise KubernetesError(error.response.status_code, message_of(bytes(error.response.body or b""))) from None
+    except TimeoutError:
+        raise KubernetesError(0, f"{argv[0]} in pod {pod} did not end within {timeout_s:g} s") from None
+    except (OSError, InvalidHandshake) as error:
+        raise KubernetesError(0, f"the API server at {client.endpoint} does not answer: {error}") from None
+    except WebSocketException as error:
+        raise KubernetesError(0, f"the API server left while {argv[0]} ran in pod {pod}: {error}") from None
+    return Finished(
+        exit_code=_exit_code(said[ENDED]),
+        stdout=said[STDOUT].decode(errors="replace"),
+        stderr=said[STDERR].decode(errors="replace"),
+    )
+
+
+def _exit_code(status: bytes) -> int:
+    """
+    Of the Status that the last message is.
+
+    Raises:
+        KubernetesError: the command did not run.
+    """
+    told = json.loads(status)
+    if told.get("status") == "Success":
+        return 0
+    causes = (told.get("details") or {}).get("causes") or ()
+    code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
+    if not code:
+        raise KubernetesError(int(told.get("code") or 0), message_of(status))
+    return int(code)
