@@ -62,7 +62,8 @@ LIFECYCLE_FINISHED = "lifecycle_finished"
 JOB_STARTED = "job_started"
 """
 job: the first step is about to run; `detail.world_size`, `detail.step`, `detail.nodes` (instance ids, separated by
-commas). Under `holdfast-run` its launchers write this and what follows up to `job_finished`, whatever the script
+commas), `detail.sizes` of an elastic job (numbers of nodes). Under `holdfast-run` its launchers write this and what
+follows up to `job_finished`, whatever the script
 """
 JOB_PROGRESS = "job_progress"
 """job: `detail.step` steps are done; `detail.loss`. Under `holdfast-run` every 2 s, and before each recovery"""

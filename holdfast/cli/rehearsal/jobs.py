@@ -1,41 +1,29 @@
 """
-``holdfast rehearse``: train, break a node under the job, and watch it come back.
+``holdfast rehearse``: train, break a node under the job, and watch it come back; or, where the job is elastic, take
+nodes from it and give them back.
 
 Everything it shows is read from the cluster's events; the summary is their timeline and nothing else.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.deployed import (
-    Context,
-    job_outcome,
-    job_output,
-    kubernetes_outcome,
-    kubernetes_output,
-    read_events,
-    read_status,
-)
-from holdfast.cli.kubernetes import COMPLETE
+from holdfast.cli.deployed import Context, read_events, read_status
 from holdfast.cli.rehearsal.faults import Fault, inject
 from holdfast.cli.rehearsal.planting import plant_fault
+from holdfast.cli.rehearsal.resizing import has_all_its_nodes, sizes_of, take_and_give_back
+from holdfast.cli.rehearsal.watching import Watch
 from holdfast.cli.submission import check_fits, prepare_data, submit_any
-from holdfast.cli.terminal import CommandError, Step, console, step
+from holdfast.cli.terminal import CommandError, console, step
 from holdfast.cli.views import summary
 
 if TYPE_CHECKING:
     from holdfast_common import Event
 
-POLL_S = 0.3
-EVENTS_WITHIN_S = 10.0
-"""After the end of a job, until its last events are read."""
-TOLD_LINES = 12
 HEALED = "xid-79"
 """What the agents of a rehearsal are shown."""
-JOB_TIMEOUT_S = 600.0
-"""Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
 
 def rehearse_jobs(
@@ -56,20 +44,40 @@ def rehearse_jobs(
     return events
 
 
-def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
+def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
     from holdfast_common import kinds
 
     since_ns = time.time_ns()
     job_id = submit_any(context, file=file, user="ubuntu")
-    watch = _Watch(context=context, job_id=job_id, since_ns=since_ns)
+    watch = Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
-        if not watch.until(lambda events: _has(events, kinds.CHECKPOINT_SAVED), what="a checkpoint", progress=progress):
+        if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
             raise CommandError(
                 f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
                 f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
                 f"its output: holdfast logs --job {job_id}",
                 exit_code=1,
             )
+    if sizes_of(watch.events):
+        take_and_give_back(context, watch)
+    else:
+        _break(context, watch, fault=fault)
+    with step("train to the end") as progress:
+        watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
+    return watch
+
+
+def _may_begin(events: "list[Event]") -> bool:
+    """Whether the job has something to lose."""
+    from holdfast_common import kinds
+
+    return has_all_its_nodes(events) if sizes_of(events) else _has(events, kinds.CHECKPOINT_SAVED)
+
+
+def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
+    """A node is lost under the job and replaced; where agents act, one of them then names another node."""
+    from holdfast_common import kinds
+
     victim = _last_node_of(watch.events)
     with step(f"{fault.value} a node under the job") as progress:
         instance_id = inject(context, node=victim, fault=fault)
@@ -93,9 +101,6 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> "_Watch":
         )
     if _may_heal(context, watch.events):
         _heal(context, watch)
-    with step("train to the end") as progress:
-        watch.until(lambda events: _has(events, kinds.JOB_FINISHED), what="the job to finish", progress=progress)
-    return watch
 
 
 def _may_heal(context: Context, events: "list[Event]") -> bool:
@@ -108,7 +113,7 @@ def _may_heal(context: Context, events: "list[Event]") -> bool:
     return acting and _has(events, kinds.VIEW_COMMITTED)
 
 
-def _heal(context: Context, watch: "_Watch") -> None:
+def _heal(context: Context, watch: Watch) -> None:
     """A GPU of a busy node falls off the bus: the agent names it, its ranks leave between two steps, the node goes."""
     from holdfast_common import kinds
 
@@ -146,86 +151,6 @@ def _told_of_hand_over(events: "list[Event]") -> str:
 
 def _has(events: "list[Event]", kind: str) -> bool:
     return any(event.kind == kind for event in events)
-
-
-class _Watch:
-    """The events since the rehearsal began, and whether its job is still alive."""
-
-    def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
-        self._context, self._since_ns = context, since_ns
-        self.job_id = job_id
-        self.events: list[Event] = []
-
-    def until(
-        self,
-        reached: "Callable[[list[Event]], bool]",
-        *,
-        what: str,
-        progress: Step,
-        job_may_end: bool = False,
-    ) -> bool:
-        """
-        Wait for the events to say that something happened; False where the job ended well and they never did.
-
-        Args:
-            job_may_end: What is waited for comes whether or not the job goes on.
-
-        Raises:
-            CommandError: the job failed, or it took more than 600 s.
-        """
-        deadline = time.monotonic() + JOB_TIMEOUT_S
-        over_since: float | None = None
-        while not reached(self._read()):
-            progress.update(self._newest())
-            if self._job_has_ended() and not job_may_end:
-                # What it wrote last is still on its way.
-                over_since = over_since or time.monotonic()
-                if time.monotonic() > over_since + EVENTS_WITHIN_S:
-                    return False
-            if time.monotonic() > deadline:
-                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
-            time.sleep(POLL_S)
-        progress.update(self._newest())
-        return True
-
-    def _read(self) -> "list[Event]":
-        events = read_events(self._context, since_ns=self._since_ns)
-        self.events = [e for e in events if e.source != "job" or e.job == self.job_id]
-        return self.events
-
-    def _newest(self) -> str:
-        for event in reversed(self.events):
-            if event.kind == "job_progress":
-                return f"step {event.detail.get('step')}, loss {float(event.detail.get('loss', 0)):.3f} nats per byte"
-        return f"job {self.job_id} is starting"
-
-    def _job_has_ended(self) -> bool:
-        """Whether it has ended well; raises CommandError when it has failed."""
-        try:
-            state = _outcome(self._context, job=self.job_id)
-        except CommandError:
-            return False  # a controller that does not answer now says it later
-        if state in ("", "COMPLETED", COMPLETE):
-            return bool(state)
-        try:
-            said = "\n".join(_output(self._context, job=self.job_id)[-TOLD_LINES:])
-        except CommandError as error:
-            said = f"({error})"
-        raise CommandError(
-            f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
-            f"all of it: holdfast logs --job {self.job_id}",
-            exit_code=1,
-        )
-
-
-def _outcome(context: Context, *, job: str) -> str:
-    return (kubernetes_outcome if context.orchestrator == "eks" else job_outcome)(context, job=job)
-
-
-def _output(context: Context, *, job: str) -> list[str]:
-    if context.orchestrator == "slurm":
-        return job_output(context, job=job)
-    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-TOLD_LINES:]]
 
 
 def _last_node_of(events: "list[Event]") -> str:

@@ -148,8 +148,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.setattr(owner, name, stand_in)
     for path, stand_in in by_path.items():
         monkeypatch.setattr(path, stand_in)
-    monkeypatch.setattr("holdfast.cli.rehearsal.jobs.EVENTS_WITHIN_S", 0.0)
-    monkeypatch.setattr("holdfast.cli.rehearsal.jobs.POLL_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.rehearsal.watching.EVENTS_WITHIN_S", 0.0)
+    monkeypatch.setattr("holdfast.cli.rehearsal.watching.POLL_S", 0.0)
     monkeypatch.setenv("HOLDFAST_HOME", str(home))
     return tmp_path
 

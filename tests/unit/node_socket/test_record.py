@@ -15,13 +15,15 @@ S = 1_000_000_000
 class Story:
     """One launcher, with a clock that is set by hand."""
 
-    def __init__(self, *, rank: int = 0, in_process: bool = True) -> None:
+    def __init__(self, *, rank: int = 0, in_process: bool = True, sizes: tuple[int, ...] = ()) -> None:
         self.now_s, self.rank = 100.0, rank
         self.events: list[Event] = []
         slots: Any = type("Slots", (list,), {})([SimpleNamespace(rank=rank)])
         slots.in_process = in_process
         journal: Any = SimpleNamespace(event_at=self._write)
-        self.record = Record(slots=slots, journal=journal, instance="i-0", clock=lambda: round(self.now_s * S))
+        self.record = Record(
+            slots=slots, journal=journal, instance="i-0", sizes=sizes, clock=lambda: round(self.now_s * S)
+        )
 
     def _write(self, time_ns: int | None, kind: str, *, duration_s: float | None, detail: dict[str, Any]) -> None:
         moment = round(self.now_s * S) if time_ns is None else time_ns
@@ -150,3 +152,13 @@ def test_a_script_that_says_nothing_has_a_start_a_restart_and_a_finish() -> None
         (kinds.JOB_FINISHED, 110),
     ]
     assert "step" not in story.events[-1].detail
+
+
+def test_an_elastic_job_names_the_sizes_it_may_have_with_each_start() -> None:
+    story = Story(sizes=(1, 2))
+    story.settle(story.view(2, step=0, sources=("fresh", "fresh")))
+    story.settle(story.view(3, step=4))
+
+    starts = [event for event in story.events if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED)]
+    assert [event.detail["sizes"] for event in starts] == ["1,2", "1,2"]
+    assert "sizes" not in begun().events[0].detail

@@ -51,7 +51,7 @@ class Launcher:
         self.witness = self._make_witness()
         self._keys = KeyPost(slots=self.slots, links=self.links)
         instance = os.environ.get("HOLDFAST_INSTANCE_ID", "")
-        self.record = Record(slots=self.slots, journal=self.journal, instance=instance)
+        self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
         self.ending.on_finished = self.record.finished
         self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
         self.departure = self._make_departure()

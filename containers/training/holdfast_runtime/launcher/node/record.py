@@ -37,15 +37,23 @@ class Record:
 
     Args:
         instance: Of this node; empty outside of a cluster.
+        sizes: Numbers of nodes that an elastic job may have. Default: it keeps its size.
         clock: UTC nanoseconds. Default: the machine's.
     """
 
     def __init__(
-        self, *, slots: LocalSlots, journal: Journal, instance: str, clock: Callable[[], int] = time.time_ns
+        self,
+        *,
+        slots: LocalSlots,
+        journal: Journal,
+        instance: str,
+        sizes: tuple[int, ...] = (),
+        clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self._slots = slots
         self._journal = journal
         self._instance = instance
+        self._sizes = sizes
         self._clock = clock
         self._times = _Times()
         self._began = False
@@ -147,6 +155,8 @@ class Record:
             detail: dict[str, str | int | float] = {"world_size": len(view.ranks), "nodes": nodes, "epoch": view.epoch}
             if self._slots.in_process:
                 detail |= {"step": view.resume_step, "lost_steps": view.lost_steps}
+            if self._sizes:
+                detail["sizes"] = ",".join(map(str, self._sizes))
             self._write(kind, time_ns, detail)
 
     def _recovered(self, times: _Times, *, copied_ns: int) -> None:
