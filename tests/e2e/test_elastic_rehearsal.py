@@ -1,4 +1,4 @@
-"""``holdfast rehearse`` of the elastic recipe on the local Slurm: two nodes are taken and given back while it trains."""
+"""``holdfast rehearse`` of the elastic recipe on the local Slurm: two nodes are taken and given back, and it trains on."""
 
 import json
 from typing import Any
@@ -26,7 +26,6 @@ def test_two_nodes_are_taken_and_given_back_and_the_summary_says_so(product: Any
     assert "give them back" in said
     assert f"ranks 4, 2 from step {shrunk}, 4 from step {grown}" in said
     assert f"finished after {STEPS} steps" in said
-    assert "1, 0 steps done again" not in said, "each change is an attempt of its own"
     assert ", 0 steps done again" in said
     assert not any(one["kind"] in ("rank_lost", "launcher_lost") for one in told)
     assert steps(product, number) == list(range(STEPS))
