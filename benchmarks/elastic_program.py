@@ -1,14 +1,17 @@
 """
-What benchmarks/elastic.py runs, in one of three ways, each rank writing a line for each step.
+What benchmarks/elastic.py and contention.py run, in one of three ways, each rank writing a line for each step.
 
 ``FOLDER elastic STEPS`` trains under holdfast-run and changes its size when it is asked to; ``FOLDER restart STEPS``
-trains alone, from a checkpoint of torch.distributed.checkpoint where there is one, and writes one at its end; ``FOLDER
-cpu STEPS`` trains two models in turn, one with torch's reduce-scatter and one with sums in the order of logical ranks.
+trains alone, from a checkpoint of torch.distributed.checkpoint where there is one, and writes one at its end, which is
+after so many steps or SIGTERM; ``FOLDER cpu STEPS`` trains two models in turn, one with torch's reduce-scatter and one
+with sums in the order of logical ranks. ``LOGICAL`` says how many parts a batch has.
 """
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -21,7 +24,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 WIDTH, LAYERS, VOCABULARY, CONTEXT, BATCH = 384, 6, 512, 32, 2
-LOGICAL = 4
+LOGICAL = int(os.environ.get("LOGICAL", "4"))
 
 
 class Block(nn.Module):
@@ -79,21 +82,23 @@ def elastic(folder: Path, steps: int) -> None:
 
 
 def restart(folder: Path, steps: int) -> None:
-    """From a checkpoint, and to one."""
+    """From a checkpoint, and to one, which is written after so many steps or once any rank has been told to leave."""
     import torch.distributed.checkpoint as torch_checkpoints
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
     dcp: Any = torch_checkpoints
+    told = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: told.set())
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     model, optimizer = made()
-    checkpoint, first = str(folder / "checkpoint"), 0
+    checkpoint, first, leaves = str(folder / "checkpoint"), 0, torch.zeros(1)
     if (folder / "checkpoint" / ".metadata").exists():
         weights, moments = get_state_dict(model, optimizer)
-        tree: Any = {"model": weights, "optimizer": moments}
+        tree: Any = {"model": weights, "optimizer": moments, "step": 0}
         dcp.load(tree, checkpoint_id=checkpoint)
         set_state_dict(model, optimizer, model_state_dict=tree["model"], optim_state_dict=tree["optimizer"])
-        first = steps
+        first = tree["step"]
     for step in range(first, first + steps):
         began = time.time()
         for part in range(rank, LOGICAL, size):
@@ -101,9 +106,12 @@ def restart(folder: Path, steps: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         wrote(folder, rank, step=step, size=size, began=began, ended=time.time())
-    if not first:
-        weights, moments = get_state_dict(model, optimizer)
-        dcp.save({"model": weights, "optimizer": moments}, checkpoint_id=checkpoint)
+        leaves.fill_(told.is_set())
+        dist.all_reduce(leaves)
+        if leaves.item():
+            break
+    weights, moments = get_state_dict(model, optimizer)
+    dcp.save({"model": weights, "optimizer": moments, "step": step + 1}, checkpoint_id=checkpoint)
     dist.barrier()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""``holdfast rehearse`` of the elastic recipe on the local Slurm: two nodes are taken and given back, and it trains on."""
+"""``holdfast rehearse`` of the elastic recipe on the local Slurm: two nodes are taken, given back, and it trains on."""
 
 import json
 from typing import Any
