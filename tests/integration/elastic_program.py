@@ -89,6 +89,7 @@ def main() -> None:
                 "size": run.world_size,
                 "epoch": run.generation,
                 "parts": done,
+                "leaves": holdfast.elastic_event_detected(),
                 "began_s": began_s,
                 "time_s": time.time(),
             }

@@ -50,6 +50,9 @@ def test_planned_changes_and_a_loss_without_a_spare_keep_every_bit_and_every_sam
     assert changes == [4, 2, 3, 4, 3]
     planned = [step for number in range(18) for step in steps[number]]
     assert [step.number for step in planned] == list(range(18)), "nothing is done again where nothing is lost"
+    before_changes = {number for number in range(17) if sizes[number] != sizes[number + 1]}
+    told = {step.number: {line.leaves for line in step.lines} for step in planned}
+    assert told == {number: {number in before_changes} for number in range(18)}, "all ranks know of a planned change"
     for step in (steps[number][-1] for number in range(STEPS)):
         parts = {line.rank: line.parts for line in step.lines}
         done = [

@@ -27,6 +27,8 @@ class Line:
     size: int
     epoch: int
     parts: tuple[int, ...]
+    leaves: bool
+    """Whether the rank was told, after its update, that all leave after this step."""
     began_s: float
     time_s: float
 

@@ -15,10 +15,20 @@ if TYPE_CHECKING:
         Stateful,
         Step,
         StoppedError,
+        elastic_event_detected,
         init_process_group,
     )
 
-__all__ = ["CheckpointTier", "DivergenceError", "Run", "Stateful", "Step", "StoppedError", "init_process_group"]
+__all__ = [
+    "CheckpointTier",
+    "DivergenceError",
+    "Run",
+    "Stateful",
+    "Step",
+    "StoppedError",
+    "elastic_event_detected",
+    "init_process_group",
+]
 
 
 def __getattr__(name: str) -> Any:

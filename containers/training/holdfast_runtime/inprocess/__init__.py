@@ -8,6 +8,7 @@ opens and closes process groups; ``state`` is what training has.
 
 from holdfast_runtime.inprocess.beginning import init_process_group
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
+from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
@@ -39,6 +40,7 @@ __all__ = [
     "cast",
     "count",
     "digest_of",
+    "elastic_event_detected",
     "init_process_group",
     "layout",
     "weighted_sum",

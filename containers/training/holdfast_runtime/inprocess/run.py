@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
+from holdfast_runtime.inprocess.elastic_event import answers
 from holdfast_runtime.inprocess.errors import StoppedError
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
@@ -97,6 +98,7 @@ class Run:
                 backend=backend or ("nccl" if on_gpu else "gloo"),
                 training=Training(state=self._state, tier=checkpoint),
             )
+        answers(self._member)
         self._updates = Updates(
             self._state,
             self._member,
