@@ -7,6 +7,7 @@ when the job has stopped with the reason that nobody has some part of the state.
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,26 @@ def test_sigterm_is_a_notice_to_leave_where_the_others_can_go_on(
         assert max(steps) == STEPS - 1
         assert [len(each) for each in steps.values()] == [1] * STEPS, "nothing is done again"
         assert steps[STEPS - 1][-1].size == 3
+
+
+def test_a_notice_that_is_shorter_than_a_step_is_the_loss_of_a_node(calm: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+
+    def tell() -> bool:
+        if not told and max(written(tmp_path), default=-1) >= 5:
+            told.append(launcher_of(tmp_path / "3.sock"))
+            os.kill(told[0], signal.SIGTERM)
+            time.sleep(0.2)
+            os.kill(told[0], signal.SIGKILL)
+        return False
+
+    job = elastic(sizes="2,3,4", steps=STEPS, every=2, pause_s=1.0, restart_launchers=False, until=tell, timeout_s=300)
+
+    outcome = run_job(tmp_path, job)
+
+    assert sorted(outcome.codes) == [-9, 0, 0, 0], outcome.text[-3000:]
+    assert wrong(tmp_path, calm, steps=STEPS) == []
+    assert written(tmp_path)[STEPS - 1][-1].size == 3
 
 
 def launcher_of(socket: Path) -> int:

@@ -1,6 +1,7 @@
 """How a launcher takes a wish for another size, and when it announces the change."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +38,12 @@ class Story:
             later=lambda _after_s, call: self.timers.append(call),
             clock=lambda: self.now_s,
         )
+        self.resizing.settled(self.view)
+
+    def has(self, size: int) -> None:
+        """The job goes on at a size, with nobody that waits."""
+        ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
+        self.view, self.spares = replace(self.view, epoch=self.view.epoch + 1, ranks=ranks), 0
         self.resizing.settled(self.view)
 
     def look(self) -> None:
@@ -106,6 +113,23 @@ def test_processes_that_come_and_go_are_no_growth() -> None:
         story.look()
 
     assert story.announced == []
+
+
+def test_capacity_that_comes_for_five_seconds_and_goes_is_taken_once_each_time() -> None:
+    story = Story(size=3)
+
+    for tick in range(120):
+        story.now_s += 0.5
+        if tick % 20 == 0:
+            story.spares = 1
+        elif tick % 20 == 10:
+            story.has(3)  # it is lost with its rank
+        before = len(story.announced)
+        story.look()
+        if len(story.announced) > before:
+            story.has(4)
+
+    assert len(story.announced) == 6, "of 60 s, and not at each look"
 
 
 def test_only_the_launcher_of_rank_0_announces() -> None:

@@ -1,5 +1,5 @@
 """
-``elastic_event_detected()``, which scripts for HyperPod's elastic training call in each step, answered by the step's vote.
+``elastic_event_detected()``, which scripts for HyperPod's elastic training call in each step, answered by its vote.
 
 There a signal sets a flag, and each call adds up the flags of all ranks. Here launchers have agreed on the step after
 which ranks leave, and the vote of that step tells all of them: the answer is the same everywhere, costs nothing, and is
