@@ -7,6 +7,7 @@ over nonces of both, and all that follows is sealed with a key of it.
 from holdfast_runtime.launcher.links.connections import Handlers, Identity, Links, at_the_other_end
 from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
+from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
 from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, watched
@@ -51,6 +52,7 @@ __all__ = [
     "Peers",
     "PeersError",
     "Proofs",
+    "Pulse",
     "RaisedAt",
     "Refused",
     "SealedLine",

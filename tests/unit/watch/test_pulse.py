@@ -1,0 +1,33 @@
+"""Signs of life of all launchers come at one time, so that whoever gets several is woken once."""
+
+import statistics
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.links import Pulse
+
+BEAT_S = 0.1
+DEADLINES = replace(Deadlines(), beat=BEAT_S)
+
+
+def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
+    beats: list[list[float]] = [[], []]
+    pulses = [Pulse(links=lambda own=own: {0: listening(own)}, deadlines=DEADLINES) for own in beats]
+
+    for pulse, phase in zip(pulses, (0.25, 0.75), strict=True):
+        time.sleep((phase * BEAT_S - time.time()) % BEAT_S)
+        pulse.start()
+    time.sleep(12 * BEAT_S)
+    for pulse in pulses:
+        pulse.stop()
+
+    first, second = (statistics.median(moment % BEAT_S for moment in own) for own in beats)
+    assert min(map(len, beats)) >= 5, "about ten times in this time"
+    assert abs(first - second) < BEAT_S / 4
+
+
+def listening(own: list[float]) -> Any:
+    return SimpleNamespace(watches=True, beat=lambda: own.append(time.time()))
