@@ -57,6 +57,6 @@ class Pulse:
         """
         Seconds until the next beat, which all launchers give at one time, as far as their clocks agree.
 
-        So a launcher is woken once for all of its neighbours, which costs it a third.
+        So a launcher is woken once for all of its neighbours, and being woken is most of what a beat costs.
         """
         return self._deadlines.beat - now_s % self._deadlines.beat
