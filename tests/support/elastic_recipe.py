@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from killing import ROOT
@@ -21,7 +22,6 @@ def sizes(told: list[dict[str, Any]]) -> list[int]:
     return started[:1] + [int(one["detail"]["world_size"]) for one in told if one["kind"] == "job_resized"]
 
 
-def steps(product: Any, job: str) -> list[int]:
-    """Numbers of the steps that its ranks printed, each as often as it was made."""
-    lines = json.loads(product.run("logs", "--job", job, "--json").stdout)
+def steps(lines: Iterable[str]) -> list[int]:
+    """Numbers of the steps that ranks printed, each as often as it was made."""
     return sorted(int(found[1]) for line in lines if (found := _STEP.search(line)))
