@@ -7,7 +7,7 @@ import pytest
 from elastic_recipe import PREPARE, RECIPES, events, sizes, steps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(1800)]
-STEPS = 150
+STEPS = 100
 WITHIN_S = 1200
 """On a full machine a step of four ranks takes some seconds."""
 
