@@ -1,6 +1,7 @@
 """Messages between launcher and rank, deadlines, the store's entries, and where launchers find each other."""
 
 import base64
+import socket
 import threading
 from dataclasses import fields
 
@@ -9,8 +10,11 @@ import pytest
 from holdfast_runtime.control import (
     FROM_RANK,
     TO_RANK,
+    Build,
     Change,
     Changed,
+    Cold,
+    ControlClient,
     Deadlines,
     Fault,
     Finished,
@@ -48,6 +52,8 @@ FROM = [
     Raised(step=3, epoch=2, what="ValueError: no", traceback="Traceback", where="step"),
     Put(epoch=1, key="a", value="Yg=="),
     Change(epoch=1, request=2, key="n", operation="add", amount=3),
+    Ready(committed_step=0, state="none", buildable="apart", built=2, moves=True),
+    Cold(reason="ValueError: no"),
 ]
 TO = [
     Leave(epoch=2, reason="rank 1 is lost"),
@@ -55,6 +61,7 @@ TO = [
     Stop(reason="the end", exit_code=1),
     Keys.of(1, {"a": "Yg==", "b": None}),
     Changed(request=2, value="Mw=="),
+    Build(rank=2, world_size=4, step=7),
 ]
 
 
@@ -278,3 +285,16 @@ def test_a_place_that_cannot_be_known_is_refused(
 ) -> None:
     with pytest.raises(PeersError, match=said):
         peers(environment, **given)
+
+
+def test_who_has_a_model_hears_no_more_of_what_to_build_and_who_has_none_hears_it_first() -> None:
+    launcher, rank = socket.socketpair()
+    with launcher, rank:
+        client = ControlClient(rank)
+        asked = Build(rank=2, world_size=4, step=7)
+        view = View(2, 2, 0, 4, 7, Plan(source="peer"))
+        for message in (asked, asked, view):
+            launcher.sendall(TO_RANK.encode(message) + b"\n")
+
+        assert client.receive_place(deadline_s=10.0) == asked
+        assert client.receive_view(deadline_s=10.0) == view

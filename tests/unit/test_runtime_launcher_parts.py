@@ -1,14 +1,15 @@
 """The parts of a launcher, each without the others: generations, carrier, places, deaths, tasks."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from holdfast_runtime.control import Ready, View
+from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, View
 from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
@@ -250,3 +251,118 @@ async def test_work_that_fails_ends_the_job_with_its_reason() -> None:
 
     assert ending.calls == [("give_up", "the launcher failed: KeyError: 'a slot'; see the traceback above")]
     assert "Traceback" in str(journal.calls[0])
+
+
+def given(local: LocalSlots, view: Committed, *, built: int, moves: bool = False, source: str = "memory") -> Told:
+    """What becomes of the places of a node whose process in place 0 is a spare that was built for a rank."""
+    slot, places = local[0], Told()
+    slot.process = Process()  # type: ignore[assignment]
+    slot.built, slot.ready = built, Ready(committed_step=0, state="none", built=built, moves=moves)
+    slot.rank = 0
+    told = replace(view, sources=(source,))  # type: ignore[arg-type]
+    carrier(local, places=places).give(told, mine=True)
+    return places
+
+
+@pytest.mark.parametrize(
+    ("built", "moves", "source", "replaced"),
+    [
+        (0, False, "peer", False),
+        (3, False, "peer", True),
+        (3, True, "peer", False),
+        (-1, False, "peer", False),
+        (0, False, "fresh", True),
+    ],
+    ids=["its rank", "another rank", "another rank that it becomes", "no rank", "where all begin"],
+)
+def test_a_spare_that_is_built_gives_way_where_it_cannot_be_the_rank(
+    built: int, moves: bool, source: str, replaced: bool
+) -> None:
+    local = slots()
+
+    async def inside() -> Told:
+        return given(local, committed(), built=built, moves=moves, source=source)
+
+    places = asyncio.run(inside())
+
+    assert (("replace", local[0]) in places.calls) is replaced
+    assert (local[0].awaited is not None) is replaced
+
+
+def test_a_process_that_comes_late_to_its_place_hears_what_was_said_before_it() -> None:
+    slot, said = LocalSlots(node=0, ranks=1, spares=0)[0], list[bytes]()
+    view = View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer"))
+    slot.expect(view)
+    slot.post(b"one")
+    slot.writer = SimpleNamespace(write=said.append)  # type: ignore[assignment]
+    slot.post(b"two")
+
+    assert said == []
+
+    slot.take(view)
+    slot.post(b"three")
+
+    assert said == [TO_RANK.encode(view) + b"\n", b"one", b"two", b"three"]
+    assert (slot.awaited, slot.epoch) == (None, 3)
+
+
+def test_a_process_that_comes_when_its_generation_is_over_hears_nothing_of_it() -> None:
+    slot = LocalSlots(node=0, ranks=1, spares=0)[0]
+    slot.expect(View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer")))
+    slot.post(b"one")
+
+    slot.expect(None)
+
+    assert (slot.awaited, slot.late) == (None, [])
+
+
+def test_a_spare_that_gets_a_rank_while_it_makes_its_model_is_waited_for_as_any_that_makes_one() -> None:
+    slot = LocalSlots(node=0, ranks=1, spares=0)[0]
+    view = View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer"))
+
+    for built, making in ((-1, True), (0, False)):
+        slot.built, slot.ready = 0, Ready(committed_step=0, state="none", built=built)
+        slot.take(view)
+        assert (slot.progress == Progress(step=7, phase="recover")) is making
+        assert slot.built == -1
+
+
+@in_a_loop
+async def test_a_spare_that_has_its_model_once_it_has_a_rank_has_not_left_its_generation() -> None:
+    slot, heard = LocalSlots(node=0, ranks=1, spares=0)[0], list[object]()
+    launcher, rank = socket.socketpair()
+    slot.process = SimpleNamespace(control=launcher)  # type: ignore[assignment]
+    listening = asyncio.create_task(slot.listen(slot.process, lambda _slot, message: heard.append(message)))  # type: ignore[arg-type]
+    waits = Ready(committed_step=0, state="none")
+    built, then = replace(waits, built=0), Progress(step=7, phase="recover")
+
+    async def says(*messages: Ready | Progress) -> None:
+        rank.sendall(b"".join(FROM_RANK.encode(message) + b"\n" for message in messages))
+        while messages[-1] not in heard:
+            await asyncio.sleep(0.01)
+
+    await says(waits)
+    slot.built = 0
+    slot.take(View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer")))
+    await says(built, then)
+    assert (slot.ready, heard) == (None, [waits, then])
+
+    left = replace(waits, committed_step=8)
+    await says(left)
+    assert (slot.ready, heard) == (left, [waits, then, left])
+    rank.close()
+    await listening
+    slot.writer.close()  # type: ignore[union-attr]
+
+
+@in_a_loop
+async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_next_process_of_its_place() -> None:
+    local, troubles = slots(), list[str]()
+    slot = local[0]
+    slot.process, slot.rank = Process(), 0  # type: ignore[assignment]
+
+    carrier(local, trouble=troubles.append).give(committed(), mine=True)
+    await asyncio.sleep(0)
+
+    assert (troubles, slot.epoch) == ([], 0)
+    assert slot.awaited is not None

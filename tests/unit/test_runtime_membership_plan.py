@@ -66,6 +66,39 @@ def test_a_spare_takes_the_lost_rank_and_gets_its_state_from_a_survivor() -> Non
     assert (view.resume_step, view.lost_steps) == (7, 0)
 
 
+def spares(view: View, *built: RankStatus) -> View | str:
+    """The view after the loss of ranks 1 and 2, with these processes that have none."""
+    processes = [item for item in running(view, step=7) if item.rank in (0, 3)]
+    return next_view(view, by_node([*processes, *built]), policy=REPLICAS)
+
+
+def test_a_lost_rank_goes_to_the_spare_that_is_built_for_it_wherever_that_is() -> None:
+    view = spares(first(), process(0, 2, built=2), process(2, 0, built=1))
+
+    assert isinstance(view, View)
+    assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(2, 0), Slot(0, 2), Slot(1, 1)]
+
+
+def test_a_spare_that_is_built_for_another_rank_takes_one_only_where_nothing_else_is_there() -> None:
+    view = spares(first(), process(0, 2, built=3), process(2, 0), process(2, 1))
+
+    assert isinstance(view, View)
+    assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(2, 0), Slot(2, 1), Slot(1, 1)]
+    assert view.spares == (Slot(0, 2),)
+
+    short = spares(first(), process(0, 2, built=3), process(2, 0))
+
+    assert isinstance(short, View)
+    assert [item.slot for item in short.ranks] == [Slot(0, 0), Slot(2, 0), Slot(0, 2), Slot(1, 1)]
+
+
+def test_a_spare_whose_model_can_become_that_of_another_rank_comes_before_one_that_has_none() -> None:
+    view = spares(first(), process(0, 2), process(2, 0, built=2), process(2, 1, built=3, moves=True))
+
+    assert isinstance(view, View)
+    assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(2, 1), Slot(2, 0), Slot(1, 1)]
+
+
 def test_who_committed_the_step_gives_it_to_those_that_did_not() -> None:
     processes = running(first(), step=7)
     processes[1] = replace(processes[1], committed_step=8)

@@ -103,3 +103,36 @@ def test_running_statistics_are_a_rank_s_own(group: Group) -> None:
         group.close()
 
     assert holds[0] != holds[1]
+
+
+def test_a_step_that_was_tried_leaves_nothing_but_parameters_that_are_replaced(group: Group) -> None:
+    group.open_alone(rank=2, world_size=4)
+    counted = Counted()
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    state = TrainingState(model, optimizer, scheduler=None, added={"counted": counted})
+    before = [buffer.clone() for buffer in model.buffers()]
+
+    state.note()
+    model(torch.ones(2, 4)).sum().backward()
+    counted.value = 7
+    optimizer.step()
+    assert not all(torch.equal(one, other) for one, other in zip(before, model.buffers(), strict=True))
+    state.forget()
+
+    assert all(torch.equal(one, other) for one, other in zip(before, model.buffers(), strict=True))
+    assert (counted.value, dict(optimizer.state)) == (0, {})
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.value = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"value": self.value}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.value = state["value"]

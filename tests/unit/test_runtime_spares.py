@@ -21,7 +21,7 @@ class Story:
     def __init__(self, *, wanted: str, belongs: bool = False, has_rank: bool = False) -> None:
         self.told: list[str] = []
         self.left: Callable[[], object] = lambda: None
-        self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1)
+        self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1, awaited=None)
 
         class Slots(SimpleNamespace):
             def __iter__(slots) -> Any:  # noqa: N805 - of the story
@@ -37,7 +37,7 @@ class Story:
             agreement=SimpleNamespace(changed=lambda: None),
         )
         parts: dict[str, Any] = dict.fromkeys(
-            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling"], nothing
+            ["places", "keys", "watch", "judgement", "links", "ending", "record", "settling", "building"], nothing
         )
         self.ranks = Ranks(
             slots=Slots(  # type: ignore[arg-type]
@@ -51,8 +51,8 @@ class Story:
         )
 
     def warm(self) -> None:
-        ready: Any = SimpleNamespace(committed_step=3, checkpoint_step=0, planned=False, reason="")
-        assert {"committed_step", "checkpoint_step", "planned", "reason"} <= set(Ready.__dataclass_fields__)
+        ready: Any = SimpleNamespace(committed_step=3, checkpoint_step=0, planned=False, reason="", built=-1)
+        assert {"committed_step", "checkpoint_step", "planned", "reason", "built"} <= set(Ready.__dataclass_fields__)
         self.ranks._ready(self.slot, ready)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,7 @@
 """When a launcher gives its ranks away, and when it says that it cannot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,8 @@ class Story:
         self.answers: list[node_socket.Answer] = []
         self.now_s, self.timers = 100.0, []  # type: float, list[tuple[float, Callable[[], None]]]
         self.view, self.wanted, self.voters, self.filled = VIEW, "", 2, 0
+        self.builds_at_once, self.built = True, lambda: None
+        self.asked_for: tuple[list[int], dict[int, int]] | None = None
         self.slots = SimpleNamespace(
             node=1, in_view=[self.slot], in_process=True, some_finished=False, leaving=False, quarantined=False,
             known_step=30, checkpoint_step=20, warm=0,
@@ -73,13 +76,14 @@ class Story:
             failed=self._failed,
             later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
             clock=lambda: self.now_s,
+            build=self._build,
         )
         self.departure.spares_of(2, changes.pop("spares", 1))
         for name, value in changes.items():
             setattr(self.slots if hasattr(self.slots, name) else self, name, value)
 
-    def ask(self) -> str:
-        self.departure.ask(COMMAND, self.answers.append)
+    def ask(self, command: node_socket.Command = COMMAND) -> str:
+        self.departure.ask(command, self.answers.append)
         return self.answers[-1].outcome
 
     def pass_time(self, for_s: float) -> None:
@@ -96,6 +100,13 @@ class Story:
             self.pass_time(each_s)
             self.slots.known_step += 1
             self.departure.stepped()
+
+    def _build(self, ranks: Sequence[int], spares: Mapping[int, int], then: Callable[[], None]) -> None:
+        self.asked_for = [*ranks], dict(spares)
+        if self.builds_at_once:
+            then()
+        else:
+            self.built = then
 
     def _depart(self, code: int, reason: str) -> None:
         self.departed = code, reason
@@ -265,3 +276,55 @@ def test_a_launcher_whose_node_is_taken_ends_and_tells_nobody_to_stop() -> None:
     story.departure.abandon("Xid 79")
     assert story.departed is not None
     assert story.links.told == []
+
+
+def test_it_waits_until_spares_of_others_are_built_for_its_ranks() -> None:
+    story = Story(builds_at_once=False)
+
+    assert story.ask() == "begun"
+    assert story.asked_for == ([1], {2: 1})
+    assert announced(story) == []
+
+    story.built()
+
+    assert [message.after_step for message in announced(story)] == [32]
+    assert story.slots.leaving
+
+
+def test_an_urgent_one_does_not_wait_for_spares() -> None:
+    story = Story(builds_at_once=False)
+
+    story.ask(replace(COMMAND, urgent=True))
+
+    assert story.asked_for is None
+    assert len(announced(story)) == 1
+
+
+def test_it_fails_where_no_spare_is_left_when_they_would_be_built() -> None:
+    story = Story(builds_at_once=False)
+    story.ask()
+    story.departure.spares_of(2, 0)
+
+    story.built()
+
+    assert (story.answers[-1].outcome, story.slots.leaving, announced(story)) == ("failed", False, [])
+
+
+def test_it_begins_again_after_a_loss_while_spares_were_built() -> None:
+    story = Story(builds_at_once=False)
+    story.ask()
+    story.wanted = "rank 0 is lost"
+
+    story.built()
+
+    assert announced(story) == []
+
+    story.view, story.wanted, story.builds_at_once = replace(VIEW, epoch=5), "", True
+    story.departure.installed(story.view)
+    story.departure.settled(story.view, {})
+
+    assert [message.epoch for message in announced(story)] == [5]
+
+
+def announced(story: Story) -> list[HandOverAt]:
+    return [message for message in story.links.told if isinstance(message, HandOverAt)]

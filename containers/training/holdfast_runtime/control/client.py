@@ -15,6 +15,7 @@ from holdfast_runtime.control.keys import KeyBox
 from holdfast_runtime.control.messages import (
     FROM_RANK,
     TO_RANK,
+    Build,
     Changed,
     Dump,
     FromRank,
@@ -135,8 +136,16 @@ class ControlClient:
         """The next view of a generation later than ``after``, or the stop; leaves that come before it are dropped."""
         end = time.monotonic() + deadline_s
         while True:
+            message = self.receive_place(deadline_s=max(0.0, end - time.monotonic()), after=after)
+            if not isinstance(message, Build):
+                return message
+
+    def receive_place(self, *, deadline_s: float, after: int = 0) -> View | Stop | Build:
+        """As ``receive_view``, or the rank that this process is to make its model for before it has one."""
+        end = time.monotonic() + deadline_s
+        while True:
             message = self.receive(deadline_s=max(0.0, end - time.monotonic()))
-            if isinstance(message, Stop) or (isinstance(message, View) and message.epoch > after):
+            if isinstance(message, Stop | Build) or (isinstance(message, View) and message.epoch > after):
                 return message
 
     def close(self) -> None:

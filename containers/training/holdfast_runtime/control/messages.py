@@ -14,6 +14,8 @@ from holdfast_runtime.membership import Snapshot, Source, State
 from holdfast_runtime.patience import Where
 
 Phase = Literal["start", "data", "forward", "backward", "vote", "update", "copy", "recover", "other"]
+Buildable = Literal["", "anywhere", "apart"]
+"""Where a spare can make its model before it has a rank: nowhere, also beside ranks, only on a node without ranks."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,19 @@ class Ready:
     """Whether it left between two steps, as it was asked to by ``HandOver``."""
     part: int = -1
     """Number of the part of the state that it trains with, in an elastic sharded job."""
+    buildable: Buildable = ""
+    """Of a process that has made no model yet."""
+    built: int = -1
+    """The rank that it has made its model for without having one; -1 for any other process."""
+    moves: bool = False
+    """Whether that can become the model of another rank in place."""
+
+
+@dataclass(frozen=True)
+class Cold:
+    """A spare could not make its model, or not do a step with it: it is of no use any more."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -114,6 +129,20 @@ class HandOver:
 
     epoch: int
     after_step: int
+
+
+@dataclass(frozen=True)
+class Build:
+    """
+    To a spare of a sharded job: make the model of this rank, and do a step alone that counts for nothing.
+
+    Then it says ``ready`` once more, and waits for a view.
+    """
+
+    rank: int
+    world_size: int
+    step: int
+    """Updates that the job has finished, about: the step is tried with the batch that follows them."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +260,7 @@ class Survives:
     """Ranks whose state is in one place of the next larger kind only."""
 
 
-FromRank = Survives | Hello | Ready | Progress | Fault | Raised | Finished | Put | Change
+FromRank = Survives | Hello | Ready | Cold | Progress | Fault | Raised | Finished | Put | Change
 
 
 @dataclass(frozen=True)
@@ -241,11 +270,12 @@ class Dump:
     path: str
 
 
-ToRank = Leave | HandOver | View | Stop | Keys | Changed | Dump
+ToRank = Leave | HandOver | Build | View | Stop | Keys | Changed | Dump
 
 FROM_RANK: Codec[FromRank] = Codec(
     hello=Hello,
     ready=Ready,
+    cold=Cold,
     progress=Progress,
     fault=Fault,
     raised=Raised,
@@ -255,5 +285,5 @@ FROM_RANK: Codec[FromRank] = Codec(
     change=Change,
 )
 TO_RANK: Codec[ToRank] = Codec(
-    leave=Leave, hand_over=HandOver, view=View, stop=Stop, keys=Keys, changed=Changed, dump=Dump
+    leave=Leave, hand_over=HandOver, build=Build, view=View, stop=Stop, keys=Keys, changed=Changed, dump=Dump
 )

@@ -6,7 +6,7 @@ in. Who decides on sizes is `membership`, who carries it out the member of a job
 """
 
 from holdfast_runtime.elastic.norm import exact_norm
-from holdfast_runtime.elastic.parts import Part, Rows, check_cut, complete, put_in, taken_out
+from holdfast_runtime.elastic.parts import Part, Rows, check_cut, complete, is_cut_by_rows, put_in, taken_out
 from holdfast_runtime.elastic.refusals import THROUGHPUT, check, elastic_asked, sizes_of
 from holdfast_runtime.elastic.rounds import OrderedReduceScatter, Rounds
 
@@ -21,6 +21,7 @@ __all__ = [
     "complete",
     "elastic_asked",
     "exact_norm",
+    "is_cut_by_rows",
     "put_in",
     "sizes_of",
     "taken_out",

@@ -146,14 +146,23 @@ def complete(model: nn.Module, optimizer: torch.optim.Optimizer, extra: bytes) -
 def check_cut(model: nn.Module) -> None:
     """Raises UnsupportedError for a model that cannot be cut anew for another number of ranks."""
     for name, parameter in model.named_parameters():
-        mesh = getattr(parameter, "device_mesh", None)
-        placements = getattr(parameter, "placements", ())
-        one = mesh is not None and mesh.ndim == 1 and mesh._get_root_mesh().ndim == 1
-        if not one or [getattr(each, "dim", None) for each in placements] != [0]:
+        if not _is_cut_by_rows(parameter):
             raise UnsupportedError(
                 f"parameter {name} is not cut by rows over a mesh of one dimension, so the job keeps its size; shard "
                 "the whole model with fully_shard over all ranks, or leave out --sizes and --nnodes MIN:MAX"
             )
+
+
+def is_cut_by_rows(model: nn.Module) -> bool:
+    """Whether each parameter is cut by rows over a mesh of one dimension, so that it can be cut anew."""
+    return all(map(_is_cut_by_rows, model.parameters()))
+
+
+def _is_cut_by_rows(parameter: nn.Parameter) -> bool:
+    mesh = getattr(parameter, "device_mesh", None)
+    placements = getattr(parameter, "placements", ())
+    one = mesh is not None and mesh.ndim == 1 and mesh._get_root_mesh().ndim == 1
+    return one and [getattr(each, "dim", None) for each in placements] == [0]
 
 
 def _parameter_of(name: str) -> str:

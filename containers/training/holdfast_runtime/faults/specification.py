@@ -24,9 +24,9 @@ class Fault:
     """data, forward, bucket:N, vote (all gradients are reduced), update, commit, ready, view, connect, confirm,
     copy-out (at the donor), copy-in (at the receiver), give (at a process that leaves, when its rank is another's);
     of a snapshot and its step: snapshot (it is copied), bring (it goes to its keeper), keep (at the keeper), hand-out
-    (at the keeper, when it is fetched back), fetch (at who fetches it); of a change of size: leaving (the vote of the
-    last step), boundary (after it), cut, parts (before rows come), placed (they are in), joined, resized (all have
-    confirmed)."""
+    (at the keeper, when it is fetched back), fetch (at who fetches it); of a spare: trial (a step that counts for
+    nothing begins); of a change of size: leaving (the vote of the last step), boundary (after it), cut, parts (before
+    rows come), placed (they are in), joined, resized (all have confirmed)."""
     rank: int | None = None
     """Default: any rank."""
     step: int | None = None

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
-from holdfast_runtime.elastic import Rounds, elastic_asked, sizes_of
+from holdfast_runtime.elastic import Rounds, elastic_asked, is_cut_by_rows, sizes_of
 from holdfast_runtime.elastic import check as check_elastic
 from holdfast_runtime.groups import Recorded, UnsupportedError, check_version, ordered
 from holdfast_runtime.inprocess.member import Member, Training
@@ -152,6 +152,8 @@ def begun(
     )
     stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
     rounds = ordered(state.model, Rounds(logical)) if logical else None
+    # A script that may be of any size keeps nothing of its rank; others may have read it before they made their model.
+    same = not pipelines and not member.recorded.of_some_ranks() and is_cut_by_rows(state.model)
     member.train(
         Training(
             state=state,
@@ -161,6 +163,7 @@ def begun(
             stored=stored,
             elastic=bool(sizes),
             rounds=rounds,
+            moves=same and elastic is not None,
             survive=reach,
         )
     )

@@ -29,6 +29,10 @@ class StoppedError(SystemExit):
         self.reason = reason
 
 
+class TriedError(BaseException):
+    """A spare has done all of a step that it can do alone. No script takes it for an error of its own."""
+
+
 def described(error: BaseException) -> tuple[str, str]:
     """An exception of the program: it and its place in one line, and its traceback."""
     frames = traceback.extract_tb(error.__traceback__)

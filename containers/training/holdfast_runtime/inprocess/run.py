@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
-from holdfast_runtime.inprocess.errors import StoppedError
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
@@ -48,8 +47,11 @@ class Run:
             allows.
         survive: What must be possible to lose of a sharded job, any one of its kind: "process", "node" or "rack".
             Where copies are too few or too close for it at the start, the job is refused. Default: nothing is asked.
+        warm_up: Whether a spare of a sharded job that has made its model does a step alone, before it has a rank, up to
+            ``step.update``: nothing of it counts. Pipelines do not. Default: it does.
         elastic: For a job whose number of ranks changes: a number of logical ranks, with which every bit is the same
-            at any size, or "throughput", where the batch grows with the job. Default: the job keeps its size.
+            at any size, or "throughput", where the batch grows with the job. Its script keeps nothing of the rank that
+            it began with, so that a spare can have the model of any rank. Default: the job keeps its size.
 
     Raises:
         StoppedError: the launcher has ended the job.
@@ -71,6 +73,7 @@ class Run:
         pipeline: Any = None,
         snapshot_every: int | str | None = None,
         survive: str | None = None,
+        warm_up: bool = True,
         elastic: int | str | None = None,
     ) -> None:
         if digest_every < 1:
@@ -108,8 +111,8 @@ class Run:
             rounds=Rounds(logical) if self._member is None and logical else None,
         )
         if self._member is not None:
-            if not self._member.join():
-                raise StoppedError("the job has ended and this spare was not needed", 0)
+            if not (self._updates.trial and warm_up and pipeline is None):
+                self._member.take_rank()
         elif isinstance(checkpoint, Checkpoints):
             raise ValueError(
                 "Checkpoints are of a sharded model under holdfast-run; give ReplicaCheckpoints, or nothing"
@@ -184,7 +187,7 @@ class Run:
         """The step that follows ``number`` updates, as often as it takes; for loops that count steps themselves."""
         while self.step == number:
             if self._updates.may_begin():
-                yield Step(self._updates, number)
+                yield Step(self._updates, number, trial=self._updates.trial)
 
     def finish(self) -> bool:
         """

@@ -133,6 +133,14 @@ class TrainingState:
             self.added[name].load_state_dict(unflatten(flat))
         self._notes = _Notes()
 
+    def forget(self) -> None:
+        """A step was tried for nothing. Parameters are left as it has made them: another state is put in."""
+        self.put_back()
+        self.noted_nothing()
+        self.optimizer.state.clear()
+        for parameter in self.model.parameters():
+            parameter.grad = None
+
     def shard(self) -> Shard:
         """All of it, as snapshots take it."""
         extra: dict[str, Stateful] = {"holdfast seed": _Seed(self), **self.added}

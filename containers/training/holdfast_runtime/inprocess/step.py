@@ -57,9 +57,11 @@ class Step:
     finished it, the next one.
     """
 
-    def __init__(self, update: Update, number: int) -> None:
+    def __init__(self, update: Update, number: int, *, trial: bool = False) -> None:
         self.number = number
         """Updates that were finished before this one."""
+        self.trial = trial
+        """Whether it counts for nothing: a spare does it alone, up to ``update``, to be warm when it gets a rank."""
         self.loss = float("nan")
         """Mean over all ranks, after ``update``."""
         self._update = update

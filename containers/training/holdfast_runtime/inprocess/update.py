@@ -11,7 +11,7 @@ from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.inprocess import vote
-from holdfast_runtime.inprocess.errors import DivergenceError, of_peers
+from holdfast_runtime.inprocess.errors import DivergenceError, TriedError, of_peers
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
@@ -75,12 +75,17 @@ class Updates:
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
-            state.optimizer.register_step_pre_hook(lambda *_: faults.point("update"))
+            state.optimizer.register_step_pre_hook(lambda *_: None if self.trial else faults.point("update"))
 
     @property
     def finished(self) -> int:
         """Updates that are finished."""
         return self._member.own.committed_step if self._member is not None else self.alone_step
+
+    @property
+    def trial(self) -> bool:
+        """Whether this process has no rank yet, and tries a step alone."""
+        return self._member is not None and self._member.own.built >= 0
 
     @property
     def data_place(self) -> tuple[int, int]:
@@ -93,7 +98,7 @@ class Updates:
     def may_begin(self) -> bool:
         """True if the next step can begin; False after a recovery here, which may have changed which step is next."""
         member = self._member
-        if member is not None:
+        if member is not None and not self.trial:
             member.faults.step = self.finished
             if member.at_boundary:
                 member.hand_over()
@@ -122,6 +127,9 @@ class Updates:
         if member is not None:
             member.own.prepared = False
             self._state.note()
+            if self.trial:
+                member.faults.point("trial")
+                return
             member.telling.progress("forward")
             self._in_step = True
 
@@ -134,7 +142,7 @@ class Updates:
         member = self._member
         if self._rounds is not None:
             loss = self._rounds.mean_loss(wait=self.wait)
-        if member is None:
+        if member is None or self.trial:
             return loss
         leaves = member.telling.leaves_after(member.own.committed_step + 1)
         if leaves:
@@ -231,8 +239,14 @@ class Updates:
 
         Args:
             rejoining: Between two generations, for a step that another rank has finished. Default: in a step.
+
+        Raises:
+            TriedError: nothing of the step counts.
         """
         member = self._member
+        if self.trial:
+            self._state.optimizer.step()
+            raise TriedError
         if member is not None:
             if self._kept is not None:
                 self._kept.before_update()
@@ -270,6 +284,14 @@ class Updates:
         """
         self.end()
         member = self._member
+        if self.trial and member is not None:
+            if isinstance(error, TriedError):
+                self._state.forget()
+                member.take_rank()
+                return True
+            if isinstance(error, Exception):
+                member.cannot(error)
+            return False
         if isinstance(error, DivergenceError) and member is not None:
             member.telling.refuse(error)
             return False

@@ -88,7 +88,9 @@ class HoldfastStrategy(SingleDeviceStrategy):
             )
         loops = _Received(trainer.fit_loop.state_dict)
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
-        self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **self._options)
+        # Lightning counts its batches, and would count the one of a trial too.
+        options = {**self._options, "warm_up": False}
+        self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **options)
         self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         if loops.value is not None and self._run.step:

@@ -5,6 +5,7 @@ The number of a generation is the field ``epoch`` of messages and views, which a
 Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
 """
 
+from holdfast_runtime.membership.building import missing, to_build, to_take
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
 from holdfast_runtime.membership.plan import UNKNOWN, Hopeless, Policy, next_view
 from holdfast_runtime.membership.protocol import (
@@ -86,6 +87,7 @@ __all__ = [
     "found",
     "lost",
     "message",
+    "missing",
     "newest",
     "next_size",
     "next_view",
@@ -93,6 +95,8 @@ __all__ = [
     "ready",
     "start",
     "timer",
+    "to_build",
+    "to_take",
     "trouble",
     "witness_found",
     "witness_lost",

@@ -1,10 +1,12 @@
 """
 Which process gets which rank, at which step training goes on, and where state that is missing comes from.
 
-Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to a
-spare, of the same node if there is one. Its state comes from a rank that has the same, at the running step: any rank
-where all are replicas, a twin in a sharded job. Where there is none, all ranks go back to the newest snapshot that is
-there of every rank: the job takes snapshots for that, and those steps are done again with the same bits.
+Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to the
+spare that is built for it; else to one whose model can become that of the rank; else to one that is built for none, of
+the same node if there is one; else another process begins in the place of one that is built for another rank. Its state
+comes from a rank that has the same, at the running step: any rank where all are replicas, a twin in a sharded job.
+Where there is none, all ranks go back to the newest snapshot that is there of every rank: the job takes snapshots for
+that, and those steps are done again with the same bits.
 
 A launcher that leaves gets no rank, and no vote, but only where the others have processes and votes enough without it;
 what its processes know and have counts like that of others. Nothing is lost in silence: a plan that would go back
@@ -156,14 +158,21 @@ def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[lis
     for rank, before in enumerate(committed.ranks[:size]):
         if before.slot in free:
             chosen[rank] = free.pop(before.slot)
-    for rank in range(size):
-        if rank not in chosen and free:
-            home = committed.ranks[rank].slot.node if rank < len(committed.ranks) else -1
-            slot = min(free, key=lambda slot: (slot.node != home, slot))
-            chosen[rank] = free.pop(slot)
+    for as_built in (True, False):
+        for rank in range(size):
+            takers = {slot: item for slot, item in free.items() if item.built == rank or not as_built}
+            if rank not in chosen and takers:
+                home = committed.ranks[rank].slot.node if rank < len(committed.ranks) else -1
+                slot = min(takers, key=lambda slot: (_lacks(free[slot]), slot.node != home, slot))
+                chosen[rank] = free.pop(slot)
     if len(chosen) < size:
         return f"{len(chosen)} processes are there and {size} are needed"
     return [chosen[rank] for rank in range(size)], sorted(free)
+
+
+def _lacks(item: RankStatus) -> int:
+    """How much a process needs for a rank that it is not built for: little, a model, or to begin anew."""
+    return 0 if item.moves else 1 if item.built < 0 else 2
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,10 @@ class RankStatus:
     """Whether it has all that the update after committed_step takes, and can do it alone."""
     part: int = -1
     """Number of the part of the state that it trains with, in an elastic sharded job; -1 in any other."""
+    built: int = -1
+    """The rank that a process without one has made its model for, or does; -1 for any other process."""
+    moves: bool = False
+    """Whether that can become the model of another rank in place."""
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ The order is always the same. Close the groups, so that no neighbour waits for t
 Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
 
 In a sharded job the script makes its groups and its model between ``begin`` and the first ``join``: a newcomer makes
-them alone, while the others wait for nothing but its state.
+them alone, while the others wait for nothing but its state. A spare does so before it has a rank, when it is told which
+one that may be, and does a step alone: then it has to be given the state and no more.
 """
 
 import contextlib
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from holdfast_runtime.control import Deadlines, Ready, Stop, View
+from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import Recorded, UnsupportedError, holders
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
@@ -88,16 +89,23 @@ class Member:
         Until this process has a rank, and groups in which the script can make its model.
 
         Those are the real ones where all ranks begin. A newcomer has groups in which it is alone, with the names of the
-        real ones: the others do not make their models again, and would not answer.
+        real ones: the others do not make their models again, and would not answer. So has a spare that is told to be
+        built for a rank that it may get.
 
         Raises:
             StoppedError: the launcher has ended the job, or this spare was not needed.
         """
         reason = ""
         while True:
-            view = self._wait_for_view(reason, planned=False)
+            self._say_ready(reason, planned=False)
+            self.faults.point("waiting")
+            view = self.telling.place(needed=bool(self.own.generation))
             if isinstance(view, Stop):
                 raise StoppedError(view.reason, view.exit_code)
+            if isinstance(view, Build):
+                self._build(view)
+                return
+            self.taking.withdraw()
             self._become(view)
             self.telling.progress("recover")  # making a model takes as long as it takes
             try:
@@ -111,6 +119,16 @@ class Member:
             else:
                 self._begun = view
                 return
+
+    def take_rank(self) -> None:
+        """As ``join``, for a process that has none yet. Raises StoppedError when there is nothing to join."""
+        if not self.join():
+            raise StoppedError("the job has ended and this spare was not needed", 0)
+
+    def cannot(self, error: Exception) -> NoReturn:
+        """The script raised an error before this process has a rank: another one comes. Raises StoppedError."""
+        self.telling.cold(error)
+        raise StoppedError(f"this spare could not do a step alone: {error}", 1) from error
 
     def hand_over(self) -> bool:
         """
@@ -143,6 +161,8 @@ class Member:
         """
         self.at_boundary = False
         begun, self._begun = self._begun, None
+        if self.own.built >= 0:
+            self.own.committed_step = 0
         while True:
             self._let_go(first=begun is not None)
             newest = self.taking.newest_checkpoint
@@ -161,6 +181,8 @@ class Member:
                 if view.exit_code == 0 and not self.own.gives:
                     return False
                 raise StoppedError(view.reason, view.exit_code)
+            if self.own.built not in (-1, view.rank) and not self.taking.made.moves:
+                raise StoppedError(f"this process has the model of rank {self.own.built}, and not {view.rank}", 1)
             try:
                 self._enter(view)
             except (DivergenceError, UnsupportedError) as error:
@@ -176,6 +198,9 @@ class Member:
 
     def finish(self) -> bool:
         """Whether all ranks have done the last update; else there are steps to do again."""
+        if self.own.built >= 0:
+            self.take_rank()
+            return False
         try:
             self.peers.check()
             if self.own.world_size > 1:
@@ -195,7 +220,22 @@ class Member:
             return
         self.peers.open(self.telling.store("make"))
 
-    def _wait_for_view(self, reason: str, *, planned: bool) -> View | Stop:
+    def _build(self, build: Build) -> None:
+        """Groups of a rank that this process may get."""
+        own = self.own
+        own.built = own.rank = build.rank
+        own.world_size, own.committed_step = build.world_size, build.step
+        self._set_environment()
+        self.peers.open_alone()
+
+    @property
+    def _buildable(self) -> Buildable:
+        """On a GPU a model takes memory that the ranks of the node need."""
+        if self.recorded is None or self.training is not None:
+            return ""
+        return "apart" if "nccl" in self.peers.backend else "anywhere"
+
+    def _say_ready(self, reason: str, *, planned: bool) -> None:
         made = self.training
         self.telling.send(
             Ready(
@@ -212,8 +252,14 @@ class Member:
                 twins=made.sharded.twins if made is not None and made.sharded is not None else None,
                 prepared=self.own.prepared,
                 part=self.taking.recutting.part(made),
+                buildable=self._buildable,
+                built=self.own.built,
+                moves=made is not None and made.moves,
             )
         )
+
+    def _wait_for_view(self, reason: str, *, planned: bool) -> View | Stop:
+        self._say_ready(reason, planned=planned)
         self.faults.point("waiting")
         needed = bool(self.own.generation)
         while True:
@@ -266,7 +312,7 @@ class Member:
         """Have the rank of a view; from now on the thread of the control socket may break its groups."""
         own = self.own
         own.generation, own.rank, own.world_size = view.epoch, view.rank, view.world_size
-        own.lost_steps, own.gives = view.plan.lost_steps, False
+        own.lost_steps, own.gives, own.built = view.plan.lost_steps, False, -1
         self.peers.entered()
         self.faults.rank, self.faults.step = view.rank, view.resume_step
 

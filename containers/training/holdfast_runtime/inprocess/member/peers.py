@@ -47,6 +47,11 @@ class Peers:
             Waits(lambda: self.must_leave).watch()
 
     @property
+    def backend(self) -> str:
+        """Of torch.distributed."""
+        return self._group.backend
+
+    @property
     def device(self) -> torch.device:
         """Of what ranks tell each other."""
         return torch.device("cuda") if self._group.backend == "nccl" and not self.all_on_host else torch.device("cpu")

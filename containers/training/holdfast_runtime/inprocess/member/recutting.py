@@ -83,9 +83,16 @@ class Recutting:
                 self._offered.append(name)
 
     def enter(self, view: View, made: Training) -> None:
-        """Offer what is here, and have room for what this process is to have. Raises UnsupportedError."""
+        """
+        Offer what is here, and have room for what this process is to have.
+
+        A spare that was built for another rank is cut anew, too.
+
+        Raises:
+            UnsupportedError: there is nothing to go on from.
+        """
         sharded = made.sharded
-        if not made.elastic or sharded is None:
+        if sharded is None:
             return
         if view.plan.cut:
             self.give(view, made)

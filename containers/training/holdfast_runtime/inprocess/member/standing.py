@@ -28,6 +28,8 @@ class Standing:
     """Whether this process has all that the update after committed_step takes, and can do it alone."""
     gives: bool = False
     """Whether another process has the rank of this one."""
+    built: int = -1
+    """The rank that it makes its model for, or has, while it has none; -1 for any other process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,5 +46,8 @@ class Training:
     """Whether the number of ranks may change."""
     rounds: Rounds | None = None
     """Logical ranks of an elastic job whose bits do not depend on its size."""
+    moves: bool = False
+    """Whether what is made for one rank can become another's in place: the script keeps nothing of its rank, all have
+    the same groups, and rows of all parameters."""
     survive: Reach = "nothing"
     """What the script asks to be possible to lose."""

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping
 
 from holdfast_runtime.control import (
+    Build,
+    Cold,
     ControlClient,
     Deadlines,
     Fault,
@@ -69,8 +71,11 @@ class Telling:
             needed: Whether the job cannot go on without this process. A spare waits as long as it takes, and ends with
                 its launcher.
         """
-        deadline_s = self._deadlines.view + self._deadlines.leave if needed else float("inf")
-        return self._control.receive_view(deadline_s=deadline_s, after=self._own.generation)
+        return self._control.receive_view(deadline_s=self._view_s(needed=needed), after=self._own.generation)
+
+    def place(self, *, needed: bool) -> View | Stop | Build:
+        """As ``view``, or the rank that this process is to make its model for before it has one."""
+        return self._control.receive_place(deadline_s=self._view_s(needed=needed), after=self._own.generation)
 
     def broken(self, reason: str) -> None:
         """A peer is lost, as far as this process sees. What an exception of the program did is said already."""
@@ -94,15 +99,28 @@ class Telling:
         """The program ends with an exception. True if the launcher has said all that there is to say."""
         if error is self._told_of and isinstance(error, UnsupportedError):
             return True
+        if self._own.built >= 0:
+            if error is not self._told_of:
+                self.cold(error)
+            return False
         if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
             with contextlib.suppress(LauncherLostError):
                 self.raised(error, step=self._own.committed_step, where="after")
         return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:
-        """The job must end."""
+        """The job must end; not for what a process without a rank cannot do."""
         self._told_of = error
-        self.send(Fault(reason=str(error), fatal=True))
+        if self._own.built >= 0:
+            self.send(Cold(reason=str(error)))
+        else:
+            self.send(Fault(reason=str(error), fatal=True))
+
+    def cold(self, error: BaseException) -> None:
+        """This spare could not make its model, or not do a step with it, and ends."""
+        self._told_of = error
+        with contextlib.suppress(LauncherLostError):
+            self.send(Cold(reason=described(error)[0]))
 
     def finished(self) -> None:
         """All ranks have done the last update."""
@@ -125,6 +143,9 @@ class Telling:
             deadline_s=self._deadlines.connect,
             purpose=purpose,
         )
+
+    def _view_s(self, *, needed: bool) -> float:
+        return self._deadlines.view + self._deadlines.leave if needed else float("inf")
 
     def _hand_over_asked(self, message: HandOver) -> None:
         """In the thread of the control socket; what follows is in the votes."""

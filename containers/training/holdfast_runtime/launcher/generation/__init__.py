@@ -4,10 +4,11 @@ decided is for `membership`.
 """
 
 from holdfast_runtime.launcher.generation.agreement import Agreement, Effects
+from holdfast_runtime.launcher.generation.building import Building
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.generation.noticing import Notice
 from holdfast_runtime.launcher.generation.resizing import Resizing
 from holdfast_runtime.launcher.generation.witnessing import Asks, Witnessing
 
-__all__ = ["Agreement", "Asks", "Effects", "Ending", "Journal", "Notice", "Resizing", "Witnessing"]
+__all__ = ["Agreement", "Asks", "Building", "Effects", "Ending", "Journal", "Notice", "Resizing", "Witnessing"]

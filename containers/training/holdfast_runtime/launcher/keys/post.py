@@ -66,8 +66,7 @@ class KeyPost:
     def to_ranks(self, keys: Keys) -> None:
         line = TO_RANK.encode(keys) + b"\n"
         for slot in self._slots.in_view:
-            if slot.writer is not None:
-                slot.writer.write(line)
+            slot.post(line)
 
     def to_launchers(self, keys: Keys) -> None:
         self._links.broadcast(keys)

@@ -122,6 +122,21 @@ class HandOverAt:
 
 
 @dataclass(frozen=True)
+class BuildAt:
+    """The sender is to give these ranks away: spares of the receiver are to make their models."""
+
+    epoch: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BuiltAt:
+    """They have, or will not."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
 class SizeAsked:
     """Somebody wants the job to have another size."""
 
@@ -201,6 +216,8 @@ LinkMessage = (
     | Parcel
     | Trouble
     | HandOverAt
+    | BuildAt
+    | BuiltAt
     | SizeAsked
     | Spares
     | Settled
@@ -224,6 +241,8 @@ LINK: Codec[LinkMessage] = Codec(
     parcel=Parcel,
     trouble=Trouble,
     hand_over=HandOverAt,
+    build=BuildAt,
+    built=BuiltAt,
     size_asked=SizeAsked,
     spares=Spares,
     settled=Settled,

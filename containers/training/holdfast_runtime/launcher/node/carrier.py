@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import Callable
 
 from holdfast_runtime import control
@@ -51,6 +50,7 @@ class Carrier:
     def leave(self, epoch: int, reason: str) -> None:
         """Have all local ranks leave their collectives; who has not done it in time is killed."""
         for slot in self._slots:
+            slot.expect(None)
             if not self._slots.in_process and slot.process is not None:
                 slot.process.kill(signal.SIGTERM)
             elif slot.alive and slot.ready is None:
@@ -100,5 +100,12 @@ class Carrier:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self._slots.node} died while it was chosen")
             self._places.fill(slot)
             return
-        slot.ready, slot.epoch, slot.progress, slot.heard_s = None, view.epoch, None, time.monotonic()
-        slot.send(view)
+        if slot.epoch == 0 and slot.ready is None:  # it has given way meanwhile, and the next one has not come yet
+            slot.expect(view)
+            return
+        if slot.built >= 0 and (view.plan.source == "fresh" or not (slot.built == rank or slot.moves)):
+            self._journal.say(f"the spare that was built for rank {slot.built} gives way to a new process")
+            self._places.replace(slot)
+            slot.expect(view)
+            return
+        slot.take(view)

@@ -52,6 +52,8 @@ class Departure:
         wanted: Why another one is wanted; empty when it is not.
         voters: Votes on the next view that there would be without this launcher.
         failed: Called when this node keeps its ranks after all.
+        build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
+            Default: they are
         later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
     """
@@ -70,6 +72,7 @@ class Departure:
         voters: Callable[[], int],
         failed: Callable[[], None],
         later: Callable[[float, Callable[[], None]], object],
+        build: Callable[[Sequence[int], Mapping[int, int], Callable[[], None]], None] = lambda _r, _s, then: then(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slots = slots
@@ -83,6 +86,7 @@ class Departure:
         self._voters = voters
         self._failed = failed
         self._later = later
+        self._build = build
         self._clock = clock
         self._asked: _Asked | None = None
         self._step, self._step_s, self._longest_s = 0, clock(), 0.0
@@ -212,15 +216,29 @@ class Departure:
             self._links.broadcast(Spares(ready=ready))
 
     def _begin(self) -> None:
-        asked, epoch = self._asked, self._view().epoch
+        """Where there is time, whoever takes the ranks is ready before the job stops for it."""
+        asked = self._asked
         if asked is None:
             return
+        self._say(asked, "begun")
+        if asked.command.urgent:
+            self._leave()
+        else:
+            self._build([slot.rank for slot in self._slots.in_view], self._spares, self._leave)
+
+    def _leave(self) -> None:
+        asked = self._asked
+        if asked is None or asked.announced or self._wanted():
+            return
+        if refusal := self._refusal():
+            self._asked = None
+            self._say(asked, "failed", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
+            return
         ranks = tuple(slot.rank for slot in self._slots.in_view)
-        self._asked = asked = replace(asked, ranks=ranks, announced=epoch)
+        self._asked = asked = replace(asked, ranks=ranks, announced=self._view().epoch)
         self._slots.leaving = True
         self.warm_changed()
         self.announce(asked.command.reason, leaving=True)
-        self._say(asked, "begun")
         if asked.command.urgent:
             self._step_s = self._clock()
             self._later(LOOK_S, self._look)

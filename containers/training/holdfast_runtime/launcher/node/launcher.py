@@ -13,7 +13,7 @@ import signal
 from collections.abc import Mapping
 
 from holdfast_common import EventLog
-from holdfast_runtime.launcher.generation import Asks, Ending, Journal, Notice, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
@@ -91,6 +91,17 @@ class Launcher:
             view=lambda: self.view,
             says=lambda slot, message: self.ranks.says(slot, message),
         )
+        self.building = Building(
+            slots=self.slots,
+            links=self.links,
+            journal=self.journal,
+            ending=self.ending,
+            deadlines=options.deadlines,
+            replace=self.places.replace,
+            view=lambda: self.view,
+            wanted=lambda: self.wanted,
+            later=self._loop.call_later,
+        )
         self.generations = self._make_generations()
         self.ranks = Ranks(
             slots=self.slots,
@@ -105,6 +116,7 @@ class Launcher:
             record=self.record,
             settling=self._settling,
             departure=self.departure,
+            building=self.building,
             max_restarts=options.max_restarts,
         )
         self.peers = Peers(
@@ -118,6 +130,7 @@ class Launcher:
             settling=self._settling,
             departure=self.departure,
             resizing=self.resizing,
+            building=self.building,
             journal=self.journal,
             ending=self.ending,
             warm=self.ranks.warm,
@@ -255,6 +268,7 @@ class Launcher:
             wanted=lambda: self.wanted,
             voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
             failed=lambda: self.places.fill_spares(),
+            build=lambda *asked: self.building.for_others(*asked),
             later=self._loop.call_later,
         )
 
@@ -290,6 +304,7 @@ class Launcher:
         self.agent_link.changed()
         self.departure.settled(view, said)
         self.resizing.settled(view)
+        self.building.settled(view)
 
     def _generation_begins(self, view: View) -> None:
         if any(item.port for item in view.ranks):
@@ -297,6 +312,7 @@ class Launcher:
         self._keys.begin(view)
         self._watch.installed(view)
         self.resizing.installed(view)
+        self.building.installed(view)
 
     def _generation_began(self, view: View) -> None:
         self.ranks.installed(view)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
-from holdfast_runtime.launcher.generation import Ending, Journal, Resizing, Witnessing
+from holdfast_runtime.launcher.generation import Building, Ending, Journal, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import (
     AllSettled,
+    BuildAt,
+    BuiltAt,
     ChangeAt,
     ChangedAt,
     Done,
@@ -58,6 +60,7 @@ class Peers:
         settling: Settling,
         departure: Departure,
         resizing: Resizing,
+        building: Building,
         journal: Journal,
         ending: Ending,
         warm: Callable[[], None],
@@ -72,6 +75,7 @@ class Peers:
         self._settling = settling
         self._departure = departure
         self._resizing = resizing
+        self._building = building
         self._journal = journal
         self._ending = ending
         self._warm = warm
@@ -142,6 +146,10 @@ class Peers:
                 self._generations.agreement.trouble(message.reason)
         elif isinstance(message, HandOverAt):
             self._departure.announced(node, message)
+        elif isinstance(message, BuildAt):
+            self._building.asked(node, message)
+        elif isinstance(message, BuiltAt):
+            self._building.answered(node, message)
         elif isinstance(message, SizeAsked):
             self._resizing.heard(message.asked)
         elif isinstance(message, Spares):

@@ -61,6 +61,11 @@ class Places:
             slot.starting = True
             self._tasks.spawn(self._start(slot))
 
+    def replace(self, slot: LocalSlot) -> None:
+        """Start a process in place of one that has no rank and is of no use; views call it the same."""
+        slot.give_way()
+        self.fill(slot)
+
     def fill_later(self, slot: LocalSlot, *, after_s: float = REFILL_AFTER_S) -> None:
         """Start a process in a moment."""
         self._loop.call_later(after_s, self.fill, slot)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from holdfast_common import kinds
 from holdfast_runtime import control
-from holdfast_runtime.control import Change, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
-from holdfast_runtime.launcher.generation import Ending, Journal
+from holdfast_runtime.control import Change, Cold, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
+from holdfast_runtime.launcher.generation import Building, Ending, Journal
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Links, Warm
 from holdfast_runtime.launcher.node.departure import Departure
@@ -59,6 +59,7 @@ class Ranks:
         record: Record,
         settling: Settling,
         departure: Departure,
+        building: Building,
         max_restarts: int,
     ) -> None:
         self._slots = slots
@@ -73,6 +74,7 @@ class Ranks:
         self._record = record
         self._settling = settling
         self._departure = departure
+        self._building = building
         self._deaths = Deaths(max_restarts)
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
@@ -95,6 +97,9 @@ class Ranks:
             self.warm()
         elif isinstance(message, Ready):
             self._ready(slot, message)
+            self._building.look()
+        elif isinstance(message, Cold):
+            self._building.cold(slot, message.reason)
         elif isinstance(message, Fault):
             self._fault(slot, message)
 
@@ -128,6 +133,7 @@ class Ranks:
         in_training, step = slot.epoch > 0 or not self._slots.in_process, self._slots.known_step
         if rank >= 0 and slot.epoch > 0 and not finished:
             self._judgement.died(code, epoch=self._generations.view.epoch, step=step)
+        being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         slot.vacate()
         self._departure.warm_changed()
         if self._ending.begun:
@@ -140,6 +146,8 @@ class Ranks:
             self._generations.left()
         else:
             self._died(slot, rank=rank, how=how, in_training=in_training, step=step)
+            if being_built:
+                self._building.died()
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
         reason = f"rank {slot.rank} of node {self._slots.node}: {fault.reason}"
@@ -153,6 +161,9 @@ class Ranks:
             self._generations.trouble(reason)
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
+        if slot.awaited is not None:
+            slot.take(slot.awaited)
+            return
         self._slots.learn(ready.committed_step)
         self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
         new, generations = slot.epoch == 0, self._generations
@@ -167,7 +178,7 @@ class Ranks:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
             generations.trouble("the processes are there")
-        elif not generations.belongs_to(generations.view) or (new and not self._slots.in_view):
+        elif ready.built < 0 and (not generations.belongs_to(generations.view) or (new and not self._slots.in_view)):
             self._spare_ready()
 
     def installed(self, view: View) -> None:

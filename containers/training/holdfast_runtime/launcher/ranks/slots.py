@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from holdfast_runtime import control
 from holdfast_runtime.control import (
     FROM_RANK,
     TO_RANK,
@@ -56,6 +57,12 @@ class LocalSlot:
     """The rank that it had, and whose state it gives to the process that has it now; -1 for any other process."""
     held: bool = False
     """Whether it is still to be decided if the process stays: no view counts on it."""
+    built: int = -1
+    """The rank that the process was told to make its model for before it has one; -1 for none."""
+    awaited: control.View | None = None
+    """The place that the next process here takes, which begins for one that was built for another rank."""
+    late: list[bytes] = field(default_factory=list)
+    """What others of the view had to say to it before it was there."""
 
     @property
     def alive(self) -> bool:
@@ -68,12 +75,52 @@ class LocalSlot:
 
     def vacate(self) -> None:
         """The process is gone. The next one in this place is another."""
+        self.deaths = self.deaths + (self.built < 0) if self.epoch == 0 else 0
+        self.give_way()
+        self.incarnation += 1
+
+    def give_way(self) -> None:
+        """The process is of no use to whoever counts on its place: the next one is it instead."""
         if self.writer is not None:
             self.writer.close()
-        self.deaths = self.deaths + 1 if self.epoch == 0 else 0
+        if self.process is not None:
+            self.process.kill()
         self.process, self.writer, self.ready, self.progress = None, None, None, None
-        self.speaks, self.epoch, self.held, self.given = False, 0, False, -1
-        self.incarnation += 1
+        self.speaks, self.epoch, self.held, self.given, self.built = False, 0, False, -1, -1
+
+    def take(self, view: control.View) -> None:
+        """Tell the process its place in a view. One that makes its model says nothing until it has it."""
+        making = self.built >= 0 and (self.ready is None or self.ready.built < 0)
+        self.progress = Progress(step=view.resume_step, phase="recover") if making else None
+        self.ready, self.epoch, self.heard_s = None, view.epoch, time.monotonic()
+        self.built = -1
+        self.send(view)
+        late = [*self.late]
+        self.expect(None)
+        for line in late:
+            self.post(line)
+
+    def expect(self, view: control.View | None) -> None:
+        """The next process here takes this place of a view; None for no place of any."""
+        self.awaited = view
+        self.late.clear()
+
+    def post(self, line: bytes) -> None:
+        """Entries of the store: a process that is still to come gets them after its place."""
+        if self.awaited is not None:
+            self.late.append(line)
+        elif self.writer is not None:
+            self.writer.write(line)
+
+    @property
+    def moves(self) -> bool:
+        """Whether its process was built for a rank and can take another one in place."""
+        return self.built >= 0 and self.ready is not None and self.ready.built >= 0 and self.ready.moves
+
+    @property
+    def spare(self) -> bool:
+        """Whether its process has never had a rank, and waits for one."""
+        return self.alive and self.ready is not None and self.rank < 0 and self.epoch == 0
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
         """Read what a process says until its end of the line is closed."""
@@ -84,9 +131,14 @@ class LocalSlot:
                 if self.process is not process:
                     return
                 message = FROM_RANK.decode(line)
-                self._note(message)
-                on_message(self, message)
+                if not self._is_late(message):
+                    self._note(message)
+                    on_message(self, message)
         silent.set()
+
+    def _is_late(self, message: FromRank) -> bool:
+        """A spare says that it has its model, and has its place by now: it takes that, and has left nothing."""
+        return isinstance(message, Ready) and message.built >= 0 and self.epoch > 0
 
     def _note(self, message: FromRank) -> None:
         self.heard_s = time.monotonic()
@@ -229,4 +281,6 @@ class LocalSlots:
             twins=ready.twins,
             prepared=ready.prepared,
             part=ready.part,
+            built=slot.built,
+            moves=slot.moves,
         )

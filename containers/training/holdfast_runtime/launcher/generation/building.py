@@ -1,0 +1,186 @@
+"""
+Spares of a sharded job make their model before they have a rank, so that a recovery or a hand-over has only the state
+to bring.
+
+Each launcher tells its spares which rank they are built for, once the job trains. Before a launcher gives its ranks
+away it has the spares of others built for just these. What a script cannot do alone is said once: spares stay as they
+are then.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from holdfast_runtime.control import Build, Deadlines
+from holdfast_runtime.launcher.generation.ending import Ending
+from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.links import BuildAt, BuiltAt, Links
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
+from holdfast_runtime.membership import View, missing, to_build, to_take
+
+AFTER_S = 1.0
+"""After a generation has come together: the first steps are not to wait for what a spare does beside them."""
+DEATHS = 2
+"""Of spares that were being built: another one is not tried."""
+
+
+class Building:
+    """
+    One launcher's.
+
+    Args:
+        replace: Starts a process in place of one that has no rank and is of no use.
+        view: The committed one.
+        wanted: Why another one is wanted; empty when it is not.
+        later: Calls something after so many seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: LocalSlots,
+        links: Links,
+        journal: Journal,
+        ending: Ending,
+        deadlines: Deadlines,
+        replace: Callable[[LocalSlot], None],
+        view: Callable[[], View],
+        wanted: Callable[[], str],
+        later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self._slots = slots
+        self._links = links
+        self._journal = journal
+        self._ending = ending
+        self._deadlines = deadlines
+        self._replace = replace
+        self._view = view
+        self._wanted = wanted
+        self._later = later
+        self._trains = False
+        """Whether the ranks of the view have been together for a while."""
+        self._cold = False
+        """Whether no spare here is built any more."""
+        self._deaths = 0
+        self._wished: dict[int, tuple[int, ...]] = {}
+        """By node that gives its ranks away: those that spares here are to be built for."""
+        self._asked: set[int] = set()
+        """Nodes that are to build spares for ranks of this one."""
+        self._then: Callable[[], None] = lambda: None
+
+    def installed(self, _view: View) -> None:
+        """A generation begins: what was asked for in the last one is void."""
+        self._trains = False
+        self._wished.clear()
+        self._asked.clear()
+
+    def settled(self, view: View) -> None:
+        """All ranks of a generation are together."""
+        self._later(AFTER_S, partial(self._begin, view.epoch))
+
+    def look(self) -> None:
+        """Have spares built that are not, and tell whoever waits for one that is."""
+        spares = [slot for slot in self._slots if slot.spare]
+        if self._trains and self._able and not self._wanted():
+            wished = [rank for ranks in self._wished.values() for rank in ranks]
+            for rank in missing(wished, built=[(slot.built, slot.moves) for slot in spares]):
+                self._build_exactly(rank, spares, wished=wished)
+            for slot in spares:
+                if slot.spare and slot.built < 0:
+                    built = {slot.built for slot in self._slots}
+                    self._build(slot, to_build(self._view(), node=self._slots.node, built=built))
+        for node, ranks in list(self._wished.items()):
+            there = [(slot.built, slot.moves) for slot in spares if _is_built(slot)]
+            if not self._able or not missing(ranks, built=there):
+                del self._wished[node]
+                self._links.send(node, BuiltAt(epoch=self._view().epoch))
+
+    def cold(self, slot: LocalSlot, reason: str) -> None:
+        """A spare could not do it, and no other one of this script could."""
+        if not self._cold:
+            self._stop(f"one cannot make its model before it has a rank, or not do a step with it: {reason}")
+        if slot.spare:  # one that was given a rank meanwhile ends, and that rank is lost
+            self._replace(slot)
+        self.look()
+
+    def died(self) -> None:
+        """A spare has died while it was built."""
+        self._deaths += 1
+        if self._deaths >= DEATHS and not self._cold:
+            self._stop(f"{self._deaths} spares have died while they made their model")
+        self.look()
+
+    def asked(self, node: int, message: BuildAt) -> None:
+        """Another launcher is to give these ranks away, and waits until spares here are built for them."""
+        if message.epoch == self._view().epoch:
+            self._wished[node] = message.ranks
+            self.look()
+
+    def answered(self, node: int, message: BuiltAt) -> None:
+        """The spares of another launcher are built, or will not be."""
+        if message.epoch == self._view().epoch and node in self._asked:
+            self._asked.discard(node)
+            if not self._asked:
+                self._then()
+
+    def for_others(self, ranks: Sequence[int], spares: Mapping[int, int], then: Callable[[], None]) -> None:
+        """
+        Have spares of other nodes built for ranks of this one, and go on then: at once where the job is not sharded.
+
+        Args:
+            spares: How many each node has.
+        """
+        wanted = to_take(ranks, spares=spares) if self._slots.survives is not None else {}
+        if not wanted:
+            then()
+            return
+        self._asked, self._then = {*wanted}, then
+        for node, taken in wanted.items():
+            self._links.send(node, BuildAt(epoch=self._view().epoch, ranks=taken))
+        self._later(self._deadlines.view, partial(self._waited, self._view().epoch))
+
+    @property
+    def _able(self) -> bool:
+        return not (self._cold or self._ending.begun or self._slots.leaving or self._slots.quarantined)
+
+    def _begin(self, epoch: int) -> None:
+        if epoch == self._view().epoch:
+            self._trains = True
+            self.look()
+
+    def _waited(self, epoch: int) -> None:
+        if epoch == self._view().epoch and self._asked:
+            self._asked.clear()
+            self._then()
+
+    def _build_exactly(self, rank: int, spares: Sequence[LocalSlot], *, wished: Sequence[int]) -> None:
+        """With a spare that has no model; else one that has another is replaced, and its place is looked at again."""
+        slot = next((slot for slot in spares if slot.spare and slot.built < 0), None)
+        other = next((slot for slot in spares if slot.spare and slot.built not in wished), None)
+        if slot is not None:
+            self._build(slot, rank)
+        elif other is not None:
+            self._replace(other)
+
+    def _build(self, slot: LocalSlot, rank: int) -> None:
+        ready, ranks_here = slot.ready, bool(self._slots.in_view)
+        if rank < 0 or ready is None or not ready.buildable or (ready.buildable == "apart" and ranks_here):
+            return
+        view = self._view()
+        done = max(view.resume_step, self._slots.known_step)
+        slot.built = rank
+        slot.send(Build(rank=rank, world_size=len(view.ranks), step=max(0, done - 1)))
+        self._later(self._deadlines.start, partial(self._late, slot, slot.incarnation, rank))
+
+    def _late(self, slot: LocalSlot, incarnation: int, rank: int) -> None:
+        if slot.spare and slot.built == rank and slot.incarnation == incarnation and not _is_built(slot):
+            limit = f"{self._deadlines.start:g} s"
+            self._stop(f"a spare has not made its model for rank {rank} within {limit}, and is replaced")
+            self._replace(slot)
+
+    def _stop(self, reason: str) -> None:
+        self._cold = True
+        self._journal.say(f"spares of node {self._slots.node} stay cold: {reason}")
+
+
+def _is_built(slot: LocalSlot) -> bool:
+    return slot.built >= 0 and slot.ready is not None and slot.ready.built == slot.built
