@@ -3,22 +3,27 @@ The training program of the sharded recovery tests: one small model in any layou
 
 Arguments: folder for the results, updates to make, seconds of sleep per step. ``LAYOUT`` names the mesh, such as
 "replicate2 shard2 tp2"; ``SNAPSHOT_EVERY`` the updates from one snapshot to the next. Each rank appends the step, the
-mean loss and a digest of all that it holds, so that two runs can be compared bit for bit. Faults may strike before each
-collective of forward and backward: their phase is "collective:N".
+mean loss and a digest of all that it holds, so that two runs can be compared bit for bit; beside them whether its
+process has tried a step before it had a rank, and how many graphs it compiled in this one, where ``COMPILE`` is set.
+``ELASTIC`` says that it keeps nothing of its rank. Faults may strike before each collective of forward and backward:
+their phase is "collective:N". Ranks wait in step ``UNTIL_TRIED`` for a spare to try one.
 """
 
+import contextlib
 import json
 import os
 import re
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from sharded_model import BATCH, CONTEXT, LAYERS, VOCABULARY, Model, loss_of
 from torch import Tensor, nn
+from torch._dynamo.utils import counters
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -90,6 +95,8 @@ def main() -> None:
     if "pp" in (mesh.mesh_dim_names or ()):
         piped(model, mesh)
     divided(model, mesh)
+    for layer in model.layers if os.environ.get("COMPILE") else ():
+        layer.compile(backend="aot_eager")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=4, gamma=0.5)
     if "pp" in (mesh.mesh_dim_names or ()):
@@ -111,19 +118,38 @@ def main() -> None:
         checkpoint=Checkpoints(out / "checkpoints") if stored else None,
         checkpoint_every=int(stored or 0),
         digest_every=2,
+        elastic=os.environ.get("ELASTIC"),
     )
-    faults = Injector.from_environment()
+    faults, tried = Injector.from_environment(), False
     for step in run.steps(total):
+        tried, before = tried or step.trial, counters["stats"]["unique_graphs"]
         with step:
-            faults.rank, faults.step = run.rank, step.number
+            if step.trial and os.environ.get("TRIAL_RAISES"):
+                raise ValueError("this batch cannot be had without a rank")
+            faults.rank, faults.step = -1 if step.trial else run.rank, step.number
             generator = torch.Generator().manual_seed(1000 * step.number + run.data_rank)
             tokens = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1), generator=generator)
             time.sleep(pause_s)
-            with Collectives(faults):
+            # Torch compiles nothing while such a mode is on.
+            with contextlib.nullcontext() if os.environ.get("COMPILE") else Collectives(faults):
                 loss = passed(model, schedule, tokens[:, :-1], tokens[:, 1:])
+            if step.trial:
+                (out / "tried").touch()
+                time.sleep(float(os.environ.get("TRIAL_TAKES_S", "0")))
+            elif str(step.number) == os.environ.get("UNTIL_TRIED"):
+                until_there(out / "tried")
             step.update(loss)
-            written(out, run, step, model, optimizer)
+            compiled = counters["stats"]["unique_graphs"] - before
+            written(out, run, step, model, optimizer, more={"tried": tried, "compiled": compiled})
     (out / f"done{run.rank}").write_text("")
+
+
+def until_there(path: Path) -> None:
+    for _ in range(1000):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nobody has made {path}")
 
 
 def passed(model: Model, schedule: Any, inputs: Tensor, targets: Tensor) -> Tensor | float:
@@ -143,7 +169,13 @@ def passed(model: Model, schedule: Any, inputs: Tensor, targets: Tensor) -> Tens
 
 
 def written(
-    out: Path, run: holdfast.Run, step: holdfast.Step, model: nn.Module, optimizer: torch.optim.Optimizer
+    out: Path,
+    run: holdfast.Run,
+    step: holdfast.Step,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    more: Mapping[str, int],
 ) -> None:
     kept = [optimizer.state[parameter] for parameter in model.parameters()]
     moments = [state[name] for state in kept for name in sorted(state)]
@@ -154,6 +186,7 @@ def written(
         "digest": digest,
         "epoch": run.generation,
         "time_s": time.time(),
+        **more,
     }
     with (out / f"rank{run.rank}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
