@@ -7,7 +7,9 @@ World 4 on one machine, gloo, FSDP2, 45.6 million parameters with Adam: 137 MB o
 twin. Ours is killed as a step begins, each time another rank, with its neighbours in collectives, and goes back to
 snapshots; torchrun starts all processes again from a checkpoint that it writes every 20 steps. Then the phases of our
 recoveries, the first step after them beside usual ones, and what it costs to keep 8 layers through a change of groups
-beside making them again. Exit status 1 when a limit is not held. ``--compile``: with each block under torch.compile.
+beside making them again. The script says that it keeps nothing of its rank (``elastic="throughput"``), so that its one
+spare is warm for each of the four. Exit status 1 when a limit is not held. ``--compile``: with each block under
+torch.compile.
 """
 
 import argparse

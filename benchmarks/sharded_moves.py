@@ -1,0 +1,173 @@
+"""
+A planned move of half of a sharded job to spares that are warm: how long it pauses, beside a step and the copy.
+
+    python benchmarks/sharded_moves.py [--moves 6] [--compile]
+
+Four ranks of the job of ``sharded.py`` (FSDP2, gloo, 137 MB of state per rank) under two launchers, and a third one
+with two spares. Again and again one of the two gives its ranks away, as a health agent would ask it to, and is started
+anew as the spare. For each move: the time without a step, beyond the usual one, beside a usual step and the copy of the
+state; and the first step after it beside a usual one. Exit status 1 when the pause is longer than a step and the copy,
+or the first step longer than its limit, by the median of all moves, or when a step was done twice. ``--compile``: with
+each block under torch.compile.
+"""
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from holdfast_agent.launchers import LauncherSocket
+from holdfast_common import kinds, node_socket
+from sharded import FIRST_STEP_LIMIT, HERE, PRELOADED, PYTHONPATH, Row
+
+LAUNCHERS, RANKS, WARM = 3, 2, 4
+BETWEEN_S = 12.0
+"""From one move to the next: a launcher comes back, and its spares make their models."""
+LIMIT_S = 900.0
+AGAIN = 75
+"""Exit code of a launcher that has given its ranks away."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One hand-over, seen from the steps."""
+
+    pause_s: float
+    """Without a step, beyond a usual one."""
+    copy_s: float
+    first_step: float
+    """How long the first step after it took, over a usual one."""
+
+
+def main() -> int:
+    """Run, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--moves", type=int, default=6)
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    if options.compile:
+        os.environ["BENCHMARK_COMPILE"] = "1"
+    with tempfile.TemporaryDirectory(prefix="holdfast-moves-") as name:
+        steps = moved(Path(name), options.moves)
+        rows = [
+            Row(float(ended), int(rank), int(step), int(generation), float(began))
+            for ended, rank, step, generation, began, _ in map(
+                str.split, (Path(name) / "steps").read_text().splitlines()
+            )
+        ]
+        events = [json.loads(line) for line in (Path(name) / "events.jsonl").read_text().splitlines()]
+    usual_s = statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
+    found = [measured(rows, events, step, usual_s=usual_s) for step in steps]
+    again = len(rows) - len({(row.rank, row.step) for row in rows})
+    console = Console(width=120)
+    console.print(table(found, usual_s))
+    pause_s = statistics.median(move.pause_s for move in found)
+    allowed_s = usual_s + statistics.median(move.copy_s for move in found)
+    first = statistics.median(move.first_step for move in found)
+    console.print(f"pause of a move: {pause_s:.3f} s (limit {allowed_s:.3f} s, a step and the copy)")
+    console.print(f"first step after a move: {first:.2f} of a usual one (limit {FIRST_STEP_LIMIT})")
+    console.print(f"steps done twice: {again}")
+    return 0 if pause_s <= allowed_s and first <= FIRST_STEP_LIMIT and not again else 1
+
+
+def measured(rows: Sequence[Row], events: Sequence[Mapping[str, object]], step: int, *, usual_s: float) -> Move:
+    """The move before a step."""
+    before = max(row.ended_s for row in rows if row.step == step - 1)
+    first = [row for row in rows if row.step == step]
+    gap_s = max(row.ended_s for row in first) - before
+    copies = [
+        duration
+        for event in events
+        if event["kind"] == kinds.RECOVERY_COPIED
+        and isinstance(at_ns := event["time_ns"], int)
+        and isinstance(duration := event["duration_s"], float)
+        and before <= at_ns / 1e9 <= before + gap_s
+    ]
+    longest = statistics.median(row.ended_s - row.began_s for row in first)
+    return Move(pause_s=gap_s - usual_s, copy_s=max(copies, default=0.0), first_step=longest / usual_s)
+
+
+def moved(folder: Path, moves: int) -> list[int]:
+    """Run a job with so many moves; the first step after each."""
+    steps: list[int] = []
+    with ExitStack() as opened, (folder / "said").open("w") as log:
+        agents = [LauncherSocket(path=folder / f"{node}.agent") for node in range(LAUNCHERS)]
+        for agent in agents:
+            opened.callback(agent.close)
+        peers = ",".join(f"127.0.0.1:{port}" for port in _free_ports(LAUNCHERS))
+        launchers = [_start(folder, node, peers, log.fileno()) for node in range(LAUNCHERS)]
+        opened.callback(_end, launchers)
+        asked, end, last = False, time.monotonic() + LIMIT_S, time.monotonic()
+        with Console(stderr=True).status(f"{moves} moves"):
+            while len(steps) < moves or not _has(folder, step=steps[-1] + WARM):
+                if time.monotonic() > end:
+                    raise SystemExit(f"{len(steps)} moves in {LIMIT_S:g} s:\n{(folder / 'said').read_text()[-3000:]}")
+                for node, launcher in enumerate(launchers):
+                    if launcher.poll() == AGAIN:
+                        launchers[node] = _start(folder, node, peers, log.fileno())
+                for agent in agents:
+                    agent.poll()
+                    for _, answer in agent.answers():
+                        if answer.outcome == "done":
+                            steps.append(answer.step)
+                            last = time.monotonic()
+                        asked = asked and answer.outcome == "begun"
+                    able = [job for job in agent.jobs() if job.can_hand_over]
+                    if able and not asked and len(steps) < moves and time.monotonic() - last > BETWEEN_S:
+                        order = node_socket.Command(id=str(time.time_ns()), command="hand-over", reason="measured")
+                        asked = agent.tell(able[0], order)
+                time.sleep(0.02)
+    return steps
+
+
+def _has(folder: Path, *, step: int) -> bool:
+    return any(int(line.split()[2]) >= step for line in (folder / "steps").read_text().splitlines())
+
+
+def _start(folder: Path, node: int, peers: str, log: int) -> subprocess.Popen[bytes]:
+    variables = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1", "HOLDFAST_INSTANCE_ID": f"i-{node}"}
+    variables |= {"HOLDFAST_EVENTS": str(folder / "events.jsonl"), "HOLDFAST_TOKEN": "of a benchmark"}
+    variables |= {"HOLDFAST_AGENT_SOCKET": str(folder / f"{node}.agent")}
+    command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(RANKS), "--spares", "0"]
+    command += ["--peers", peers, "--node-rank", str(node), "--spare-nodes", "1", "--rdzv-id", str(folder)]
+    command += ["--socket", str(folder / f"{node}.sock"), "--preload", PRELOADED]
+    command += [str(HERE / "sharded_program.py"), str(folder), "100000", "50"]
+    return subprocess.Popen(command, env=variables, stdout=log, stderr=log)
+
+
+def _end(launchers: Sequence[subprocess.Popen[bytes]]) -> None:
+    for launcher in launchers:
+        launcher.kill()
+        launcher.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as opened:
+        servers = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
+
+
+def table(found: Sequence[Move], usual_s: float) -> Table:
+    """One row a move."""
+    made = Table(title=f"{len(found)} moves of two of four ranks of FSDP2, 137 MB per rank, steps of {usual_s:.3f} s")
+    for column in ("move", "pause", "copy", "first step"):
+        made.add_column(column, justify="right")
+    for number, move in enumerate(found):
+        made.add_row(str(number + 1), f"{move.pause_s:.3f} s", f"{move.copy_s:.3f} s", f"{move.first_step:.2f}")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())
