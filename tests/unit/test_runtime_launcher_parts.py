@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast_runtime.control import FROM_RANK, TO_RANK, Plan, Progress, Ready, View
-from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Tasks
+from holdfast_runtime.launcher.node import Carrier, Deaths, Generations, Launcher, Places, Ranks, Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import parse_options
 from holdfast_runtime.membership import RankStatus, Slot
@@ -366,3 +366,19 @@ async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_nex
 
     assert (troubles, slot.epoch) == ([], 0)
     assert slot.awaited is not None
+
+
+def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_back_to_it() -> None:
+    local = slots()
+    parts: dict[str, Any] = {name: Told() for name in ("places", "generations", "keys", "watch", "judgement", "links")}
+    parts |= {name: Told() for name in ("journal", "ending", "settling", "departure", "building")}
+    ranks = Ranks(slots=local, record=Told(rank=0), max_restarts=1, **parts)  # type: ignore[arg-type]
+    local.learn(44)
+    local.go_on(replace(committed(), resume_step=42, lost_steps=2))
+
+    ranks.says(local[0], Progress(step=44, phase="recover"))
+    ranks.says(local[0], Progress(step=44, phase="copy"))
+    assert local.known_step == 42
+
+    ranks.says(local[0], Progress(step=43, phase="other"))
+    assert local.known_step == 43

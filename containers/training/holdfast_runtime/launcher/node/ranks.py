@@ -14,7 +14,7 @@ from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.places import REFILL_AFTER_S, Places
 from holdfast_runtime.launcher.node.record import Record
-from holdfast_runtime.launcher.node.settling import Settling
+from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
@@ -84,7 +84,8 @@ class Ranks:
         if isinstance(message, Put | Change):
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
-            self._slots.learn(message.step)
+            if message.phase not in ON_THE_WAY:  # one that recovers has a state that the view may have given up
+                self._slots.learn(message.step)
             self._departure.stepped()
             self._watch.moved(message.step)
             self._record.moved(step=message.step, loss=message.loss, of_first=slot.rank == self._record.rank)
