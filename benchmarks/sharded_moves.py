@@ -1,10 +1,10 @@
 """
-A planned move of half of a sharded job to spares that are warm: how long it pauses, beside a step and the copy.
+A planned move of a rank of a sharded job to a spare that is warm: how long it pauses, beside a step and the copy.
 
     python benchmarks/sharded_moves.py [--moves 6] [--compile]
 
-Four ranks of the job of ``sharded.py`` (FSDP2, gloo, 137 MB of state per rank) under two launchers, and a third one
-with two spares. Again and again one of the two gives its ranks away, as a health agent would ask it to, and is started
+Four ranks of the job of ``sharded.py`` (FSDP2, gloo, 137 MB of state per rank) under four launchers, and a fifth one
+with a spare. Again and again one of the four gives its rank away, as a health agent would ask it to, and is started
 anew as the spare. For each move: the time without a step, beyond the usual one, beside a usual step and the copy of the
 state; and the first step after it beside a usual one. Exit status 1 when the pause is longer than a step and the copy,
 or the first step longer than its limit, by the median of all moves, or when a step was done twice. ``--compile``: with
@@ -32,9 +32,9 @@ from holdfast_agent.launchers import LauncherSocket
 from holdfast_common import kinds, node_socket
 from sharded import FIRST_STEP_LIMIT, HERE, PRELOADED, PYTHONPATH, Row
 
-LAUNCHERS, RANKS, WARM = 3, 2, 4
+LAUNCHERS, RANKS, WARM = 5, 1, 4
 BETWEEN_S = 12.0
-"""From one move to the next: a launcher comes back, and its spares make their models."""
+"""From one move to the next: a launcher comes back, and its spare makes its model."""
 LIMIT_S = 900.0
 AGAIN = 75
 """Exit code of a launcher that has given its ranks away."""
@@ -125,7 +125,9 @@ def moved(folder: Path, moves: int) -> list[int]:
                             last = time.monotonic()
                         asked = asked and answer.outcome == "begun"
                     able = [job for job in agent.jobs() if job.can_hand_over]
-                    if able and not asked and len(steps) < moves and time.monotonic() - last > BETWEEN_S:
+                    trains = _has(folder, step=max([0, *steps]) + WARM)
+                    due = trains and len(steps) < moves and time.monotonic() - last > BETWEEN_S
+                    if able and due and not asked:
                         order = node_socket.Command(id=str(time.time_ns()), command="hand-over", reason="measured")
                         asked = agent.tell(able[0], order)
                 time.sleep(0.02)
@@ -133,7 +135,8 @@ def moved(folder: Path, moves: int) -> list[int]:
 
 
 def _has(folder: Path, *, step: int) -> bool:
-    return any(int(line.split()[2]) >= step for line in (folder / "steps").read_text().splitlines())
+    path = folder / "steps"
+    return path.exists() and any(int(line.split()[2]) >= step for line in path.read_text().splitlines())
 
 
 def _start(folder: Path, node: int, peers: str, log: int) -> subprocess.Popen[bytes]:
@@ -161,7 +164,7 @@ def _free_ports(count: int) -> list[int]:
 
 def table(found: Sequence[Move], usual_s: float) -> Table:
     """One row a move."""
-    made = Table(title=f"{len(found)} moves of two of four ranks of FSDP2, 137 MB per rank, steps of {usual_s:.3f} s")
+    made = Table(title=f"{len(found)} moves of one of four ranks of FSDP2, 137 MB per rank, steps of {usual_s:.3f} s")
     for column in ("move", "pause", "copy", "first step"):
         made.add_column(column, justify="right")
     for number, move in enumerate(found):
