@@ -101,6 +101,18 @@ def test_spares_are_built_once_the_ranks_have_been_together_for_a_while() -> Non
     assert story.told[0] == [Build(rank=1, world_size=4, step=19)]
 
 
+def test_the_first_steps_of_ranks_of_the_same_node_do_not_wait_for_what_spares_do() -> None:
+    story = Story(node=1, ranks=2)
+    story.slots.known_step = VIEW.resume_step + 1
+
+    story.trains()
+    assert builds(story) == {2: [], 3: []}
+
+    story.slots.known_step += 1
+    story.pass_time(1.0)
+    assert builds(story) == {2: [3], 3: [2]}
+
+
 def test_nothing_is_built_while_another_view_is_wanted() -> None:
     story = Story()
     story.wanted = "rank 0 is lost"

@@ -18,7 +18,9 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
 from holdfast_runtime.membership import View, missing, to_build, to_take
 
 AFTER_S = 1.0
-"""After a generation has come together: the first steps are not to wait for what a spare does beside them."""
+"""After a generation has come together, and until it is looked again whether its first steps are done."""
+FIRST_STEPS = 2
+"""Of a generation, which are not to wait for what a spare does beside them on the same node."""
 DEATHS = 2
 """Of spares that were being built: another one is not tried."""
 
@@ -57,7 +59,7 @@ class Building:
         self._wanted = wanted
         self._later = later
         self._trains = False
-        """Whether the ranks of the view have been together for a while."""
+        """Whether the ranks of the view have been together for a while, and those here have done their first steps."""
         self._cold = False
         """Whether no spare here is built any more."""
         self._deaths = 0
@@ -143,9 +145,14 @@ class Building:
         return not (self._cold or self._ending.begun or self._slots.leaving or self._slots.quarantined)
 
     def _begin(self, epoch: int) -> None:
-        if epoch == self._view().epoch:
-            self._trains = True
-            self.look()
+        view, here = self._view(), self._slots
+        if epoch != view.epoch or self._ending.begun:
+            return
+        if here.in_view and here.known_step < view.resume_step + FIRST_STEPS:
+            self._later(AFTER_S, partial(self._begin, epoch))
+            return
+        self._trains = True
+        self.look()
 
     def _waited(self, epoch: int) -> None:
         if epoch == self._view().epoch and self._asked:
