@@ -113,6 +113,16 @@ def test_the_first_steps_of_ranks_of_the_same_node_do_not_wait_for_what_spares_d
     assert builds(story) == {2: [3], 3: [2]}
 
 
+def test_a_node_without_ranks_does_not_wait_to_hear_that_the_ranks_are_together() -> None:
+    apart, beside = Story(), Story(node=1, ranks=2)
+    for story in (apart, beside):
+        story.building.installed(VIEW)
+        story.pass_time(1.0)
+
+    assert builds(apart) == {0: [1], 1: [0]}
+    assert builds(beside) == {2: [], 3: []}
+
+
 def test_nothing_is_built_while_another_view_is_wanted() -> None:
     story = Story()
     story.wanted = "rank 0 is lost"

@@ -69,11 +69,17 @@ class Building:
         """Nodes that are to build spares for ranks of this one."""
         self._then: Callable[[], None] = lambda: None
 
-    def installed(self, _view: View) -> None:
-        """A generation begins: what was asked for in the last one is void."""
+    def installed(self, view: View) -> None:
+        """
+        A generation begins: what was asked for in the last one is void.
+
+        A launcher that comes when the ranks are together already never hears that they are.
+        """
         self._trains = False
         self._wished.clear()
         self._asked.clear()
+        if not any(item.slot.node == self._slots.node for item in view.ranks):
+            self._later(AFTER_S, partial(self._begin, view.epoch))
 
     def settled(self, view: View) -> None:
         """All ranks of a generation are together."""
