@@ -189,7 +189,7 @@ def test_hyperpod_is_asked_by_its_label_and_the_breaker_remembers_a_node_that_is
     assert ("hyperpod-i-1", Stage.ASKED) in [(mark.node, mark.stage) for mark in seen.marks]
 
 
-@pytest.mark.parametrize("absence", ["frozen", "ended"])
+@pytest.mark.parametrize("absence", [pytest.param("frozen", marks=pytest.mark.e2e), "ended"])
 def test_an_api_server_that_is_away_for_ten_minutes_is_said_once_and_waited_for(cluster: Cluster, absence: str) -> None:
     """The server is away in earnest; the ten minutes are those of the agent's clock, which the test moves."""
     name = f"hyperpod-i-{absence}"

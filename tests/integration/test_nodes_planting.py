@@ -311,6 +311,7 @@ def test_a_program_runs_out_of_memory_and_the_kernel_says_so_on_its_node_alone(l
     assert not list(Path("/sys/fs/cgroup").glob("**/holdfast-oom-*"))
 
 
+@pytest.mark.e2e
 def test_frozen_and_cut_nodes_come_back_with_their_time(lab: Lab):
     lab.plant("freeze", for_s=1.5)
     assert {proc.state(pid) for pid in proc.members(lab.node.pid)} == {"T"}

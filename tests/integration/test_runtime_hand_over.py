@@ -86,6 +86,7 @@ def test_a_node_in_quarantine_takes_no_rank_any_more(tmp_path: Path) -> None:
     assert [event.detail["nodes"] for event in resumed] == ["i-0,i-1"], "the rank went to a new process of its own node"
 
 
+@pytest.mark.e2e
 def test_a_rank_that_stands_still_is_started_anew_and_the_job_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     calm = run_job(tmp_path / "calm", Job(steps=STEPS, nodes=1, ranks=3, spares=0, deadlines=PATIENT))
     once = iter([1])

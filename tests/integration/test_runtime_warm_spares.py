@@ -44,6 +44,7 @@ def killed(folder: Path, layout: str, *, rank: int, every: int | None = None, **
     return outcome
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("layout", "every", "rank", "more"),
     [("replicate2 shard2", None, 3, {}), ("shard2", 2, 0, {"ELASTIC": "throughput"})],

@@ -107,6 +107,7 @@ def grow_after_a_restart(lab: Lab, clusters: Lifecycles, *, delay_s: float) -> N
     grow_all(lab, clusters, delay_s=delay_s)
 
 
+@pytest.mark.e2e
 def test_new_nodes_come_into_service_after_their_lines_in_slurm_conf_in_both_modes(
     lab: Lab, clusters: Lifecycles
 ) -> None:
