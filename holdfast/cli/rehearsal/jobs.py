@@ -118,7 +118,7 @@ def _heal(context: Context, watch: Watch) -> None:
     from holdfast_common import kinds
 
     with step("wait for the spare") as progress:
-        if not watch.until(lambda events: _has(events, kinds.SPARE_READY), what="the spare", progress=progress):
+        if not watch.until(_spare_is_back, what="the spare", progress=progress):
             progress.update("the job ended before it was back")
             return
     victim = _last_node_of(watch.events)
@@ -139,6 +139,14 @@ def _heal(context: Context, watch: Watch) -> None:
             progress=progress,
             job_may_end=True,
         )
+
+
+def _spare_is_back(events: "list[Event]") -> bool:
+    """Whether a launcher is ready that came after the loss; the spare that the job began with has a rank by now."""
+    from holdfast_common import kinds
+
+    lost_ns = max(event.time_ns for event in events if event.kind == kinds.NODE_LOST)
+    return any(event.kind == kinds.SPARE_READY and event.time_ns > lost_ns for event in events)
 
 
 def _told_of_hand_over(events: "list[Event]") -> str:
