@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 PATHS = ("containers/training", "containers/health-agent", "containers/common", "tests/support")
 sys.path[:0] = [str(ROOT / name) for name in PATHS]
 
-from bare_slurm import BareSlurm, bare_slurm  # noqa: E402
+from bare_slurm import GIVES_WAY, BareSlurm, bare_slurm  # noqa: E402
 
 from elastic import PRELOAD, PROGRAM, lines, ports  # noqa: E402
 from holdfast_agent.lending import Lender  # noqa: E402
@@ -55,19 +55,7 @@ ELASTIC = """export HOLDFAST_TOKEN=benchmark HOLDFAST_AGENT_SOCKET={folder}/none
 {python} -m holdfast_runtime.launcher --nnodes 2:{most} --peers {peers} --node-rank "$SLURM_ARRAY_TASK_ID" \\
     --rdzv-id contention --socket "{folder}/$SLURM_ARRAY_TASK_ID.sock" --preload {preload} \\
     {program} {folder} elastic {steps} &
-launcher=$!
-trap 'kill -TERM "$launcher"' TERM
-wait "$launcher"
-code=$?
-if [ "$code" -gt 128 ]; then
-    wait "$launcher"
-    code=$?
-fi
-if [ "$code" -eq 75 ]; then
-    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-fi
-exit "$code"
-"""
+{gives_way}"""
 RESTART = """export RANK=$SLURM_ARRAY_TASK_ID WORLD_SIZE=$SLURM_ARRAY_TASK_COUNT MASTER_ADDR=127.0.0.1
 exec {python} {program} {folder} restart {steps}
 """
@@ -107,7 +95,7 @@ def elastic(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
     """The job stays, and the lender takes its nodes."""
     lender = Lender(program=Program(), notice_s=60, say=lambda text: print(text, flush=True))
     peers = ",".join(f"127.0.0.1:{port}" for port in ports(MOST))
-    job = submit(slurm, folder, HEAD + ELASTIC, tasks=MOST, comment=f"elastic=2:{MOST}", peers=peers, preload=PRELOAD)
+    job = submit(slurm, folder, HEAD + ELASTIC, tasks=MOST, comment=f"elastic=2:{MOST}", peers=peers)
     lender.start()
     try:
         trained(folder, MOST)
@@ -149,8 +137,9 @@ def begin(slurm: BareSlurm, folder: Path, tasks: int, *, after: str = "") -> str
 def submit(slurm: BareSlurm, folder: Path, script: str, *, tasks: int, **more: str) -> str:
     """A job array of one node each; its number."""
     path = os.pathsep.join(str(ROOT / name) for name in PATHS)
-    values = {"folder": folder, "python": sys.executable, "program": PROGRAM, "path": path}
-    text = script.format(**values, steps=STEPS, most=MOST, logical=LOGICAL, **more)
+    values = {"folder": folder, "python": sys.executable, "program": PROGRAM, "path": path, "preload": PRELOAD}
+    values |= {"steps": STEPS, "most": MOST, "logical": LOGICAL, "gives_way": GIVES_WAY}
+    text = script.format(**values, **more)
     (folder / "job.sbatch").write_text(text)
     options = [f"--array=0-{tasks - 1}", f"--output={folder}/log", "--parsable"]
     return slurm.run(["sbatch", *options, str(folder / "job.sbatch")]).strip()

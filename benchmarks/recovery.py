@@ -112,7 +112,7 @@ def ours(trials: int) -> Result:
         launch(broken, total, faults)
         seconds, redone = measured(broken, faults)
         step_s = usual_step_s(calm)
-        phases = phases_of(json.loads(line) for line in (broken / "events.jsonl").read_text().splitlines())
+        phases = phases_of(events_of(broken))
         same = digests(calm) == digests(broken) and losses(calm) == losses(broken)
     return Result(
         name="Holdfast, warm spare",
@@ -182,6 +182,11 @@ def usual_step_s(folder: Path) -> float:
         time_s, _, step, *_ = line.split()
         ends[int(step)] = max(float(time_s), ends.get(int(step), 0.0))
     return statistics.median(ends[step] - ends[step - 1] for step in ends if step - 1 in ends and step > FIRST)
+
+
+def events_of(folder: Path) -> list[dict[str, object]]:
+    """All that launchers and ranks of a job wrote."""
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 
 
 def phases_of(events: Iterable[Mapping[str, object]]) -> dict[str, list[float]]:

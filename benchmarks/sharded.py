@@ -25,19 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+
+from recovery import events_of, phases_of, phases_table
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
 PYTHONPATH = os.pathsep.join(str(ROOT / part) for part in ("containers/training", "containers/common", "benchmarks"))
 WORLD, FIRST, SPACING, WARM = 4, 12, 12, 4
-PHASES = {
-    "recovery_detected": "notice",
-    "recovery_aborted": "leave",
-    "recovery_agreed": "agree",
-    "recovery_copied": "copy",
-    "recovery_rebuilt": "rebuild",
-}
 PRELOADED = "torch,torch._dynamo,torch.distributed.fsdp,holdfast_runtime.inprocess"
 RECOVERY_LIMIT, KEEPING_LIMIT, FIRST_STEP_LIMIT = 1 / 5, 1 / 5, 1.2
 
@@ -82,7 +76,12 @@ def main() -> int:
     peer = theirs(options.peer_trials) if options.peer_trials else []
     kept_ms, made_ms = keeping()
     console = Console(width=120)
-    console.print(phases_table(found))
+    console.print(
+        phases_table(
+            {**found.phases, "kill to a full step": found.seconds},
+            title=f"{len(found.seconds)} kills of one of {WORLD} ranks of FSDP2, 137 MB per rank",
+        )
+    )
     held = [
         _said(
             console,
@@ -115,13 +114,21 @@ def ours(trials: int, *, every: int) -> Ours:
     with tempfile.TemporaryDirectory(prefix="holdfast-sharded-") as name:
         folder = Path(name)
         launch(folder, FIRST + SPACING * trials, every, faults)
-        rows = [
-            Row(float(ended), int(rank), int(step), int(generation), float(began))
-            for ended, rank, step, generation, began, _ in map(str.split, (folder / "steps").read_text().splitlines())
-        ]
         kills = [_killed(folder / "fired" / f"{number}.0") for number in range(trials)]
-        events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    return measured(rows, kills, events)
+        return measured(rows_of(folder), kills, events_of(folder))
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """All that ranks wrote."""
+    return [
+        Row(float(ended), int(rank), int(step), int(generation), float(began))
+        for ended, rank, step, generation, began, _ in map(str.split, (folder / "steps").read_text().splitlines())
+    ]
+
+
+def usual_step_s(rows: Sequence[Row]) -> float:
+    """Median of a rank's steps, without the first ones."""
+    return statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
 
 
 def _killed(mark: Path) -> float:
@@ -149,7 +156,7 @@ def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, o
 
 def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mapping[str, object]]) -> Ours:
     """What steps and events tell of each kill."""
-    usual = statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
+    usual = usual_step_s(rows)
     seconds, redone, redo_s, first_steps = [], [], [], []
     for killed in kills:
         before = [row for row in rows if row.ended_s < killed]
@@ -162,17 +169,12 @@ def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mappi
         redone.append(max(row.step for row in before) + 1 - step)
         redo_s.append(ended - min(row.began_s for row in first))
         first_steps.append(statistics.median(row.ended_s - row.began_s for row in first) / usual)
-    phases: dict[str, list[float]] = {name: [] for name in PHASES.values()}
-    for event in events:
-        duration = event["duration_s"]
-        if (name := PHASES.get(str(event["kind"]))) and isinstance(duration, float):
-            phases[name].append(duration)
     return Ours(
         seconds=tuple(seconds),
         redone=tuple(redone),
         redo_s=tuple(redo_s),
         first_steps=tuple(first_steps),
-        phases={**phases, "redo": redo_s},
+        phases={**phases_of(events), "redo": redo_s},
     )
 
 
@@ -228,17 +230,6 @@ def kept_and_made(rounds: int) -> tuple[float, float]:
             made.append(1e3 * (half - began))
             kept.append(1e3 * (time.process_time() - found))
     return statistics.median(kept), statistics.median(made)
-
-
-def phases_table(found: Ours) -> Table:
-    """One row a phase."""
-    table = Table(title=f"{len(found.seconds)} kills of one of {WORLD} ranks of FSDP2, 137 MB per rank")
-    for column in ("phase", "median", "worst"):
-        table.add_column(column, justify="left" if column == "phase" else "right")
-    for name, seconds in {**found.phases, "kill to a full step": found.seconds}.items():
-        if seconds:
-            table.add_row(name, f"{statistics.median(seconds):.3f} s", f"{max(seconds):.3f} s")
-    return table
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ each block under torch.compile.
 """
 
 import argparse
-import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -28,11 +26,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from elastic import ports
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_common import kinds, node_socket
-from sharded import FIRST_STEP_LIMIT, HERE, PRELOADED, PYTHONPATH, Row
+from recovery import events_of
+from sharded import FIRST_STEP_LIMIT, HERE, PRELOADED, PYTHONPATH, WARM, Row, rows_of, usual_step_s
 
-LAUNCHERS, RANKS, WARM = 5, 1, 4
+LAUNCHERS, RANKS = 5, 1
 BETWEEN_S = 12.0
 """From one move to the next: a launcher comes back, and its spare makes its model."""
 LIMIT_S = 900.0
@@ -61,14 +61,8 @@ def main() -> int:
         os.environ["BENCHMARK_COMPILE"] = "1"
     with tempfile.TemporaryDirectory(prefix="holdfast-moves-") as name:
         steps = moved(Path(name), options.moves)
-        rows = [
-            Row(float(ended), int(rank), int(step), int(generation), float(began))
-            for ended, rank, step, generation, began, _ in map(
-                str.split, (Path(name) / "steps").read_text().splitlines()
-            )
-        ]
-        events = [json.loads(line) for line in (Path(name) / "events.jsonl").read_text().splitlines()]
-    usual_s = statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
+        rows, events = rows_of(Path(name)), events_of(Path(name))
+    usual_s = usual_step_s(rows)
     found = [measured(rows, events, step, usual_s=usual_s) for step in steps]
     again = len(rows) - len({(row.rank, row.step) for row in rows})
     console = Console(width=120)
@@ -106,7 +100,7 @@ def moved(folder: Path, moves: int) -> list[int]:
         agents = [LauncherSocket(path=folder / f"{node}.agent") for node in range(LAUNCHERS)]
         for agent in agents:
             opened.callback(agent.close)
-        peers = ",".join(f"127.0.0.1:{port}" for port in _free_ports(LAUNCHERS))
+        peers = ",".join(f"127.0.0.1:{port}" for port in ports(LAUNCHERS))
         launchers = [_start(folder, node, peers, log.fileno()) for node in range(LAUNCHERS)]
         opened.callback(_end, launchers)
         asked, end, last = False, time.monotonic() + LIMIT_S, time.monotonic()
@@ -154,12 +148,6 @@ def _end(launchers: Sequence[subprocess.Popen[bytes]]) -> None:
     for launcher in launchers:
         launcher.kill()
         launcher.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as opened:
-        servers = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [server.getsockname()[1] for server in servers]
 
 
 def table(found: Sequence[Move], usual_s: float) -> Table:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bare_slurm import BareSlurm, bare_slurm
+from bare_slurm import GIVES_WAY, BareSlurm, bare_slurm
 from elastic_jobs import PROGRAM, Step, elastic, written, wrong
 from killing import PATIENT, PYTHONPATH, free_ports, run_job
 from sharded_jobs import PRELOADED
@@ -41,19 +41,7 @@ export PYTHONPATH={path} HOLDFAST_EVENTS={folder}/events.jsonl
     --rdzv-id night --preload {preload},holdfast_runtime.inprocess --max-restarts 40 --peers {peers} \\
     --node-rank "$SLURM_ARRAY_TASK_ID" --socket "{folder}/$SLURM_ARRAY_TASK_ID.sock" \\
     {program} {folder} 100000 0.3 &
-launcher=$!
-trap 'kill -TERM "$launcher"' TERM
-wait "$launcher"
-code=$?
-if [ "$code" -gt 128 ]; then
-    wait "$launcher"
-    code=$?
-fi
-if [ "$code" -eq 75 ]; then
-    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-fi
-exit "$code"
-"""
+{gives_way}"""
 
 
 @pytest.fixture
@@ -76,6 +64,7 @@ def test_an_elastic_job_gives_nodes_to_a_job_of_a_higher_priority_and_grows_back
             preload=PRELOADED,
             peers=",".join(f"127.0.0.1:{port}" for port in free_ports(MOST)),
             program=PROGRAM,
+            gives_way=GIVES_WAY,
         )
     )
     monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])

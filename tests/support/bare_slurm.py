@@ -45,6 +45,21 @@ PropagateResourceLimits=NONE
 {nodes}
 PartitionName=dev Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+GIVES_WAY = """\
+launcher=$!
+trap 'kill -TERM "$launcher"' TERM
+wait "$launcher"
+code=$?
+if [ "$code" -gt 128 ]; then
+    wait "$launcher"
+    code=$?
+fi
+if [ "$code" -eq 75 ]; then
+    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+fi
+exit "$code"
+"""
+"""What follows the start of a launcher in a task of an elastic job, as examples/recipes/recipe.sbatch has it."""
 
 
 class BareSlurm:
