@@ -43,9 +43,10 @@ class End:
         identity = Identity(node=node, run_id=run_id, token=token)
         self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers)
 
-    async def open(self, *others: "End", port: int = 0) -> "End":
+    async def open(self, *others: "End", port: int = 0, named: tuple[tuple[str, int], ...] = ()) -> "End":
         opened.append(self)
-        await self.links.open(port=port, known=tuple(("127.0.0.1", other.links.port) for other in others))
+        known = tuple(("127.0.0.1", other.links.port) for other in others)
+        await self.links.open(port=port, known=(*known, *named))
         return self
 
     def _up(self, peer: Hello) -> None:

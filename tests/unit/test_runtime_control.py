@@ -268,6 +268,21 @@ def test_in_kubernetes_the_pods_of_the_job_are_found_by_their_names(monkeypatch:
 
     assert (found.nodes, found.node_rank) == (3, 1)  # type: ignore[attr-defined]
     assert found.known[2] == ("train-2.ranks.default.svc.cluster.local", 29400)  # type: ignore[attr-defined]
+    assert found.host == found.known[1][0]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("loopback", ["127.0.0.1", "::1"])
+def test_in_kubernetes_the_others_are_told_the_address_of_the_pod(
+    loopback: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "train-1.ranks.default.svc.cluster.local"
+    hosts = {name: [(2, 1, 6, "", (loopback, 0)), (2, 1, 6, "", ("10.1.7.3", 0))]}
+    monkeypatch.setattr("socket.getfqdn", lambda _name: name)
+    monkeypatch.setattr("socket.getaddrinfo", lambda host, *_args, **_kwargs: hosts[host])
+
+    found = peers({"JOB_COMPLETION_INDEX": "1", "HOSTNAME": "train-1"}, nodes=3)
+
+    assert found.host == "10.1.7.3"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ one of them. Both sides prove that they know the run's token before anything els
 
 import asyncio
 import contextlib
+import itertools
 import secrets
 import time
 from collections.abc import Callable, Collection
@@ -17,6 +18,7 @@ from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.link import BEAT, Link
+from holdfast_runtime.launcher.links.names import Names
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.reach import Hooks, Reach, is_large
 from holdfast_runtime.launcher.links.seal import SealedLine
@@ -43,6 +45,8 @@ MOST_STRANGERS = 32
 """Who is told of; whoever can reach the port could fill the journal otherwise."""
 RETRY_S = 0.2
 SLOW_RETRY_S = 1.0
+RETIRED_HEARTBEATS = 10
+"""How long who was called leaves the end of a connection that another one has replaced to the caller."""
 PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
 
@@ -111,6 +115,10 @@ class Links:
         self._met: dict[int, tuple[str, int]] = {}
         """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
         self._own: set[Address] = set()
+        self._names = Names()
+        self._calls = itertools.count()
+        self._answered: dict[Address, Address] = {}
+        """By an address that was called, where the launcher that answered says that it is."""
         self._dialling: dict[Address, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -243,23 +251,25 @@ class Links:
         task.add_done_callback(lambda _: self._dialling.pop(address, None))
 
     async def _keep_dialling(self, address: Address) -> None:
-        """Until this address is that of somebody in reach, or of nobody else than this launcher."""
+        """Until this address is that of somebody in reach, of somebody who will call, or of this launcher alone."""
         tries = 0
         while address not in self._own and not self._closing:  # a wait that just ended does not see its cancellation
-            if not any((link.peer.host, link.peer.port) == address for link in self._links.values()):
-                if any(book == address and node in self._links for node, book in self._book.items()):
+            at = self._answered.get(address, address)
+            if not any((link.peer.host, link.peer.port) == at for link in self._links.values()):
+                if any(book == at and node in self._links for node, book in self._book.items()):
                     return
                 with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
-                    await self._call(address)
+                    if await self._call(address):
+                        return
             if self._reach is not None:
                 return  # it knows when to call again
             tries += 1
             await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
 
-    async def _call(self, address: Address) -> None:
-        opening = asyncio.open_connection(*address, limit=HANDSHAKE_BYTES)
+    async def _call(self, address: Address) -> bool:
+        """Whether the other side calls from now on."""
         try:
-            reader, writer = await asyncio.wait_for(opening, self._deadlines.heartbeat)
+            reader, writer = await asyncio.wait_for(self._connected(address), self._deadlines.heartbeat)
         except (OSError, asyncio.TimeoutError):
             if self._reach is not None:
                 self._reach.failed(address)
@@ -268,18 +278,29 @@ class Links:
             challenge = HANDSHAKE.decode(await self._line(reader))
             if not isinstance(challenge, Challenge):
                 raise MessageError("the other side does not begin with a challenge")
-            own = self._proofs.call(self._hello(), challenge=challenge.nonce)
+            own = self._proofs.call(replace(self._hello(), call=next(self._calls)), challenge=challenge.nonce)
             writer.write(HANDSHAKE.encode(own) + b"\n")
             answer = HANDSHAKE.decode(await self._line(reader))
             if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
                 self._stranger(at_the_other_end(answer, address))
             elif isinstance(answer, Refused):
                 self._refused(answer, address)
+                return answer.code == "direction"
             elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
+                self._answered[address] = (answer.host, answer.port)
                 sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
-                await self._serve(Link(peer=answer, writer=writer, sealed=sealed), reader)
+                await self._serve(Link(peer=answer, writer=writer, sealed=sealed, call=own.call), reader)
+            return False
         finally:
             writer.close()
+
+    async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, port = address
+        *others, last = await self._names.addresses(host)
+        for found in others:
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection(found, port, limit=HANDSHAKE_BYTES)
+        return await asyncio.open_connection(last, port, limit=HANDSHAKE_BYTES)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -309,7 +330,7 @@ class Links:
         own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
         writer.write(HANDSHAKE.encode(own) + b"\n")
         sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
-        await self._serve(Link(peer=caller, writer=writer, sealed=sealed), reader)
+        await self._serve(Link(peer=caller, writer=writer, sealed=sealed, call=caller.call), reader)
 
     def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
         """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
@@ -444,14 +465,30 @@ class Links:
         else:
             self._handlers.message(link.peer.node, message)
 
+    def _retire(self, link: Link, *, by: Link) -> None:
+        """
+        It counts no more.
+
+        Who called ends it, for the other one knows first that both are made: an end that came before the caller has
+        read the answer on the newer one would be taken for a death.
+        """
+        link.replaced = True
+        waits = link.peer.uid == by.peer.uid and self._me.node < link.peer.node
+        delay_s = self._deadlines.heartbeat * (RETIRED_HEARTBEATS if waits else 1)
+        asyncio.get_running_loop().call_later(delay_s, link.writer.transport.abort)
+        if not waits:
+            link.finish()
+
     def _take(self, link: Link) -> None:
         """The newest link to a node counts; what is still on its way on an older one to the same launcher is read."""
         peer = link.peer
-        before = self._links.pop(peer.node, None)
+        before = self._links.get(peer.node)
+        if before is not None and before.peer.uid == peer.uid and before.call > link.call:
+            self._retire(link, by=before)
+            return
+        self._links.pop(peer.node, None)
         if before is not None:
-            before.replaced = True
-            asyncio.get_running_loop().call_later(self._deadlines.heartbeat, before.writer.transport.abort)
-            before.finish()
+            self._retire(before, by=link)
             if before.peer.uid != peer.uid and self._reach is None:
                 self._handlers.down(peer.node, "another launcher took its place")
         self._links[peer.node] = link

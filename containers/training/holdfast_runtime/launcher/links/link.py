@@ -20,6 +20,8 @@ class Link:
     peer: Hello
     writer: asyncio.StreamWriter
     sealed: SealedLine
+    call: int = 0
+    """The caller's number of it."""
     heard_s: float = 0.0
     watched: bool = False
     """Whether this launcher wants signs of life."""

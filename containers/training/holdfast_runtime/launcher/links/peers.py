@@ -11,6 +11,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 Address = tuple[str, int]
 """Host and port."""
@@ -198,7 +199,12 @@ def _slurm_array(environment: Mapping[str, str], *, nodes: int | None, port: int
 
 
 def _kubernetes(environment: Mapping[str, str], *, nodes: int, port: int | None) -> Peers:
-    """Pods of an Indexed Job are called JOB-INDEX, and found under the headless service of their subdomain."""
+    """
+    Pods of an Indexed Job are called JOB-INDEX, and found under the headless service of their subdomain.
+
+    A name finds a launcher once; from then on it is reached at its pod's address. CoreDNS may answer from its cache,
+    with the address that a pod had on a node that is lost, and may have been on that node itself.
+    """
     index = environment["JOB_COMPLETION_INDEX"]
     rank = _rank(int(index), nodes)
     name, _, domain = socket.getfqdn(environment.get("HOSTNAME") or socket.gethostname()).partition(".")
@@ -210,7 +216,17 @@ def _kubernetes(environment: Mapping[str, str], *, nodes: int, port: int | None)
         )
     listen = port or FIRST_PORT
     known = tuple((f"{found[1]}-{other}.{domain}", listen) for other in range(nodes))
-    return Peers(nodes=nodes, node_rank=rank, port=listen, known=known, host=known[rank][0])
+    return Peers(nodes=nodes, node_rank=rank, port=listen, known=known, host=_pod_address(known[rank][0]))
+
+
+def _pod_address(name: str) -> str:
+    """What the kubelet wrote into the pod's /etc/hosts."""
+    try:
+        found = {str(address[0]) for *_, address in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return name
+    reached = sorted(one for one in found if not ip_address(one.partition("%")[0]).is_loopback)
+    return reached[0] if reached else name
 
 
 def _own_host(toward: Address | None = None) -> str:

@@ -43,6 +43,9 @@ class Hello:
     """Node, uid and newest incarnation of others that this launcher, or one that told it, has had a link with. The uid
     is empty where two had the same incarnation."""
     nonce: str
+    call: int = 0
+    """How many calls the caller had made before. Of two connections that it made to one launcher the later counts, on
+    both sides, whichever handshake ends first."""
     proof: str = ""
     """That it knows the run's token."""
 

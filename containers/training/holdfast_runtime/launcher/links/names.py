@@ -1,0 +1,72 @@
+"""
+The addresses of a host, looked up without holding up the launcher.
+
+A lookup whose packets are lost takes seconds and nothing ends it. Those of asyncio run in the few threads that all
+other calls share that may block, so that some that hang hold up the start of ranks too; here each name has a thread of
+its own, one at a time.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+
+Lookup = Callable[[str], tuple[str, ...]]
+PATIENCE_S = 0.3
+"""How long an answer is waited for where an earlier one is known."""
+
+
+def _numeric(host: str) -> tuple[str, ...]:
+    """Its addresses, in the order in which they are to be tried. Raises OSError."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Names:
+    """What is known of names."""
+
+    def __init__(self, lookup: Lookup = _numeric) -> None:
+        self._lookup = lookup
+        self._asked: dict[str, asyncio.Future[tuple[str, ...]]] = {}
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """
+        Those of a host, or those that it had when it was last asked for and nobody answers.
+
+        Raises:
+            OSError: there is no such name.
+        """
+        asked = self._asked.get(host) or self._ask(host)
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), PATIENCE_S if host in self._found else None)
+        except asyncio.TimeoutError:
+            return self._found[host]
+
+    def _ask(self, host: str) -> "asyncio.Future[tuple[str, ...]]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[tuple[str, ...]] = loop.create_future()
+        future.add_done_callback(lambda done: self._answered(host, done))
+        self._asked[host] = future
+
+        def look() -> None:
+            try:
+                found = self._lookup(host)
+            except OSError as error:
+                self._tell(loop, future.set_exception, error)
+            else:
+                self._tell(loop, future.set_result, found)
+
+        threading.Thread(target=look, name=f"lookup of {host}", daemon=True).start()
+        return future
+
+    @staticmethod
+    def _tell(loop: asyncio.AbstractEventLoop, tell: "Callable[..., object]", what: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+            loop.call_soon_threadsafe(tell, what)
+
+    def _answered(self, host: str, done: "asyncio.Future[tuple[str, ...]]") -> None:
+        self._asked.pop(host, None)
+        if not done.cancelled() and done.exception() is None:
+            self._found[host] = done.result()
