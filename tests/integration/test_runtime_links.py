@@ -40,7 +40,7 @@ def crash(end: End) -> None:
         end.links._server.close()
     for link in end.links._links.values():
         link.writer.transport.abort()
-    for task in end.links._dialling.values():
+    for task in end.links._calls._dialling.values():
         task.cancel()
 
 
@@ -51,7 +51,7 @@ def test_two_launchers_make_one_link_whoever_knows_the_other_and_lose_nothing(kn
         await low.open()
         await high.open(*[low] * (knows != "the lower node"))
         if knows != "the higher node":
-            low.links._dial(("127.0.0.1", high.links.port))
+            low.links._calls.dial(("127.0.0.1", high.links.port))
         await until(lambda: bool(low.up and high.up))
         for number in range(50):
             low.links.send(1, Trouble(epoch=number, reason=""))
@@ -112,7 +112,7 @@ def test_two_launchers_that_are_replaced_at_once_and_meet_each_other_first_begin
         named |= {end.links.identity for end in newcomers}
 
         for end in newcomers:
-            end.links._dial(("127.0.0.1", survivor.links.port))
+            end.links._calls.dial(("127.0.0.1", survivor.links.port))
         await until(lambda: bool(newcomers[0].taken) if settled else survivor.links.up == {0, 2})
 
         if settled:
@@ -135,7 +135,7 @@ def test_a_launcher_learns_that_it_replaced_another_from_one_that_has_only_heard
         crash(first)
         await until(lambda: not survivor.links.up)
         other = await End(0).open()
-        survivor.links._dial(("127.0.0.1", other.links.port))
+        survivor.links._calls.dial(("127.0.0.1", other.links.port))
         await until(lambda: bool(other.up))
         crash(survivor)
 
@@ -313,15 +313,15 @@ def test_a_launcher_that_hears_that_processes_live_through_faults_tells_all_the_
         )
         try:
             first, second = await End(1, deadlines=PATIENT).open(), await End(2, deadlines=PATIENT).open()
-            first.links._dial(("127.0.0.1", port))
+            first.links._calls.dial(("127.0.0.1", port))
             await until(lambda: bool(first.up))
             if met == "before":
-                second.links._dial(("127.0.0.1", port))
+                second.links._calls.dial(("127.0.0.1", port))
                 await until(lambda: bool(second.up))
             first.links.send(0, Warm())
             if met == "after":
                 await until(lambda: (0, Warm()) in first.messages)  # it was told on, to the one that said it too
-                second.links._dial(("127.0.0.1", port))
+                second.links._calls.dial(("127.0.0.1", port))
 
             await until(lambda: (0, Warm()) in second.messages)
         finally:

@@ -132,7 +132,7 @@ def test_a_name_that_nobody_answers_for_any_more_is_called_where_it_was(resolver
         resolver.addresses["train-0.ranks"] = "127.0.0.1"
         (port,) = free_ports(1)
         await high.open(named=(("train-0.ranks", port),))
-        await until(lambda: "train-0.ranks" in high.links._names._found)
+        await until(lambda: "train-0.ranks" in high.links._calls._names._found)
         resolver.silent.add("train-0.ranks")
 
         await low.open(port=port)

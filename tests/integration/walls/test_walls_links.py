@@ -112,7 +112,7 @@ def test_a_proof_that_was_made_for_another_challenge_opens_nothing() -> None:
                 await far_reader.readline()
 
         async with listener(ask_for_a_proof) as port:
-            victim.links._dial(("127.0.0.1", port))
+            victim.links._calls.dial(("127.0.0.1", port))
             await until(lambda: bool(victim.strangers))
 
         assert (victim.up, victim.messages, victim.taken) == ([], [], [])
@@ -136,7 +136,7 @@ def test_who_passes_a_handshake_on_can_say_nothing_on_the_link(say: bytes) -> No
                 await asyncio.Event().wait()
 
         async with listener(pass_on) as port:
-            high.links._dial(("127.0.0.1", port))
+            high.links._calls.dial(("127.0.0.1", port))
             await until(lambda: bool(low.down))
 
         assert low.messages == high.messages == []
@@ -161,7 +161,7 @@ def test_a_refusal_without_a_proof_ends_nothing() -> None:
             await writer.drain()
 
         async with listener(refuse) as port:
-            high.links._dial(("127.0.0.1", port))
+            high.links._calls.dial(("127.0.0.1", port))
             await until(lambda: bool(high.strangers))
 
         assert (high.taken, high.down, high.links.incarnation) == ([], [], 0)

@@ -8,7 +8,6 @@ one of them. Both sides prove that they know the run's token before anything els
 
 import asyncio
 import contextlib
-import itertools
 import secrets
 import time
 from collections.abc import Callable, Collection
@@ -16,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, listen
 from holdfast_runtime.launcher.links.beats import Beats
+from holdfast_runtime.launcher.links.calls import Calls
 from holdfast_runtime.launcher.links.handshake import Proofs
 from holdfast_runtime.launcher.links.link import BEAT, Link
-from holdfast_runtime.launcher.links.names import Names
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.reach import Hooks, Reach, is_large
 from holdfast_runtime.launcher.links.seal import SealedLine
@@ -43,8 +42,6 @@ HANDSHAKE_BYTES = 1 << 20
 """The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
 MOST_STRANGERS = 32
 """Who is told of; whoever can reach the port could fill the journal otherwise."""
-RETRY_S = 0.2
-SLOW_RETRY_S = 1.0
 RETIRED_HEARTBEATS = 10
 """How long who was called leaves the end of a connection that another one has replaced to the caller."""
 PARTING_S = 1.0
@@ -114,12 +111,12 @@ class Links:
         self._book: dict[int, Address] = {}
         self._met: dict[int, tuple[str, int]] = {}
         """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
-        self._own: set[Address] = set()
-        self._names = Names()
-        self._calls = itertools.count()
-        self._answered: dict[Address, Address] = {}
-        """By an address that was called, where the launcher that answered says that it is."""
-        self._dialling: dict[Address, asyncio.Task[None]] = {}
+        self._calls = Calls(
+            call=self._call,
+            linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
+            once=lambda: self._reach is not None,  # it knows when to call again
+            limit=HANDSHAKE_BYTES,
+        )
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._size = size
@@ -165,20 +162,20 @@ class Links:
         door = listen(port=port)
         self._port = door.getsockname()[1]
         self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
-        self._own.add((self._host, self._port))
+        self._calls.own.add((self._host, self._port))
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
         self._known = known
         if self.large:
             self._reach = self._make_reach()
             return
         for address in known:
-            self._dial(address)
+            self._calls.dial(address)
 
     def _make_reach(self) -> Reach:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
         hooks = Hooks(
             links=lambda: self._links,
-            call=self._dial,
+            call=self._calls.dial,
             up=self._member_up,
             down=self._handlers.down,
             message=self._handlers.message,
@@ -225,6 +222,7 @@ class Links:
     async def close(self) -> None:
         """Close all, after what was sent has gone out."""
         self._closing = True
+        self._calls.close()
         self._beats.close()
         if self._server is not None:
             self._server.close()
@@ -239,37 +237,15 @@ class Links:
             link.finish()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
-        for task in [*self._tasks, *self._dialling.values()]:
+        calling = self._calls.cancel()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._dialling.values(), return_exceptions=True)
-
-    def _dial(self, address: Address) -> None:
-        if address in self._own or address in self._dialling or self._closing:
-            return
-        task = asyncio.get_running_loop().create_task(self._keep_dialling(address))
-        self._dialling[address] = task
-        task.add_done_callback(lambda _: self._dialling.pop(address, None))
-
-    async def _keep_dialling(self, address: Address) -> None:
-        """Until this address is that of somebody in reach, of somebody who will call, or of this launcher alone."""
-        tries = 0
-        while address not in self._own and not self._closing:  # a wait that just ended does not see its cancellation
-            at = self._answered.get(address, address)
-            if not any((link.peer.host, link.peer.port) == at for link in self._links.values()):
-                if any(book == at and node in self._links for node, book in self._book.items()):
-                    return
-                with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
-                    if await self._call(address):
-                        return
-            if self._reach is not None:
-                return  # it knows when to call again
-            tries += 1
-            await asyncio.sleep(RETRY_S if tries < 50 else SLOW_RETRY_S)
+        await asyncio.gather(*self._tasks, *calling, return_exceptions=True)
 
     async def _call(self, address: Address) -> bool:
         """Whether the other side calls from now on."""
         try:
-            reader, writer = await asyncio.wait_for(self._connected(address), self._deadlines.heartbeat)
+            reader, writer = await asyncio.wait_for(self._calls.connected(address), self._deadlines.heartbeat)
         except (OSError, asyncio.TimeoutError):
             if self._reach is not None:
                 self._reach.failed(address)
@@ -278,7 +254,7 @@ class Links:
             challenge = HANDSHAKE.decode(await self._line(reader))
             if not isinstance(challenge, Challenge):
                 raise MessageError("the other side does not begin with a challenge")
-            own = self._proofs.call(replace(self._hello(), call=next(self._calls)), challenge=challenge.nonce)
+            own = self._proofs.call(replace(self._hello(), call=self._calls.next_number()), challenge=challenge.nonce)
             writer.write(HANDSHAKE.encode(own) + b"\n")
             answer = HANDSHAKE.decode(await self._line(reader))
             if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
@@ -287,20 +263,12 @@ class Links:
                 self._refused(answer, address)
                 return answer.code == "direction"
             elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
-                self._answered[address] = (answer.host, answer.port)
+                self._calls.answered(address, at=(answer.host, answer.port))
                 sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
                 await self._serve(Link(peer=answer, writer=writer, sealed=sealed, call=own.call), reader)
             return False
         finally:
             writer.close()
-
-    async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        host, port = address
-        *others, last = await self._names.addresses(host)
-        for found in others:
-            with contextlib.suppress(OSError):
-                return await asyncio.open_connection(found, port, limit=HANDSHAKE_BYTES)
-        return await asyncio.open_connection(last, port, limit=HANDSHAKE_BYTES)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -341,7 +309,7 @@ class Links:
         self._learn(caller)
         refusal = self._objection(caller)
         if refusal is None and caller.node < self._me.node:
-            self._dial((caller.host, caller.port))
+            self._calls.dial((caller.host, caller.port))
             refusal = Refused("direction", "the higher node calls")
         return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
 
@@ -368,7 +336,7 @@ class Links:
 
     def _refused(self, answer: Refused, address: Address) -> None:
         if answer.code == "itself":
-            self._own.add(address)
+            self._calls.own.add(address)
         else:
             self._replace(answer.incarnation)
 
@@ -401,7 +369,7 @@ class Links:
             self._reach.close(last=False)
             self._reach = self._make_reach()
         for link in links:
-            self._dial((link.peer.host, link.peer.port))
+            self._calls.dial((link.peer.host, link.peer.port))
 
     def _hello(self) -> Hello:
         return Hello(
@@ -454,7 +422,7 @@ class Links:
             self._reach.ended(link.peer.node)
         else:
             self._handlers.down(link.peer.node, why)
-            self._dial((link.peer.host, link.peer.port))
+            self._calls.dial((link.peer.host, link.peer.port))
 
     def _heard(self, link: Link, message: LinkMessage) -> None:
         if isinstance(message, Watched | Silent):
@@ -503,7 +471,7 @@ class Links:
             for node, host, port in peer.known:
                 if node != self._me.node and node not in self._book:
                     self._book[node] = (host, port)
-                    self._dial((host, port))
+                    self._calls.dial((host, port))
             self._handlers.up(peer)
         if not same:  # after it has been said that the launcher is up
             asyncio.get_running_loop().call_soon(self._handlers.linked, peer.node)
