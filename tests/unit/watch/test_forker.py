@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_orphans
-from holdfast_runtime.launcher.zygote import Request
+from holdfast_runtime.launcher.zygote import Life, Request
 
 PROGRAM = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid()))"
 
@@ -35,11 +35,13 @@ class Forks:
     async def fork(self) -> int:
         """A process that has run to its end."""
         ours, theirs = socket.socketpair()
+        life = Life()
         environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
         told = self.folder / "told"
         request = Request(environment=environment, arguments=(str(self.folder / "program.py"), str(told)), module=False)
         with ours, theirs:
-            pid = await self.forker.fork(request, [theirs.fileno(), 1, 2])
+            pid = await self.forker.fork(request, [theirs.fileno(), 1, 2, life.descriptor])
+            life.close()
             self.pids.add(pid)
             assert os.waitpid(pid, 0)[1] == 0
         assert told.read_text() == str(pid)

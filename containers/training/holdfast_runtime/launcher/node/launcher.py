@@ -227,6 +227,7 @@ class Launcher:
             ),
             deadlines=options.deadlines,
             on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
+            on_dying=lambda *how: self.tasks.spawn(self.ranks.dying(*how)),
             on_forker_lost=lambda how: self.journal.say(f"{how}; another one is started"),
         )
 

@@ -1,6 +1,7 @@
 """The other launchers of the job: waited for at the beginning, heard, and seen to be lost."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -35,6 +36,8 @@ from holdfast_runtime.launcher.watch import Judgement
 
 BEGINNINGS = 10
 """How often a launcher may begin anew; two that live in one place would else take it from each other for ever."""
+LOOK_S = 0.2
+"""Between two looks at the clock, and at whether the job has begun, while nobody comes."""
 GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
@@ -81,13 +84,17 @@ class Peers:
         self._warm = warm
         self._loop = asyncio.get_running_loop()
         self._beginnings = BEGINNINGS
+        self._came = asyncio.Event()
+        """A launcher is in reach that was not."""
 
     async def come(self) -> bool:
         """Wait until the job can begin, or has begun without this launcher; False where too few came in time."""
         options = self._options
         began, enough_s = time.monotonic(), 0.0
         while len(self._links.up) + 1 < options.nodes and not self._generations.view.epoch:
-            await asyncio.sleep(0.01)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._came.wait(), LOOK_S)
+            self._came.clear()
             waited = time.monotonic() - began
             if waited > options.deadlines.start:
                 missing = sorted(set(range(options.nodes)) - self._links.up - {options.node_rank})
@@ -112,6 +119,7 @@ class Peers:
 
     def up(self, peer: Hello) -> None:
         """A launcher is in reach."""
+        self._came.set()
         self._ending.forget(peer.node)
         self._witness.link.claim_changed()
         self._departure.up(peer.node)

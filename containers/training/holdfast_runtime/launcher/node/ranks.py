@@ -1,7 +1,7 @@
 """What the ranks of this node say, and what follows when one of them ends."""
 
 import asyncio
-import contextlib
+import time
 from dataclasses import dataclass
 
 from holdfast_common import kinds
@@ -122,14 +122,43 @@ class Ranks:
         self._links.broadcast(Warm())
         self._places.fill_spares()
 
+    async def dying(self, process: Process, code: int, how: str) -> None:
+        """
+        A process was killed, and is not gone yet: its memory is given back first.
+
+        What it computed with is not free before its end, so that nothing is put in its place until then where it has a
+        device; the others need not wait for that to leave.
+        """
+        slot = self._slots.of(process)
+        if slot is None or slot.rank < 0 or slot.epoch == 0 or self._ending.begun:
+            return
+        await self._last_words(slot, process)
+        if slot.process is not process or slot.finished or self._slots.some_finished:
+            return
+        if process.has_device:
+            self._generations.trouble(f"rank {slot.rank} of node {self._slots.node} is lost: {how}")
+        else:
+            await self.ended(process, code, how)
+
+    async def _last_words(self, slot: LocalSlot, process: Process) -> None:
+        """
+        Wait until what a process said before its end is read.
+
+        One that has finished says so just before it ends. A child of it may keep the socket open.
+        """
+        until_s = time.monotonic() + LAST_WORDS_S
+        while not slot.silent.is_set() and time.monotonic() < until_s:
+            await asyncio.sleep(0 if not process.has_said else LAST_WORDS_S / 20)
+            if not process.has_said:
+                break
+        await asyncio.sleep(0)
+
     async def ended(self, process: Process, code: int, how: str) -> None:
         """A process has ended; ``how`` is a sentence about it."""
         slot = self._slots.of(process)
         if slot is None:
             return
-        # A process that has finished says so just before it ends; a child of it may keep the socket open.
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(slot.silent.wait(), LAST_WORDS_S)
+        await self._last_words(slot, process)
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self._slots.in_process, self._slots.known_step
         if rank >= 0 and slot.epoch > 0 and not finished:

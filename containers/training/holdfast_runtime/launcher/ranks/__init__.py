@@ -3,6 +3,7 @@ The processes of this node: started, seen to die, what each last said, what each
 made here.
 """
 
+from holdfast_runtime.launcher.ranks.dying import holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
@@ -19,5 +20,8 @@ __all__ = [
     "Processes",
     "Program",
     "end_orphans",
+    "holds_device",
+    "killed_by",
     "rank_views",
+    "wait_for_death",
 ]

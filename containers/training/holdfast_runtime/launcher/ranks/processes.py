@@ -3,17 +3,21 @@
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import os
 import signal
 import socket
 import subprocess
+import termios
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.ranks.dying import holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.ranks.forker import Forker
-from holdfast_runtime.launcher.zygote import Request, die_with_parent
+from holdfast_runtime.launcher.zygote import Life, Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
@@ -28,6 +32,19 @@ class Process:
     control: socket.socket
     """This launcher's end."""
     ended: bool = False
+
+    @property
+    def has_device(self) -> bool:
+        """Whether it has an accelerator that is not free before its end."""
+        return holds_device(self.pid)
+
+    @property
+    def has_said(self) -> bool:
+        """Whether something that it said is still to be read."""
+        waiting = bytearray(4)
+        with contextlib.suppress(OSError, ValueError):
+            fcntl.ioctl(self.control.fileno(), termios.FIONREAD, waiting)
+        return any(waiting)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal; nothing happens when the process is gone. A pidfd never hits another process."""
@@ -58,6 +75,7 @@ class Processes:
 
     Args:
         on_exit: Told of every death, with a sentence about how.
+        on_dying: Told the same before that of one that was killed, while its memory is given back.
         on_forker_lost: Told how the process that forks was lost; it is made anew.
     """
 
@@ -67,10 +85,12 @@ class Processes:
         *,
         deadlines: Deadlines,
         on_exit: Callable[[Process, int, str], None],
+        on_dying: Callable[[Process, int, str], None],
         on_forker_lost: Callable[[str], None],
     ) -> None:
         self._program = program
         self._on_exit = on_exit
+        self._on_dying = on_dying
         self._pids: set[int] = set()
         self._loop = asyncio.get_running_loop()
         self._one_at_a_time = asyncio.Lock()
@@ -103,9 +123,10 @@ class Processes:
         async with self._one_at_a_time:
             ours, theirs = socket.socketpair()
             out = self._output(name)
+            life = Life()
             try:
                 pid = (
-                    await self._fork(variables, theirs, out)
+                    await self._fork(variables, theirs, out, life)
                     if self._program.python
                     else self._spawn(variables, theirs, out)
                 )
@@ -114,12 +135,33 @@ class Processes:
                 raise
             finally:
                 theirs.close()
+                life.close()
                 if out != 1:
                     os.close(out)
             self._pids.add(pid)
         process = Process(pid=pid, pidfd=os.pidfd_open(pid), control=ours)
         self._loop.add_reader(process.pidfd, self._ended, process)
+        if self._program.python:
+            self._wait_for_death(process, life)
         return process
+
+    def _wait_for_death(self, process: Process, life: Life) -> None:
+        def dead() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+                self._loop.call_soon_threadsafe(self._dying, process)
+
+        threading.Thread(
+            target=wait_for_death,
+            args=(life,),
+            kwargs={"ended": lambda: process.ended, "dead": dead},
+            name="holdfast-death",
+            daemon=True,
+        ).start()
+
+    def _dying(self, process: Process) -> None:
+        number = 0 if process.ended else killed_by(process.pid)
+        if number:
+            self._on_dying(process, -number, _killed(number))
 
     def close(self) -> None:
         """End the process that forks."""
@@ -131,9 +173,9 @@ class Processes:
         self._program.log_dir.mkdir(parents=True, exist_ok=True)
         return os.open(self._program.log_dir / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    async def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
+    async def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int, life: Life) -> int:
         request = Request(environment=dict(environment), arguments=self._program.arguments, module=self._program.module)
-        return await self._forker.fork(request, [control.fileno(), out, 2 if out == 1 else out])
+        return await self._forker.fork(request, [control.fileno(), out, 2 if out == 1 else out, life.descriptor])
 
     def _spawn(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
         variables = {**environment, "HOLDFAST_CONTROL_FD": str(control.fileno())}
@@ -159,6 +201,10 @@ class Processes:
         if result is not None and result.si_code == os.CLD_EXITED:
             code, how = result.si_status, f"it ended with exit code {result.si_status}"
         elif result is not None:
-            name = signal.Signals(result.si_status).name
-            code, how = -result.si_status, f"it was killed by {name}{HINTS.get(name, '')}"
+            code, how = -result.si_status, _killed(result.si_status)
         self._on_exit(process, code, how)
+
+
+def _killed(number: int) -> str:
+    name = signal.Signals(number).name
+    return f"it was killed by {name}{HINTS.get(name, '')}"

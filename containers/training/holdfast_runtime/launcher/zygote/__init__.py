@@ -2,6 +2,7 @@
 The process that has imported torch and forks ranks on request, run as ``python -m``. Who asks it is for ``ranks``.
 """
 
+from holdfast_runtime.launcher.zygote.life import Life
 from holdfast_runtime.launcher.zygote.request import Request, die_with_parent
 
-__all__ = ["Request", "die_with_parent"]
+__all__ = ["Life", "Request", "die_with_parent"]

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from holdfast_runtime.control import WatchedLauncher, timeval
+from holdfast_runtime.launcher.zygote.life import Life
 from holdfast_runtime.launcher.zygote.request import Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
@@ -42,7 +43,7 @@ def main() -> None:
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(launcher.every_s))
     while True:
         try:
-            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
+            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 4)
         except BlockingIOError:
             launcher.look()
             continue
@@ -70,7 +71,10 @@ def main() -> None:
 def become(request: Request, descriptors: list[int], *, writer: int) -> NoReturn:
     """Turn this fork into the program's process, run it, and end with its exit code."""
     os.close(writer)
-    control, out, err = descriptors
+    control, out, err, life = descriptors
+    held = Life(life)
+    held.close()
+    held.hold()
     os.dup2(out, 1)
     os.dup2(err, 2)
     for descriptor in (out, err):

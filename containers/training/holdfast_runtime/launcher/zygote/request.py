@@ -10,7 +10,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A process to fork. Its descriptors come with the message: control socket, standard output and error."""
+    """A process to fork. Its descriptors come with the message: control socket, standard output and error, life."""
 
     environment: dict[str, str]
     arguments: tuple[str, ...]

@@ -1,0 +1,47 @@
+"""Processes that were killed and whose memory the kernel still has to give back."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast_runtime.launcher.zygote import Life
+
+DEVICES = ("/dev/nvidia", "/dev/neuron", "/dev/kfd")
+STARTS_S = 0.01
+"""Between two looks whether a process has begun to hold its lock."""
+_EXIT_CODE = 49
+"""Place of a process's exit code in what follows its name in /proc/PID/stat (proc_pid_stat(5): field 52)."""
+
+
+def wait_for_death(life: Life, *, ended: Callable[[], bool], dead: Callable[[], None]) -> None:
+    """
+    In a thread of its own.
+
+    Args:
+        ended: Whether the process is gone altogether.
+        dead: Called once, when it is dying.
+    """
+    while not ended():
+        died = life.wait()
+        if died:
+            dead()
+        if died is not False:
+            return
+        time.sleep(STARTS_S)
+
+
+def killed_by(pid: int, *, proc: Path = Path("/proc")) -> int:
+    """The signal that a process is dying of; 0 where it ends by itself, lives, or is gone."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return int(fields[_EXIT_CODE]) & 0x7F
+    return 0
+
+
+def holds_device(pid: int, *, proc: Path = Path("/proc")) -> bool:
+    """Whether it has an accelerator, which no other process is to use before its end; so it is if nobody can say."""
+    try:
+        return any(str(each.readlink()).startswith(DEVICES) for each in (proc / str(pid) / "fd").iterdir())
+    except OSError:
+        return True
