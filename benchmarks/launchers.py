@@ -164,6 +164,7 @@ class Job:
         return sum(" is lost: " in line["message"] for node in range(self.count) for line in self.said(node))
 
     def end(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second request would leave some behind
         for each in self.launchers:
             if each.poll() is None:
                 each.send_signal(signal.SIGTERM)

@@ -107,6 +107,22 @@ def test_a_notice_that_is_shorter_than_a_step_is_the_loss_of_a_node(calm: Path, 
     assert written(tmp_path)[STEPS - 1][-1].size == 3
 
 
+def test_newcomers_that_never_become_ready_leave_the_job_as_it_is(calm: Path, tmp_path: Path) -> None:
+    asks = asking(tmp_path, ((2, 2), (8, 4)))
+
+    def look() -> bool:
+        if written(tmp_path):  # all that trains has begun
+            (tmp_path / "stays-away").touch()
+        return asks()
+
+    outcome = run_job(tmp_path, elastic(sizes="2,3,4", steps=STEPS, every=2, pause_s=0.2, until=look, timeout_s=300))
+
+    assert outcome.codes == [0] * 4, outcome.text[-3000:]
+    assert wrong(tmp_path, calm, steps=STEPS) == []
+    sizes = [written(tmp_path)[number][-1].size for number in range(STEPS)]
+    assert (sizes[0], {*sizes[8:]}) == (4, {2})
+
+
 def launcher_of(socket: Path) -> int:
     """The process that answers at a socket."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):

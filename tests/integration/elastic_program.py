@@ -25,6 +25,9 @@ from holdfast_runtime.boxes import Shard, boxes_of
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.transfer import local
 
+STAYS_AWAY = "stays-away"
+"""Where this file is, processes that begin never become ready."""
+
 
 def sum_of_rows(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """Of all rows of parameters and moments here."""
@@ -50,6 +53,8 @@ def sum_of_rows(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int
 
 def main() -> None:
     out, total, pause_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    if (out / STAYS_AWAY).exists():
+        time.sleep(3600.0)
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
     holdfast.init_process_group()

@@ -47,6 +47,7 @@ class End:
         opened.append(self)
         known = tuple(("127.0.0.1", other.links.port) for other in others)
         await self.links.open(port=port, known=(*known, *named))
+        self.links.formed()
         return self
 
     def _up(self, peer: Hello) -> None:

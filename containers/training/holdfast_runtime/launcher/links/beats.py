@@ -12,6 +12,8 @@ from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.watching import is_believed, watched
 from holdfast_runtime.launcher.links.wire import LINK, Silent, Watched
 
+FORMING = 10
+"""So much longer than the deadline for signs of life another launcher is waited for before the job has a view."""
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
 """Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
@@ -25,6 +27,7 @@ class Beats:
         links: Those that count, by node.
         beside: Whom to watch, where not all have connections to all; else None.
         accuse: Tell all in reach.
+        formed: Whether neighbours are watched from the beginning, as in a small job. Default: once there is a view.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Beats:
         beside: Callable[[], frozenset[int] | None],
         deadlines: Deadlines,
         accuse: Callable[[Silent], None],
+        formed: bool = False,
     ) -> None:
         self._me = me
         self._links = links
@@ -42,16 +46,33 @@ class Beats:
         self._deadlines = deadlines
         self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
+        self._formed = formed
         self._settling: asyncio.TimerHandle | None = None
         self._pulse = Pulse(links=links, deadlines=deadlines)
         self._changed = asyncio.Event()
         """There is more to do than was known when the wait began."""
+
+    @property
+    def patience_s(self) -> float:
+        """
+        How long another launcher may take to answer.
+
+        Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
+        busy with that, connections would be given up and made again, and so keep them busy.
+        """
+        return self._deadlines.heartbeat * (1 if self._formed else FORMING)
 
     def close(self) -> None:
         """Nothing is settled any more, and no sign of life is given."""
         self._pulse.stop()
         if self._settling is not None:
             self._settling.cancel()
+
+    def begin(self) -> None:
+        """The job has a view: from now on neighbours are watched, and a loss is to be seen soon."""
+        if not self._formed:
+            self._formed = True
+            self.settle_soon()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
         """Beside its neighbours, this launcher watches those whose answer it waits for."""
@@ -92,9 +113,9 @@ class Beats:
 
     def _judge(self, link: Link, *, now_s: float) -> float:
         """Seconds until this link has to be looked at again. A silent one is ended at the second look."""
-        left_s = link.heard_s + self._deadlines.heartbeat - now_s
+        left_s = link.heard_s + self.patience_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
-            link.end(f"it was silent for {self._deadlines.heartbeat:g} s")
+            link.end(f"it was silent for {self.patience_s:g} s")
             self._accuse(Silent(node=link.peer.node, uid=link.peer.uid))
         # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
         link.suspected = left_s <= 0
@@ -105,7 +126,8 @@ class Beats:
         self._settling = None
         links = self._links()
         beside = self._beside()
-        wanted = (watched(self._me, links) if beside is None else beside) | self._awaited
+        neighbours = watched(self._me, links) if beside is None else beside
+        wanted = (neighbours if self._formed else frozenset()) | self._awaited
         for node, link in links.items():
             if link.watched != (node in wanted):
                 link.watched, link.heard_s = node in wanted, time.monotonic()

@@ -128,6 +128,7 @@ class Links:
             beside=lambda: None if self._reach is None else self._reach.beside(),
             deadlines=deadlines,
             accuse=self._accuse,
+            formed=not self.large,
         )
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
@@ -180,8 +181,13 @@ class Links:
             down=self._handlers.down,
             message=self._handlers.message,
             rival=self._replace,
+            patience_s=lambda: self._beats.patience_s,
         )
         return Reach(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
+
+    def formed(self) -> None:
+        """The job has a view, or this launcher has been told the one that there is."""
+        self._beats.begin()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
         """Beside its neighbours, this launcher watches those whose answer it waits for."""
@@ -245,7 +251,7 @@ class Links:
     async def _call(self, address: Address) -> bool:
         """Whether the other side calls from now on."""
         try:
-            reader, writer = await asyncio.wait_for(self._calls.connected(address), self._deadlines.heartbeat)
+            reader, writer = await asyncio.wait_for(self._calls.connected(address), self._beats.patience_s)
         except (OSError, asyncio.TimeoutError):
             if self._reach is not None:
                 self._reach.failed(address)
@@ -385,7 +391,7 @@ class Links:
         )
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
-        line = await asyncio.wait_for(reader.readline(), self._deadlines.heartbeat)
+        line = await asyncio.wait_for(reader.readline(), self._beats.patience_s)
         if not line.endswith(b"\n"):
             raise asyncio.IncompleteReadError(line, None)
         return line

@@ -11,6 +11,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
+from ipaddress import ip_address
 
 Lookup = Callable[[str], tuple[str, ...]]
 PATIENCE_S = 0.3
@@ -21,6 +22,14 @@ def _numeric(host: str) -> tuple[str, ...]:
     """Its addresses, in the order in which they are to be tried. Raises OSError."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class Names:
@@ -38,6 +47,8 @@ class Names:
         Raises:
             OSError: there is no such name.
         """
+        if _is_address(host):
+            return (host,)
         asked = self._asked.get(host) or self._ask(host)
         try:
             return await asyncio.wait_for(asyncio.shield(asked), PATIENCE_S if host in self._found else None)

@@ -39,6 +39,8 @@ class Hooks:
     down: Callable[[int, str], None]
     message: Callable[[int, LinkMessage], None]
     rival: Callable[[int], None]
+    patience_s: Callable[[], float]
+    """How long another launcher may take to answer."""
 
 
 class Reach:
@@ -50,7 +52,6 @@ class Reach:
         self._own = own
         self._known = known
         self._size = size
-        self._deadlines = deadlines
         self._hooks = hooks
         self._loop = asyncio.get_running_loop()
         self._overlay = Overlay(own.node, {own.node: own}, heartbeat_s=deadlines.heartbeat)
@@ -109,7 +110,7 @@ class Reach:
         """A connection has ended that still counted."""
         now_s = time.monotonic()
         # One of the two may have given up a handshake that took it too long; whether it answers is soon known.
-        young = now_s - self._since_s.get(node, 0.0) < self._deadlines.heartbeat
+        young = now_s - self._since_s.get(node, 0.0) < self._hooks.patience_s()
         self._overlay.unlink(node, now_s, parted=young)
         self._changed()
 
@@ -140,7 +141,7 @@ class Reach:
         now_s = time.monotonic()
         for node in self._overlay.wanted() - self._overlay.linked:
             if self.address_of(node) == address:
-                if now_s - self._failing_s.setdefault(node, now_s) > self._deadlines.heartbeat:
+                if now_s - self._failing_s.setdefault(node, now_s) > self._hooks.patience_s():
                     self._overlay.accuse(node, now_s)
                     self._changed()
                 return

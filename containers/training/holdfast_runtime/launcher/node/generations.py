@@ -188,6 +188,7 @@ class Generations:
     def install(self, view: View) -> None:
         """A view is committed: tell the local processes."""
         me = self._slots.node
+        self._links.formed()
         self._begins(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
