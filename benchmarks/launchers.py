@@ -4,10 +4,10 @@ that follows a lost rank, and launchers that were taken for lost although they w
 
     python benchmarks/launchers.py [--launchers 200] [--idle 20] [--losses 3] [--calm 0] [--load 0]
 
-Real launchers on loopback, each with one process that sleeps; two nodes are spare. CPU is that of the launchers alone
-(user and system, of /proc/PID/stat), as a share of one core for each. A loss is a rank that is killed, and takes until
-the last launcher has the view that follows. ``--calm`` watches for so many seconds beside ``--load`` processes that
-compute, and counts launchers that anyone took for lost.
+Real launchers on loopback, each with one process that has no model but does what a rank does in a view; two nodes are
+spare. CPU is that of the launchers alone (user and system, of /proc/PID/stat), as a share of one core for each. A loss
+is a rank that is killed, and takes until the last launcher has the view that follows. ``--calm`` watches for so many
+seconds beside ``--load`` processes that compute, and counts launchers that anyone took for lost.
 """
 
 import argparse
@@ -30,10 +30,21 @@ import recovery
 from watching import cpu_s
 
 PROGRAM = """
-import os, sys, time
-with open(os.path.join(sys.argv[1], os.environ["RANK"]), "w") as mark:
-    mark.write(str(os.getpid()))
-time.sleep(3600)
+import os, sys
+from holdfast_runtime.control import ControlClient, Leave, Progress, Ready, View
+
+client = ControlClient.from_environment()
+client.send(Ready(committed_step=0, state="none", port=1))
+while True:
+    message = client.receive(deadline_s=3600.0)
+    if isinstance(message, Leave):
+        client.send(Ready(committed_step=0, state="valid", digest="", port=1, reason=message.reason))
+    elif isinstance(message, View):
+        with open(os.path.join(sys.argv[1], str(message.rank)), "w") as mark:
+            mark.write(str(os.getpid()))
+        client.send(Progress(step=0, phase="forward"))
+    else:
+        break
 """
 LIMIT_S = 900.0
 SPARE_NODES = 2
@@ -56,6 +67,7 @@ def main() -> None:
         job.start()
         print(f"{options.launchers} launchers, load {os.getloadavg()[0]:.1f} at the start")
         print(f"first view after {job.wait_for_view(1):.1f} s", flush=True)
+        print(f"all ranks in a view after {job.wait_for_ranks():.1f} s more", flush=True)
         time.sleep(5.0)
         shares = job.idle(options.idle)
         print(f"idle: {statistics.median(shares):.2%} of a core each (median), {max(shares):.2%} most", flush=True)
@@ -104,7 +116,16 @@ class Job:
                 "--log-format",
                 "json",
             ]
-            command += ["--peers", peers, "--node-rank", str(node), "--rdzv-id", "benchmark", "--preload", "json"]
+            command += [
+                "--peers",
+                peers,
+                "--node-rank",
+                str(node),
+                "--rdzv-id",
+                "benchmark",
+                "--preload",
+                "holdfast_runtime.control",
+            ]
             command += ["--spare-nodes", str(SPARE_NODES), "--socket", str(self.folder / f"{node}.sock")]
             command += ["--deadlines", self._deadlines]
             with self._log(node).open("wb") as log:
@@ -136,6 +157,20 @@ class Job:
             missing = {node for node in missing if not self._view(node, number)}
             time.sleep(0.02 if len(missing) < self.count / 4 else 0.2)
         return time.monotonic() - start_s
+
+    def wait_for_ranks(self) -> float:
+        """Seconds until every rank has its place; from now."""
+        start_s, marks = time.monotonic(), self.folder / "marks"
+        while len([*marks.iterdir()]) < self.count - SPARE_NODES:
+            if time.monotonic() - start_s > LIMIT_S:
+                raise SystemExit(f"not all ranks have a place after {LIMIT_S:g} s")
+            time.sleep(0.2)
+        seconds = time.monotonic() - start_s
+        time.sleep(3.0)  # a launcher that came late may have called for one more
+        while self._view(0, self.views + 1):
+            self.views += 1
+        self.wait_for_view(self.views)
+        return seconds
 
     def _view(self, node: int, number: int) -> str:
         return next(

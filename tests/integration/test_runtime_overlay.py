@@ -1,9 +1,11 @@
 """A large job's links over loopback: a few connections for each launcher, and all others through them."""
 
+import asyncio
+
 from link_ends import CALM, End, opened, run, until
 from overlay_job import large_ends
 
-from holdfast_runtime.launcher.links import Trouble
+from holdfast_runtime.launcher.links import NEIGHBOURS, Trouble
 
 SIZE = 14
 
@@ -83,5 +85,24 @@ def test_in_a_large_job_one_that_falls_silent_is_lost_for_all() -> None:
         await until(lambda: all(5 in [node for node, _ in end.down] for end in others))
 
         assert all(node == 5 for end in others for node, _ in end.down)
+
+    run(test())
+
+
+def test_in_a_large_job_nobody_is_watched_before_there_is_a_view() -> None:
+    async def test() -> None:
+        ends = large_ends(12)
+        for end in ends:
+            await end.open(*ends[: end.links._me.node], formed=False)
+        await until(lambda: all(len(end.up) == 11 for end in ends))
+        await asyncio.sleep(0.5)
+        assert not any(link.watched for end in ends for link in end.links._links.values())
+
+        for end in ends:
+            end.links.formed()
+
+        asked = 2 * NEIGHBOURS
+        await until(lambda: all(sum(link.watched for link in end.links._links.values()) == asked for end in ends))
+        assert all(end.down == [] for end in ends)
 
     run(test())

@@ -43,11 +43,14 @@ class End:
         identity = Identity(node=node, run_id=run_id, token=token)
         self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers)
 
-    async def open(self, *others: "End", port: int = 0, named: tuple[tuple[str, int], ...] = ()) -> "End":
+    async def open(
+        self, *others: "End", port: int = 0, named: tuple[tuple[str, int], ...] = (), formed: bool = True
+    ) -> "End":
         opened.append(self)
         known = tuple(("127.0.0.1", other.links.port) for other in others)
         await self.links.open(port=port, known=(*known, *named))
-        self.links.formed()
+        if formed:  # the job has a view
+            self.links.formed()
         return self
 
     def _up(self, peer: Hello) -> None:
