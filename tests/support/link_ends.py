@@ -1,6 +1,7 @@
 """A launcher's links without a launcher: what they tell is kept, and all are closed when the test ends."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -79,6 +80,9 @@ def run(test: Coroutine[Any, Any, None]) -> None:
             # Connections that were still being made are closed by tasks of their own, now that nobody answers.
             if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(tasks, timeout=10.0)
+            # On a busy machine some connections are still to be closed, or to be read by nobody.
+            for transport in [each for each in gc.get_objects() if isinstance(each, asyncio.WriteTransport)]:
+                transport.abort()
             await asyncio.sleep(0.05)
 
     asyncio.run(and_close())
