@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_runtime.launcher.node.ranks import Ranks
+from holdfast_runtime.launcher.node import Ranks
 
 PARTS = [
     "slots",
