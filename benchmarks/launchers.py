@@ -33,13 +33,14 @@ PROGRAM = """
 import os, sys
 from holdfast_runtime.control import ControlClient, Leave, Progress, Ready, View
 
-client = ControlClient.from_environment()
-client.send(Ready(committed_step=0, state="none", port=1))
+client, state = ControlClient.from_environment(), "none"
+client.send(Ready(committed_step=0, state=state, port=1))
 while True:
     message = client.receive(deadline_s=3600.0)
     if isinstance(message, Leave):
-        client.send(Ready(committed_step=0, state="valid", digest="", port=1, reason=message.reason))
+        client.send(Ready(committed_step=0, state=state, digest="", port=1, reason=message.reason))
     elif isinstance(message, View):
+        state = "valid"
         with open(os.path.join(sys.argv[1], str(message.rank)), "w") as mark:
             mark.write(str(os.getpid()))
         client.send(Progress(step=0, phase="forward"))
@@ -162,8 +163,9 @@ class Job:
         """Seconds until every rank has its place; from now."""
         start_s, marks = time.monotonic(), self.folder / "marks"
         while len([*marks.iterdir()]) < self.count - SPARE_NODES:
-            if time.monotonic() - start_s > LIMIT_S:
-                raise SystemExit(f"not all ranks have a place after {LIMIT_S:g} s")
+            ended = sum(each.poll() is not None for each in self.launchers)
+            if ended or time.monotonic() - start_s > LIMIT_S:
+                raise SystemExit(f"{ended} launchers have ended, and not all ranks have a place")
             time.sleep(0.2)
         seconds = time.monotonic() - start_s
         time.sleep(3.0)  # a launcher that came late may have called for one more

@@ -15,6 +15,8 @@ from elastic_jobs import asking, elastic, written, wrong
 from elastic_matrix import ASKED, Case, cases
 from killing import run_job
 
+from holdfast_runtime.launcher.node import ask
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 CASES = [*cases()]
 STEPS = 20
@@ -108,16 +110,23 @@ def test_a_notice_that_is_shorter_than_a_step_is_the_loss_of_a_node(calm: Path, 
 
 
 def test_newcomers_that_never_become_ready_leave_the_job_as_it_is(calm: Path, tmp_path: Path) -> None:
-    asks = asking(tmp_path, ((2, 2), (8, 4)))
+    asks, killed = asking(tmp_path, ((2, 2), (10, 4))), set[int]()
 
     def look() -> bool:
-        if written(tmp_path):  # all that trains has begun
+        """Those that have left are killed, and the processes that come in their places never begin."""
+        done = written(tmp_path)
+        if done and not killed and done[max(done)][-1].size == 2:
             (tmp_path / "stays-away").touch()
+            killed.update(process["pid"] for node in (2, 3) for process in ask(tmp_path / f"{node}.sock")["processes"])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
         return asks()
 
-    outcome = run_job(tmp_path, elastic(sizes="2,3,4", steps=STEPS, every=2, pause_s=0.2, until=look, timeout_s=300))
+    outcome = run_job(tmp_path, elastic(sizes="2,3,4", steps=STEPS, every=2, pause_s=0.4, until=look, timeout_s=300))
 
-    assert outcome.codes == [0] * 4, outcome.text[-3000:]
+    assert outcome.codes == (0,) * 4, outcome.text[-3000:]
+    assert len(killed) == 2
+    assert "4 nodes are asked for" in outcome.text
     assert wrong(tmp_path, calm, steps=STEPS) == []
     sizes = [written(tmp_path)[number][-1].size for number in range(STEPS)]
     assert (sizes[0], {*sizes[8:]}) == (4, {2})
