@@ -139,4 +139,6 @@ def test_a_name_that_nobody_answers_for_any_more_is_called_where_it_was(resolver
 
         await until(lambda: bool(low.up and high.up))
 
+        assert (low.up, high.up) == ([(1, 0)], [(0, 0)])
+
     run(test())

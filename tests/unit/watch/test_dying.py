@@ -26,11 +26,10 @@ class Child:
         if self.pid == 0:
             self.life.hold()
             os.close(reader)
-            kept = then() if then is fill else None
+            kept = then()
             os.write(writer, b"1")
-            if kept is None:
-                signal.pause() if then is wait else then()
             signal.pause()
+            del kept
         os.close(writer)
         os.read(reader, 1)
         os.close(reader)
@@ -54,10 +53,6 @@ def fill() -> bytearray:
     kept = bytearray(MEMORY_BYTES)
     kept[:: os.sysconf("SC_PAGE_SIZE")] = bytes([1]) * len(kept[:: os.sysconf("SC_PAGE_SIZE")])
     return kept
-
-
-def wait() -> None:
-    pass
 
 
 def leave() -> None:

@@ -74,7 +74,7 @@ class Calls:
         """Call nobody any more."""
         self._closed = True
 
-    def cancel(self) -> "list[asyncio.Task[None]]":
+    def cancel(self) -> list[asyncio.Task[None]]:
         """End the connections that were made by calls; what is still to end."""
         tasks = [*self._dialling.values()]
         for task in tasks:

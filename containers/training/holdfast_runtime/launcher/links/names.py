@@ -11,15 +11,15 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 
-Lookup = Callable[[str], tuple[str, ...]]
 PATIENCE_S = 0.3
 """How long an answer is waited for where an earlier one is known."""
 
 
-def _numeric(host: str) -> tuple[str, ...]:
-    """Its addresses, in the order in which they are to be tried. Raises OSError."""
+def addresses_of(host: str) -> tuple[str, ...]:
+    """All that it has, in the order in which they are to be tried. Raises OSError."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -35,8 +35,7 @@ def _is_address(host: str) -> bool:
 class Names:
     """What is known of names."""
 
-    def __init__(self, lookup: Lookup = _numeric) -> None:
-        self._lookup = lookup
+    def __init__(self) -> None:
         self._asked: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
 
@@ -55,29 +54,25 @@ class Names:
         except asyncio.TimeoutError:
             return self._found[host]
 
-    def _ask(self, host: str) -> "asyncio.Future[tuple[str, ...]]":
+    def _ask(self, host: str) -> asyncio.Future[tuple[str, ...]]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[str, ...]] = loop.create_future()
         future.add_done_callback(lambda done: self._answered(host, done))
         self._asked[host] = future
 
         def look() -> None:
+            tell: Callable[[], None]
             try:
-                found = self._lookup(host)
+                tell = partial(future.set_result, addresses_of(host))
             except OSError as error:
-                self._tell(loop, future.set_exception, error)
-            else:
-                self._tell(loop, future.set_result, found)
+                tell = partial(future.set_exception, error)
+            with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+                loop.call_soon_threadsafe(tell)
 
         threading.Thread(target=look, name=f"lookup of {host}", daemon=True).start()
         return future
 
-    @staticmethod
-    def _tell(loop: asyncio.AbstractEventLoop, tell: "Callable[..., object]", what: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
-            loop.call_soon_threadsafe(tell, what)
-
-    def _answered(self, host: str, done: "asyncio.Future[tuple[str, ...]]") -> None:
+    def _answered(self, host: str, done: asyncio.Future[tuple[str, ...]]) -> None:
         self._asked.pop(host, None)
         if not done.cancelled() and done.exception() is None:
             self._found[host] = done.result()

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from holdfast_runtime.launcher.links.names import addresses_of
+
 Address = tuple[str, int]
 """Host and port."""
 
@@ -220,9 +222,12 @@ def _kubernetes(environment: Mapping[str, str], *, nodes: int, port: int | None)
 
 
 def _pod_address(name: str) -> str:
-    """What the kubelet wrote into the pod's /etc/hosts."""
+    """
+    What the kubelet wrote into the pod's /etc/hosts: address and full name, where it has a subdomain
+    (``managedHostsFileContent`` in Kubernetes' ``pkg/kubelet/kubelet_pods.go``).
+    """
     try:
-        found = {str(address[0]) for *_, address in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+        found = addresses_of(name)
     except OSError:
         return name
     reached = sorted(one for one in found if not ip_address(one.partition("%")[0]).is_loopback)

@@ -147,11 +147,10 @@ class Ranks:
         One that has finished says so just before it ends. A child of it may keep the socket open.
         """
         until_s = time.monotonic() + LAST_WORDS_S
-        while not slot.silent.is_set() and time.monotonic() < until_s:
-            await asyncio.sleep(0 if not process.has_said else LAST_WORDS_S / 20)
-            if not process.has_said:
-                break
-        await asyncio.sleep(0)
+        while process.has_said and not slot.silent.is_set() and time.monotonic() < until_s:
+            await asyncio.sleep(LAST_WORDS_S / 20)
+        for _ in range(2):  # what has been read is heard in the next turns of the loop
+            await asyncio.sleep(0)
 
     async def ended(self, process: Process, code: int, how: str) -> None:
         """A process has ended; ``how`` is a sentence about it."""

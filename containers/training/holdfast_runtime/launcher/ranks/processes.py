@@ -1,4 +1,4 @@
-"""Starts the processes of a node and sees their death at once, by a descriptor and never by asking again and again."""
+"""Starts the processes of a node and sees their death at once, by what the kernel tells and never by asking again."""
 
 import asyncio
 import contextlib

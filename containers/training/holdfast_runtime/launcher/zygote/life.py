@@ -1,9 +1,9 @@
 """
 A lock that a process holds for as long as it lives, so that its death is known before its memory is given back.
 
-The kernel first gives back what a killed thread holds of robust locks, then the memory of the process, which takes
-0.1 s for 1 GB and seconds where much of it is pinned, then its connections; only then it is a dead process for whoever
-waits for it (``do_exit`` in Linux' ``kernel/exit.c``; set_robust_list(2)).
+The kernel first gives back what a killed thread holds of robust locks, then the memory of the process, which takes up
+to 0.1 s for 1 GB, then its connections; only then it is a dead process for whoever waits for it (``do_exit`` in Linux'
+``kernel/exit.c``; set_robust_list(2)). That hundreds of GB, pinned for a GPU, take seconds is assumed.
 """
 
 import ctypes
