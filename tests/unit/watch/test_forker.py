@@ -23,7 +23,8 @@ class Forks:
         self.lost: list[str] = []
         self.folder = folder
         (folder / "program.py").write_text(PROGRAM)
-        self.pids: set[int] = set()
+        self.pids = children()
+        """Those of the tests themselves, such as that of the CDK, are no orphans."""
         self.forker = Forker(
             preload=preload,
             start_s=60.0,
