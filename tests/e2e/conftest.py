@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import boto3
 import pytest
 import yaml
+from ports import free_port
 
 from holdfast.localcloud import LocalCloud
 
@@ -97,9 +97,7 @@ def new_product() -> Callable[[Path], Product]:
     """Makes the command line for a home of its own below a folder, with a port of its own."""
 
     def made(work: Path) -> Product:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        return Product(home=work / "home", port=port, work=work)
+        return Product(home=work / "home", port=free_port(), work=work)
 
     return made
 
@@ -107,9 +105,7 @@ def new_product() -> Callable[[Path], Product]:
 @pytest.fixture
 def product(tmp_path: Path) -> Iterator[Product]:
     before = shared_traces()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    product = Product(home=tmp_path / "home", port=port, work=tmp_path)
+    product = Product(home=tmp_path / "home", port=free_port(), work=tmp_path)
     try:
         yield product
     finally:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from bare_slurm import GIVES_WAY, BareSlurm, bare_slurm
 from elastic_jobs import PROGRAM, Step, elastic, written, wrong
-from killing import PATIENT, PYTHONPATH, free_ports, run_job
+from killing import PATIENT, PYTHONPATH, run_job
+from ports import free_ports
 from sharded_jobs import PRELOADED
 from waiting import eventually
 

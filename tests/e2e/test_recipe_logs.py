@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import PATIENT, PYTHONPATH, ROOT, Job, free_ports, run_job
+from killing import PATIENT, PYTHONPATH, ROOT, Job, run_job
+from ports import free_ports
 from recipes import tokens
 from sharded_jobs import PRELOADED
 

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import boto3
 import pytest
 from footing import ready_network, service_role
+from ports import free_port
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
@@ -76,8 +76,7 @@ class Process:
     """An embedded AWS that can be away: a process of its own, always at one address."""
 
     def __init__(self, home: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         self._command = [sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(home), "--port", port]
         self.start()
         keys = keys_of(home)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 from holdfast_agent.aws import AwsError, Settings
 from holdfast_agent.metrics import MetricsServer, Sender, exposition, machine_numbers
@@ -24,11 +24,6 @@ NUMBERS = {
 pytestmark = pytest.mark.skipif(
     shutil.which("prometheus") is None, reason="needs Debian's package prometheus (make monitoring)"
 )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 class Prometheus:

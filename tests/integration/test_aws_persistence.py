@@ -18,6 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from earlier_homes import rewritten
 from footing import service_role
+from ports import free_port
 from waiting import eventually
 
 from holdfast.localcloud.aws.common import FORMER
@@ -37,12 +38,6 @@ ENFORCE_SSL = json.dumps(
         ],
     }
 )
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cloud:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from waiting import eventually
 from warm import Program, Warm, warm
 
@@ -38,9 +38,7 @@ class Run:
 
     @contextmanager
     def ranks(self, *flags: str) -> Iterator[list[Program]]:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         command = [str(FOLDER / "train.py"), "--data", str(self.data), "--timeout-s", "30"]
         command += ["--checkpoints", str(self.folder), "--steps", str(STEPS), "--batch-size", "2", *flags]
         shared = {

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from waiting import eventually
 
 from holdfast_common import parse_events
@@ -93,12 +93,6 @@ CLIENT = """\
 export SLURM_CONF={root}/conf/slurm.conf MYSQL_UNIX_PORT={root}/run/mysqld.sock
 exec {program} {options} "$@"
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True)

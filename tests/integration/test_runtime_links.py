@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import PYTHONPATH, free_ports
+from killing import PYTHONPATH
 from link_ends import CALM, PATIENT, End, opened, run, until
+from ports import free_ports
 
 from holdfast_runtime.control import Deadlines, listen
 from holdfast_runtime.launcher.links import NEIGHBOURS, Silent, Trouble, Warm

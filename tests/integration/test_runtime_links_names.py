@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from killing import free_ports
 from link_ends import DEADLINES, End, run, until
+from ports import free_ports
 
 real = socket.getaddrinfo
 

@@ -1,7 +1,6 @@
 """The program that stands in for pods' programs, as it runs: DNS beside an API server, and what needs no cluster."""
 
 import signal
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from urllib.error import HTTPError
 import pytest
 from dns_questions import NO_SUCH_NAME, NOT_NOW, Answer, ask
 from names_api import TOKEN, ApiServer
+from ports import free_port
 from waiting import eventually
 
 if TYPE_CHECKING:
@@ -65,21 +65,14 @@ def _serve(start: Start, api: ApiServer, folder: Path, *more: str) -> tuple[tupl
         "contexts: [{name: here, context: {cluster: c, user: u}}]\n"
         f"users: [{{name: u, user: {{token: {TOKEN}}}}}]\n"
     )
-    address = ("127.0.0.1", _free_port())
-    health = [f"--health-address=127.0.0.1:{_free_port()}", f"--ready-address=127.0.0.1:{_free_port()}"]
+    address = ("127.0.0.1", free_port())
+    health = [f"--health-address=127.0.0.1:{free_port()}", f"--ready-address=127.0.0.1:{free_port()}"]
     process = start(
         "dns", "--kubeconfig", str(folder / "kubeconfig"), f"--address=127.0.0.1:{address[1]}", "--lameduck=100ms",
         *(more or health), "-conf", "/etc/coredns/Corefile",
     )  # fmt: skip
     eventually(lambda: _answers(address), "an answer")
     return address, process
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 def _answers(address: tuple[str, int]) -> bool:
@@ -158,7 +151,7 @@ def test_names_of_the_machines_hosts_exist_where_a_file_is_given(start: Start, a
 
 def test_a_server_without_the_api_server_is_alive_and_not_ready(start: Start, api: ApiServer, tmp_path: Path) -> None:
     api.refuses = True
-    health, ready = _free_port(), _free_port()
+    health, ready = free_port(), free_port()
     server, process = _serve(
         start, api, tmp_path, f"--health-address=127.0.0.1:{health}", f"--ready-address=127.0.0.1:{ready}"
     )
@@ -186,7 +179,7 @@ def _status(port: int, path: str) -> int:
 
 
 def test_a_liveness_probe_says_that_there_is_no_driver_and_then_that_there_is(start: Start, tmp_path: Path) -> None:
-    port = _free_port()
+    port = free_port()
     start("livenessprobe", "--csi-address=csi.sock", f"--health-port={port}")
     assert eventually(lambda: _status(port, "/healthz")) == 500
 

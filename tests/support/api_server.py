@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -16,6 +15,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kubernetes_pki import Pki
+from ports import free_ports
 
 WAIT_S = 120.0
 
@@ -32,7 +32,7 @@ class ApiServer:
     def __init__(self, *, binaries: Any, directory: Path, pki: Pki, flags: list[str]) -> None:
         self.pki, self._directory = pki, directory
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.port, etcd, peers = _free_ports(3)
+        self.port, etcd, peers = free_ports(3)
         self.url = f"https://127.0.0.1:{self.port}"
         self._admin = pki.sign("admin", organization="system:masters")
         certificate, key = pki.sign("server")
@@ -134,9 +134,3 @@ class ApiServer:
             time.sleep(0.1)
         log = (self._directory / "1.log").read_text(errors="replace")[-2000:]
         raise AssertionError(f"the API server is not ready: {log}")
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]

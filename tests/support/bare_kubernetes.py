@@ -8,7 +8,6 @@ Its log-in takes every token that `aws eks get-token` makes: who is let in is no
 import base64
 import contextlib
 import json
-import socket
 import ssl
 import subprocess
 import threading
@@ -19,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from ports import free_ports
 
 from holdfast.localcloud.kubernetes.api import ApiError
 from holdfast.localcloud.kubernetes.binaries import Binaries
@@ -72,7 +73,7 @@ def api_server(folder: Path, binaries: Binaries) -> Iterator[ApiServer]:
     """Start one, and end it with everything that it is made of."""
     with contextlib.ExitStack() as stack:
         webhook = stack.enter_context(_webhook())
-        etcd, peers, port = _free_ports(3)
+        etcd, peers, port = free_ports(3)
         _start(
             stack, folder, "etcd", str(binaries.etcd), f"--data-dir={folder}/etcd.data", "--unsafe-no-fsync",
             f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}",
@@ -117,12 +118,6 @@ def _start(stack: contextlib.ExitStack, folder: Path, name: str, *argv: str) -> 
     stack.callback(child.wait)
     stack.callback(child.kill)
     return child
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
 
 
 @contextlib.contextmanager

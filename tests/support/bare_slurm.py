@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from killing import free_ports
+from ports import free_ports
 from waiting import eventually
 
 _CONF = """\

@@ -9,7 +9,6 @@ import ctypes
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "integration" / "runtime_program.py"
@@ -187,15 +188,6 @@ def _outcome(folder: Path, codes: Sequence[int]) -> Outcome:
         fired[number] = fired.get(number, 0) + 1
     text = (folder / "launchers.log").read_text(errors="replace")
     return Outcome(codes=tuple(codes), steps=steps, differing=tuple(differing), fired=fired, text=text, folder=folder)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has now."""
-    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in servers]
-    for server in servers:
-        server.close()
-    return ports
 
 
 def _die_with_parent() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from killing import PYTHONPATH, free_ports
+from killing import PYTHONPATH
+from ports import free_ports
 
 NODE_LOST = {"kind": "SIGKILL", "phase": "bucket:1", "rank": 1, "step": 4, "victims": ["launcher"]}
 """The launcher of rank 1's node is killed, and its ranks and spares with it."""

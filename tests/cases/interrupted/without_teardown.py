@@ -1,12 +1,12 @@
 """A fixture that is interrupted before it has what it would clear away: processes of a cloud, a node, a program."""
 
 import os
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.nodes import Fleet, NodeSpec
@@ -14,8 +14,7 @@ from holdfast.localcloud.nodes import Fleet, NodeSpec
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        cloud = LocalCloud(home=tmp_path / "home", port=free.getsockname()[1])
+    cloud = LocalCloud(home=tmp_path / "home", port=free_port())
     cloud.start_aws()
     cloud.start_hyperpod(region="us-west-2")
     cloud.start_keeper(region="us-west-2")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from killing import PATIENT, PYTHONPATH, Job, differences, free_ports, run_job
+from killing import PATIENT, PYTHONPATH, Job, differences, run_job
+from ports import free_ports
 from witnesses import NODE_LOST, witness
 
 STEPS = 8
