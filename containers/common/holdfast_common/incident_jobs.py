@@ -47,7 +47,24 @@ class _Job:
     attempts: "list[_Attempt]" = field(default_factory=list)
     lost_by_views: "list[_Report]" = field(default_factory=list)
     spares: "list[tuple[int, str]]" = field(default_factory=list)
+    stood: "list[tuple[int, Optional[int]]]" = field(default_factory=list)
+    """From the loss of a node until the job went on or ended; None where neither is told."""
     end_ns: Optional[int] = None
+
+    def stands(self, event: Event) -> None:
+        """A launcher of the job says that another one is lost; one that was left behind says that of all others."""
+        waits = bool(self.stood) and self.stood[-1][1] is None
+        if not waits and self.end_ns is None and self.attempts and event.node in self.attempts[-1].nodes:
+            self.stood.append((event.time_ns, None))
+
+    def moves(self, time_ns: int) -> None:
+        """It goes on, or has ended."""
+        if self.stood and self.stood[-1][1] is None:
+            self.stood[-1] = (self.stood[-1][0], time_ns)
+
+    def nodes_from(self, time_ns: int) -> "frozenset[str]":
+        """Those that had ranks when the job went on at that time; its start may be told a moment later."""
+        return next((one.nodes for one in self.attempts if one.start.time_ns >= time_ns), frozenset())
 
 
 def with_jobs(incidents: Iterable[Incident], ordered: Sequence[Event]) -> "tuple[Incident, ...]":
@@ -69,6 +86,7 @@ def _jobs(ordered: Sequence[Event]) -> "dict[str, _Job]":
             nodes = frozenset(str(event.detail.get("nodes", "")).split(",")) - {""}
             job.attempts.append(_Attempt(nodes, event, step))
             job.end_ns = None
+            job.moves(event.time_ns)
         elif event.kind in _REPORTS:
             if not job.attempts:
                 job.attempts.append(_Attempt(frozenset(), event, step))
@@ -78,8 +96,11 @@ def _jobs(ordered: Sequence[Event]) -> "dict[str, _Job]":
             job.lost_by_views.append(_Report(event.time_ns, detail_number(event, "lost_steps") or 0.0))
         elif event.kind == kinds.SPARE_READY:
             job.spares.append((event.time_ns, event.node))
+        elif event.kind == kinds.LAUNCHER_LOST:
+            job.stands(event)
         if event.kind in (kinds.JOB_FINISHED, kinds.JOB_STOPPED):
             job.end_ns = event.time_ns
+            job.moves(event.time_ns)
     return jobs
 
 
@@ -99,9 +120,10 @@ def _hit(incident: Incident, jobs: "dict[str, _Job]", handed_over: Sequence[Even
         return _running_on(incident, jobs)
     time_ns, job, index = first
     before, attempt = job.attempts[index - 1] if index else None, job.attempts[index]
-    lost = _lost(before, attempt.first_step, _by_views(job, incident.start_ns, time_ns))
+    since_ns = _since_ns(incident, before)
+    lost = _lost(before, attempt.first_step, _by_views(job, since_ns, time_ns))
     reports = before.reports if before else []
-    seen = [report.time_ns for report in reports if incident.start_ns < report.time_ns <= time_ns]
+    seen = [report.time_ns for report in reports if since_ns < report.time_ns <= time_ns]
     return replace(
         incident,
         job=job.name,
@@ -109,9 +131,14 @@ def _hit(incident: Incident, jobs: "dict[str, _Job]", handed_over: Sequence[Even
         resumed_ns=time_ns,
         steps_lost=lost,
         steps_redone=_redone(attempt, lost),
-        stopped_s=(time_ns - max([incident.start_ns, *seen])) / 1e9,
+        stopped_s=(time_ns - max([since_ns, *seen])) / 1e9,
         thrown_away_s=None if before is None else _thrown_away_s(before, attempt.first_step),
     )
+
+
+def _since_ns(incident: Incident, before: Optional[_Attempt]) -> int:
+    """From when on what happens to the job is of this incident: what an earlier recovery cost is of another one."""
+    return incident.start_ns if before is None else max(incident.start_ns, before.start.time_ns)
 
 
 def _ends(incident: Incident, attempts: "Sequence[_Attempt]", index: int) -> bool:
@@ -179,7 +206,7 @@ def _gone_on(incident: Incident, handed: Event, job: Optional[_Job]) -> Incident
     begun = [attempt for attempt in job.attempts if attempt.start.time_ns < handed.time_ns] if job else []
     attempt = begun[-1] if begun else None
     step = detail_number(handed, "step")
-    lost = _lost(attempt, step, _by_views(job, incident.start_ns, handed.time_ns) if job else 0)
+    lost = _lost(attempt, step, _by_views(job, _since_ns(incident, attempt), handed.time_ns) if job else 0)
     later = [] if attempt is None else [report for report in attempt.reports if report.time_ns >= handed.time_ns]
     done = (
         None if lost is None or step is None else max(0, min(lost, int(max([r.step for r in later] or [step]) - step)))
@@ -238,22 +265,28 @@ def _thrown_away_s(before: _Attempt, step: Optional[float]) -> Optional[float]:
 
 def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, _Job]") -> Optional[int]:
     """
-    When the node was back, no other was missing, and the job had its spare again.
+    When the node was back, no other was missing, and the job had its spare again and did not stand still.
 
     A job that went on before its node was back had a spare to take; it has one again when the new instance says so. Of
     several that were out at a time any may, since the others have taken ranks, and so may one that was lost later, of
-    which the new instance may have the ranks. A job that had no spare left waits for the node, and goes on after that.
+    which the new instance may have the ranks. A job that had no spare left waits for the node, and goes on after that;
+    an instance that gets no rank then says that it is a spare before the ranks are together.
     """
-    strong_ns = incident.resumed_ns if incident.is_of_process else incident.restored_ns
-    if strong_ns is None or (incident.withdrawn_ns is not None and incident.restored_ns is None):
+    back_ns = incident.resumed_ns if incident.is_of_process else incident.restored_ns
+    if back_ns is None or (incident.withdrawn_ns is not None and incident.restored_ns is None):
         return None
-    strong_ns = max(strong_ns, incident.resumed_ns or 0)
+    strong_ns = max(back_ns, incident.resumed_ns or 0)
     job = jobs.get(incident.job)
     together = [one for one in told if one is incident or _out_with(incident, one)]
     if job is not None and any(_took_a_spare(one) for one in together):
         later = [one for one in told if one.job == incident.job and (one.out_ns or 0) > strong_ns]
         back = {one.replacement or one.node for one in [*together, *later]}
-        ready = [time_ns for time_ns, node in job.spares if node in back and time_ns >= strong_ns]
+        busy = job.nodes_from(strong_ns)
+        ready = [
+            max(time_ns, strong_ns)
+            for time_ns, node in job.spares
+            if node in back and (time_ns >= strong_ns or (time_ns >= back_ns and node not in busy))
+        ]
         ended = [] if job.end_ns is None else [job.end_ns]
         if not ready and not ended:
             return None
@@ -263,7 +296,7 @@ def _strong_ns(incident: Incident, told: "Sequence[Incident]", jobs: "dict[str, 
         for one in told
         if one.out_ns is not None
     ]
-    return _whole_from(strong_ns, gaps)
+    return _whole_from(strong_ns, [*gaps, *(job.stood if job is not None else ())])
 
 
 def _took_a_spare(incident: Incident) -> bool:
@@ -280,7 +313,7 @@ def _out_with(incident: Incident, other: Incident) -> bool:
 
 
 def _whole_from(time_ns: int, gaps: "Sequence[tuple[int, Optional[int]]]") -> Optional[int]:
-    """The first moment from then on at which no instance is missing."""
+    """The first moment from then on that is in no gap."""
     while True:
         around = [end for start, end in gaps if start <= time_ns and (end is None or time_ns < end)]
         if not around:

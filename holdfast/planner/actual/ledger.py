@@ -8,7 +8,7 @@ a report of more steps                          useful; redo, in proportion, for
 a checkpoint                                    checkpoint, for as long as the event says that it took
 a fault that was injected, after the last step  redo: steps that no report tells of, or useful if they are kept
 ``verdict``, where no step was done after it    detect
-``handed_over``                                 useful; rebuild, for as long as it says that the job stood still
+``handed_over``, before the job is resumed      useful; rebuild, for as long as it says that the job stood still
 ``node_lost``, ``node_failed``                  detect
 ``recovery_agreed`` .. ``recovery_copied``      agree, abort, rebuild, copy: written by a runtime that recovers in place
 ``node_replaced``, ``node_rebooted``            replace
@@ -123,7 +123,7 @@ def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
     if event.job == job and event.source == "job":
         return _is_of_job(event)
     if event.kind == kinds.HANDED_OVER:
-        return event.job == job
+        return event.job == job and not _is_told(event, running)
     if event.kind not in _BETWEEN_ATTEMPTS:
         return False
     before = [own for own in running if own.time_ns <= event.time_ns]
@@ -137,6 +137,14 @@ def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
     started = next(own for own in reversed(before) if own.kind in _STARTS or own is before[0])
     nodes = {name for name in str(started.detail.get("nodes", "")).split(",") if name}
     return not nodes or bool(nodes & {event.node, str(event.detail.get("replaces", ""))})
+
+
+def _is_told(handed_over: Event, running: Sequence[Event]) -> bool:
+    """Whether the job has gone on from that step already: an agent hears of it later than the launcher that speaks."""
+    step = _step(handed_over, -1.0)
+    return any(
+        own.kind in _STARTS and own.time_ns <= handed_over.time_ns and _step(own, 0.0) == step for own in running
+    )
 
 
 def _kept_until(running: Sequence[Event]) -> list[float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import cli
@@ -103,7 +103,6 @@ def test_no_text_of_a_log_becomes_an_element_or_an_attribute(expected: Tags, tex
     assert not {"script", "img", "iframe", "a", "link", "object", "base", "form"} & tags(made).found
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=40) | st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=3).map("".join))
 def test_no_text_whatsoever_gets_out_of_its_place(text: str) -> None:
     made = of(hostile(text))

@@ -118,6 +118,22 @@ def test_two_faults_of_one_recovery_are_one_recovery_from_the_first_on() -> None
     assert story.kinds().count(kinds.JOB_RESUMED) == 1
 
 
+def test_a_node_that_is_lost_before_a_hand_over_is_over_makes_one_recovery_of_both_that_nobody_planned() -> None:
+    story = begun()
+    story.steps(1, 4)
+    story.record.troubled(planned=True)
+    story.record.left()
+    story.view(3, step=4, sources=("memory", "peer"))
+    story.now_s += 2
+    story.record.troubled(planned=False)
+    story.settle(story.view(4, step=4, sources=("memory", "peer")))
+
+    assert story.kinds().count(kinds.JOB_RESUMED) == 1
+    assert kinds.RECOVERY_DETECTED not in story.kinds(), "what began it was planned"
+    told = [event.detail["planned"] for event in story.events if event.kind.startswith("recovery_")]
+    assert set(told) == {False}
+
+
 def test_only_the_launcher_of_the_first_rank_that_kept_its_state_speaks() -> None:
     story = Story(rank=1)
     story.settle(story.view(2, step=0, sources=("fresh", "fresh")))

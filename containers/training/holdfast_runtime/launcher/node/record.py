@@ -26,9 +26,11 @@ class _Times:
     """Nanoseconds, of one recovery; 0 for what has not been."""
 
     troubled: int = 0
+    detected: int = 0
     left: int = 0
     agreed: int = 0
     planned: bool = False
+    """Whether nothing broke, from its beginning to its end."""
 
 
 class Record:
@@ -84,9 +86,12 @@ class Record:
             self._progress()
 
     def troubled(self, *, planned: bool) -> None:
-        """The generation ends."""
+        """The generation ends. What ends before its ranks are together is of the same recovery, from the first on."""
         if not self._times.troubled:
-            self._times = _Times(troubled=self._clock(), planned=planned)
+            now = self._clock()
+            self._times = _Times(troubled=now, detected=0 if planned else now, planned=planned)
+        elif not planned:
+            self._times.planned = False
 
     def left(self) -> None:
         """No local rank is in a collective any more."""
@@ -164,7 +169,7 @@ class Record:
         self._progress()
         before = max(self._step_ns, self._told_ns)
         ends = [
-            (kinds.RECOVERY_DETECTED, times.troubled if not times.planned else 0),
+            (kinds.RECOVERY_DETECTED, times.detected),
             (kinds.RECOVERY_ABORTED, times.left),
             (kinds.RECOVERY_AGREED, times.agreed),
             (kinds.RECOVERY_COPIED, times.agreed + copied_ns if copied_ns else 0),
