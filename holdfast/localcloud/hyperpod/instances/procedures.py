@@ -148,7 +148,7 @@ class Procedure:
             # Slurm's commands need no daemon here.
             write_configuration(node, conf=slurm.conf)
         if self.role == COMPUTE and slurm.knows(self.instance.host_name):
-            slurm.wait_answering()
+            slurm.wait_answering(is_given_up=self._is_given_up)
             if self.cluster.status != CREATING:
                 # Jobs may be waiting for it. One that is made while nobody can have a job is spared the registration
                 # that slurmctld asks for when a node is resumed: seconds for many nodes.
@@ -197,7 +197,7 @@ class Procedure:
         slurm = self.slurms.of(self.cluster)
         slurm.wait_formed()
         if self.role != COMPUTE:
-            slurm.wait_answering()
+            slurm.wait_answering(is_given_up=self._is_given_up)
         else:
             self._wait_for_line(node)
             if self._group.deep_checks:

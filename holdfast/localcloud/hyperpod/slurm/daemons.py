@@ -10,7 +10,7 @@ import subprocess
 
 from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
 from holdfast.localcloud.image import START_ENABLED
-from holdfast.localcloud.nodes import Node
+from holdfast.localcloud.nodes import Node, census
 
 FORM_TIMEOUT_S = 40.0
 COMMAND_TIMEOUT_S = 15.0
@@ -130,6 +130,12 @@ def controller_answers(node: Node) -> bool:
         return False
 
 
+def controller_runs(node: Node) -> bool:
+    """Whether there is a slurmctld on this node that is not stopped, whether it answers or not."""
+    running = census([node], names=frozenset({"slurmctld"})).get(node.spec.instance_id, {})
+    return running.get("slurmctld", "T") not in "Tt"
+
+
 def boot(node: Node, *, starts_slurm: bool) -> None:
     """
     Start what the image has enabled, MUNGE and sshd, and what the node's lifecycle has.
@@ -139,12 +145,12 @@ def boot(node: Node, *, starts_slurm: bool) -> None:
     """
     left = [*_IMAGE_UNITS, *(_SLURM_UNITS if starts_slurm else ())]
     arguments = [f"{name}.service" for name in left]
-    _script(node, _BOOT, *arguments, what="AMI-based configuration of", timeout_s=COMMAND_TIMEOUT_S)
+    _script(node, _BOOT, *arguments, what="AMI-based configuration of", timeout_s=FORM_TIMEOUT_S)
 
 
 def start_compute(node: Node, *, controller_address: str) -> None:
     """Start slurmd, which fetches the configuration from the controller."""
-    _script(node, _START_COMPUTE, f"{controller_address}:6817", timeout_s=COMMAND_TIMEOUT_S)
+    _script(node, _START_COMPUTE, f"{controller_address}:6817", timeout_s=FORM_TIMEOUT_S)
 
 
 def revive_compute(node: Node) -> None:
