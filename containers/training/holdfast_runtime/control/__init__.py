@@ -6,6 +6,7 @@ from holdfast_runtime.control.cache import cache_folder, open_unbuffered, own_ca
 from holdfast_runtime.control.client import ControlClient, LauncherLostError
 from holdfast_runtime.control.codec import Codec, MessageError
 from holdfast_runtime.control.deadlines import Deadlines
+from holdfast_runtime.control.ending import end_tasks
 from holdfast_runtime.control.keys import KeyBox
 from holdfast_runtime.control.listening import listen
 from holdfast_runtime.control.messages import (
@@ -74,6 +75,7 @@ __all__ = [
     "View",
     "WatchedLauncher",
     "cache_folder",
+    "end_tasks",
     "is_stopped",
     "listen",
     "open_unbuffered",

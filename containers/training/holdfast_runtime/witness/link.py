@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast_runtime import membership
-from holdfast_runtime.control import Deadlines, MessageError
+from holdfast_runtime.control import Deadlines, MessageError, end_tasks
 from holdfast_runtime.witness.finding import Address
 from holdfast_runtime.witness.wire import (
     BEAT,
@@ -101,8 +101,7 @@ class WitnessLink:
             return
         self._closing = True
         self.send(Goodbye())
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks([self._task])
 
     async def _keep(self) -> None:
         pause_s = RETRY_S

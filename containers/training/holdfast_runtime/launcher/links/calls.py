@@ -74,12 +74,10 @@ class Calls:
         """Call nobody any more."""
         self._closed = True
 
-    def cancel(self) -> list[asyncio.Task[None]]:
-        """End the connections that were made by calls; what is still to end."""
-        tasks = [*self._dialling.values()]
-        for task in tasks:
-            task.cancel()
-        return tasks
+    @property
+    def dialling(self) -> list[asyncio.Task[None]]:
+        """What makes calls now."""
+        return [*self._dialling.values()]
 
     async def _keep_dialling(self, address: Address) -> None:
         """Until this address is that of somebody in reach, of somebody who will call, or of this launcher alone."""

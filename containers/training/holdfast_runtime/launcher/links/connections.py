@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from holdfast_runtime.control import Deadlines, MessageError, listen
+from holdfast_runtime.control import Deadlines, MessageError, end_tasks, listen
 from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.calls import Calls
 from holdfast_runtime.launcher.links.handshake import Proofs
@@ -243,10 +243,7 @@ class Links:
             link.finish()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
-        calling = self._calls.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, *calling, return_exceptions=True)
+        await end_tasks([*self._tasks, *self._calls.dialling])
 
     async def _call(self, address: Address) -> bool:
         """Whether the other side calls from now on."""
