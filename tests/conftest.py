@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.localcloud.kubernetes.binaries import Binaries
 
 # A busy machine is no mistake of what is tested.
-settings.register_profile("by-work", deadline=None)
-settings.load_profile("by-work")
+settings.register_profile("some", deadline=None, max_examples=50)
+settings.register_profile("many", deadline=None, max_examples=300)
 
 # The CDK, moto and botocore are half a million objects, through which Python would go again at every few thousand new
 # ones: a tenth of all that the tests cost.
@@ -37,6 +37,7 @@ NodeManager.EXIT_TIMEOUT = 20
 
 def pytest_configure(config: pytest.Config) -> None:
     """SIGTERM ends tests as Ctrl-C does: their fixtures clear away what they made."""
+    settings.load_profile("many" if config.getoption("--e2e") else "some")
     if _is_worker(config):
         # xdist ends its workers by SIGINT, which a shell's background job ignores, and which may come a second time.
         signal.signal(signal.SIGINT, _interrupted_once)
@@ -46,7 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--e2e", action="store_true", help="also run the tests of the whole product (minutes)")
+    parser.addoption(
+        "--e2e", action="store_true", help="also run what takes long: the whole product, and more cases of all else"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -54,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "root": None if os.geteuid() == 0 else "needs root: namespaces and mounts",
         "slurm": _missing_slurm(),
         "kubernetes": _missing_binaries(items),
-        "e2e": None if config.getoption("--e2e") else "the whole product; run with --e2e",
+        "e2e": None if config.getoption("--e2e") else "takes long; run with --e2e",
     }
     gc.collect()
     gc.freeze()

@@ -244,6 +244,7 @@ def test_state_that_was_put_back_is_used_again(cloud):
     assert cloud["ssm"].get_parameter(Name="/a")["Parameter"]["Value"] == "1"
 
 
+@pytest.mark.e2e
 def test_a_home_from_before_the_files_moved_is_opened_with_all_that_is_in_it(cloud):
     expected = fill(cloud)
     template = {"Resources": {"Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "of-stack"}}}}

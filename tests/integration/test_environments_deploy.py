@@ -20,6 +20,8 @@ from holdfast.importing import deployed_environment, from_observed, read_cluster
 from holdfast.localcloud.aws import serve
 from holdfast.updates import compare
 
+ALWAYS = ("eks-p5", "full-slurm", "minimal")
+"""Deployed in every test run; the others with ``--e2e``."""
 IMPORTED = ("local", "slurm-p5", "eks-p5", "full", "full-slurm")
 BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-00000000000000000", "CidrBlock": "10.1.0.0/24"}}
 
@@ -100,7 +102,10 @@ class Deployed:
         return {name: self.cloud.reach[value] for name, value in names.items()}
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(
+    scope="module",
+    params=[name if name in ALWAYS else pytest.param(name, marks=pytest.mark.e2e) for name in NAMES],
+)
 def deployed(request: pytest.FixtureRequest, cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
     """The one that the tests which change nothing share, and the last of them takes away."""
     name, folder = str(request.param), tmp_path_factory.mktemp("deployed")
@@ -199,7 +204,7 @@ def test_an_environment_is_changed_failed_taken_back_and_deleted(deployed: Deplo
     assert named(found) <= still_there(cloud)
 
 
-@pytest.mark.parametrize("name", ["minimal", "eks-p5"])
+@pytest.mark.parametrize("name", ["minimal", pytest.param("eks-p5", marks=pytest.mark.e2e)])
 def test_a_failed_creation_leaves_nothing(name: str, cloud: Cloud, tmp_path: Path) -> None:
     stack, template = synthesise(document(name, cloud, stack=f"f-{name}"), cloud, tmp_path)
     template["Resources"]["Broken"] = {**BROKEN, "DependsOn": ["ClusterEB0386A7"]}

@@ -335,6 +335,7 @@ def test_a_failing_update_is_rolled_back(lab: Lab) -> None:
     assert described["InstanceGroups"][1]["TargetCount"] == 2
 
 
+@pytest.mark.e2e
 def test_a_failing_creation_names_the_instance_and_keeps_its_output(lab: Lab) -> None:
     lab.logs.create_log_group(logGroupName="/holdfast/broken/events")
     lab.create("broken", groups=lab.groups(workers=1, lifecycle="broken"))

@@ -14,6 +14,11 @@ from holdfast.localcloud.nodes import NodeError
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
 
 RUNS = "echo run >> /root/runs\n"
+CONTROLLER = """#!/bin/bash
+until [ -s /opt/slurm/etc/slurm.conf ]; do sleep 0.1; done
+systemctl enable --now slurmctld
+"""
+"""As AWS's own scripts do (HP-74): without slurm.conf nothing is started, and systemctl says that all is well."""
 BROKEN = "#!/bin/bash\necho 'no such disk' >> /var/log/provision/provisioning.log\nexit 7\n"
 FAILED = re.compile(
     'Instance (?P<instance>i-[0-9a-f]{17}) failed to provision with the following error: "Lifecycle scripts did not '
@@ -92,6 +97,7 @@ def test_a_script_that_ends_with_another_status_than_0_fails_the_creation_in_wor
         serving.delete("broken")
 
 
+@pytest.mark.e2e
 @pytest.mark.documented("HP-45")
 def test_an_update_whose_new_instance_fails_is_rolled_back_and_says_why(serving: HyperPodLab):
     before = set(serving.instances("lab"))
@@ -189,6 +195,7 @@ def test_the_controller_is_neither_replaced_nor_deleted_by_the_api(serving: Hype
     assert serving.instances("lab", "head") == {head: "Running"}
 
 
+@pytest.mark.e2e
 @pytest.mark.documented("HP-47")
 def test_a_script_that_has_gone_from_its_bucket_is_missed_in_other_words(serving: HyperPodLab):
     name = next(iter(serving.instances("lab", "workers")))
@@ -209,7 +216,7 @@ def test_a_script_that_has_gone_from_its_bucket_is_missed_in_other_words(serving
 def custom(lab: HyperPodLab) -> Iterator[Any]:
     """Groups of a continuous cluster, by the folder of each one's script; the cluster is deleted afterwards."""
     lab.scripts("broken", run_sh=BROKEN)
-    lab.scripts("controller", run_sh="#!/bin/bash\nsystemctl enable --now slurmctld\n")
+    lab.scripts("controller", run_sh=CONTROLLER)
     lab.scripts("slow", run_sh="#!/bin/bash\nuntil [ -e /root/end ]; do sleep 0.1; done\nexit 1\n")
 
     def groups(*, head: str, workers: str) -> list[Any]:

@@ -3,7 +3,7 @@ Each order that a template of ours asks for is missed where it is missing: the d
 
 Every pair of types that a DependsOn joins is taken apart in one template and deployed with what should have come first
 coming last. Where that makes no difference, the order follows from something else, or a row of
-``tests/cases/orders/does-not-matter.yaml`` says why, and from where that is known; ``--e2e`` shows that it makes none.
+``tests/cases/orders/does-not-matter.yaml`` says why, and from where that is known, and it makes none.
 """
 
 import json
@@ -20,7 +20,7 @@ from orders import Pair, Template, deployed, pairs, without
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws.common import Mishaps
 
-pytestmark = pytest.mark.timeout(600)  # the first makes the templates of all environments
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]  # the first makes the templates of all environments
 
 SNAPSHOTS = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
 JOINED = sorted({pair for path in SNAPSHOTS.glob("*.json") for pair, _ in pairs(json.loads(path.read_text()))})
@@ -83,7 +83,7 @@ def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 
 def cases() -> Iterator[Any]:
     for pair in JOINED:
-        yield pytest.param(pair, id=" after ".join(pair), marks=[pytest.mark.e2e] if pair in ROWS else [])
+        yield pytest.param(pair, id=" after ".join(pair))
 
 
 @pytest.mark.parametrize("pair", list(cases()))

@@ -108,7 +108,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("random")
 
 
-@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=max(2, settings.default.max_examples // 50), derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(document=environments())
 def test_an_environment_without_errors_synthesises_and_no_linter_objects(
     document: dict[str, Any], folder: Path

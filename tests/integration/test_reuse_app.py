@@ -35,6 +35,7 @@ def test_another_app_synthesises_a_cluster_from_the_wheel(
     assert "AWS::EC2::VPCEndpoint" in kinds
 
 
+@pytest.mark.e2e
 def test_a_mistake_in_another_app_fails_its_synth_with_a_code(
     environment: CleanEnvironment, repository: Path, tmp_path: Path
 ) -> None:

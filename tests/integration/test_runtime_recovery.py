@@ -97,6 +97,7 @@ def test_replicas_that_differ_by_one_bit_end_the_job(tmp_path: Path) -> None:
     assert max(outcome.steps) == 5
 
 
+@pytest.mark.e2e
 def test_without_the_digest_replicas_that_differ_would_train_on(tmp_path: Path, calm: Outcome) -> None:
     outcome = broken(tmp_path, "flip,no-digest")
 
@@ -112,6 +113,7 @@ def test_ranks_that_are_at_different_steps_end_the_job(tmp_path: Path) -> None:
     assert max(outcome.steps) == 4
 
 
+@pytest.mark.e2e
 def test_without_the_vote_ranks_at_different_steps_would_train_on(tmp_path: Path) -> None:
     outcome = broken(tmp_path, "ahead,no-vote", until_step=5)
 
@@ -126,6 +128,7 @@ def test_a_wrong_byte_in_a_copy_changes_nothing(tmp_path: Path, calm: Outcome) -
     assert differences(outcome, calm) == []
 
 
+@pytest.mark.e2e
 def test_without_checksum_and_digest_a_wrong_byte_would_be_trained_on(tmp_path: Path, calm: Outcome) -> None:
     outcome = broken(tmp_path, "no-checksum,no-digest", faults=COPY)
 

@@ -25,7 +25,7 @@ KILLS = (
 
 @pytest.mark.parametrize(
     ("layout", "every"),
-    [("shard2", 2), ("pp2 replicate2", None)],
+    [("shard2", 2), pytest.param("pp2 replicate2", None, marks=pytest.mark.e2e)],
 )
 def test_a_killed_rank_is_made_anew_and_every_bit_is_that_of_a_calm_run(
     tmp_path: Path, layout: str, every: int | None

@@ -85,7 +85,11 @@ def status(answer: dict[str, Any], slot: Slot, rank: int) -> RankStatus:
 
 
 @pytest.mark.timeout(110)
-@pytest.mark.parametrize("kill", [{"step": 7, "phase": "forward"}, {"step": 5, "phase": "copy"}], ids=str)
+@pytest.mark.parametrize(
+    "kill",
+    [{"step": 7, "phase": "forward"}, pytest.param({"step": 5, "phase": "copy"}, marks=pytest.mark.e2e)],
+    ids=str,
+)
 def test_a_lost_node_is_rebuilt_from_buddies_bit_for_bit(ready: Warm, tmp_path: Path, kill: dict[str, Any]) -> None:
     with ExitStack() as stack:
         job = Job(tmp_path, stack, ready, processes=6)

@@ -80,9 +80,10 @@ def test_a_spare_gets_its_rank_while_it_makes_its_model_and_gives_its_state_afte
     assert all(line["tried"] for line in after_the_kill(outcome, rank=1))
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("layout", "every"),
-    [pytest.param("replicate2 shard2", None), pytest.param("shard2", 2, marks=pytest.mark.e2e)],
+    [("replicate2 shard2", None), ("shard2", 2)],
     ids=["of other groups", "of a script that may keep its rank"],
 )
 def test_a_spare_that_is_built_for_another_rank_gives_way_to_a_new_process(
@@ -135,6 +136,7 @@ def test_a_spare_that_is_killed_while_it_is_built_is_followed_by_another_one(tmp
     assert all(line["tried"] for line in after_the_kill(outcome, rank=1))
 
 
+@pytest.mark.e2e
 def test_a_planned_hand_over_goes_to_a_spare_that_is_built_for_just_this_rank(tmp_path: Path) -> None:
     """The spare was built for rank 0, and node 1 gives its rank away."""
     calm = run_job(tmp_path / "calm", sharded("replicate2", steps=24, spares=0))

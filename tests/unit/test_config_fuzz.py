@@ -38,9 +38,7 @@ def valid() -> Any:
     return yaml.safe_load((Path(__file__).parents[2] / "environments" / "local.yaml").read_text())
 
 
-@settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_in_any_place_is_accepted_or_refused_in_words(
     data: st.DataObject, valid: Any, tmp_path: Path
@@ -52,9 +50,7 @@ def test_any_value_in_any_place_is_accepted_or_refused_in_words(
     check_accepted_or_refused(path)
 
 
-@settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60))
 def test_any_bytes_are_refused_in_words(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "some.yaml"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.importing import PARTS, Part, from_samples, render
@@ -252,7 +252,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
 @given(value=VALUES)
 def test_whatever_a_file_holds_is_read_or_refused(value: Any) -> None:
     with suppress(NotUsableError):
@@ -308,7 +307,6 @@ def test_every_request_that_the_service_can_read_becomes_a_file(seed: int) -> No
     assert read > 5
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=st.text(alphabet="aK=,[]{}'\"\\ 1", max_size=30))
 def test_whatever_shorthand_holds_is_read_or_refused(text: str) -> None:
     with suppress(NotUsableError):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast_common import Event, Incident, State, kinds, timeline
@@ -368,7 +368,6 @@ _EVENTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(_EVENTS, max_size=25), st.randoms(use_true_random=False))
 def test_order_and_repeats_change_no_incident(events: list[Event], random: Any) -> None:
     shuffled = [*events, *events[::2]]
@@ -377,7 +376,6 @@ def test_order_and_repeats_change_no_incident(events: list[Event], random: Any) 
     assert timeline(shuffled).incidents == timeline(events).incidents
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(_EVENTS, max_size=25), st.integers(0, 25))
 def test_an_id_that_was_ever_shown_still_names_an_incident_of_its_node(events: list[Event], known: int) -> None:
     names = {(name, each.node) for each in timeline(events).incidents for name in each.names}
@@ -385,7 +383,6 @@ def test_an_id_that_was_ever_shown_still_names_an_incident_of_its_node(events: l
     assert {(each.id, each.node) for each in timeline(events[:known]).incidents} <= names
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(_EVENTS, max_size=25))
 def test_no_incident_counts_backwards_or_ends_before_it_begins(events: list[Event]) -> None:
     for each in timeline(events).incidents:

@@ -319,15 +319,27 @@ def explore(first: World) -> tuple[int, int]:
         pytest.param(beginning(size=1), 2, 1, id="alone"),
         pytest.param(beginning(size=2, crashes=1, proposals=3), 1000, 1, id="two, one dies"),
         pytest.param(beginning(size=3), 10_000, 1, id="three"),
-        pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies"),
+        pytest.param(beginning(size=3, crashes=1), 50_000, 2, id="three, one dies", marks=pytest.mark.e2e),
         pytest.param(beginning(size=3, cuts=1), 10_000, 2, id="three, one is cut off", marks=pytest.mark.e2e),
         pytest.param(
             beginning(size=3, crashes=1, replacements=1), 300_000, 2, id="three, one is replaced", marks=pytest.mark.e2e
         ),
         pytest.param(two_at_once(), 50_000, 3, id="three, two replaced at once", marks=pytest.mark.e2e),
         pytest.param(two_at_once(dead=True), 90, 2, id="three, two replaced at once after a vote"),
-        pytest.param(two_and_a_witness(crashes=1, replacements=1), 50_000, 3, id="two and a witness, one is replaced"),
-        pytest.param(two_and_a_witness(forgets=1, cuts=1), 30_000, 3, id="two cut apart and a witness that forgets"),
+        pytest.param(
+            two_and_a_witness(crashes=1, replacements=1),
+            50_000,
+            3,
+            id="two and a witness, one is replaced",
+            marks=pytest.mark.e2e,
+        ),
+        pytest.param(
+            two_and_a_witness(forgets=1, cuts=1),
+            30_000,
+            3,
+            id="two cut apart and a witness that forgets",
+            marks=pytest.mark.e2e,
+        ),
     ],
 )
 def test_no_order_of_events_commits_two_views_of_one_generation(first: World, at_least: int, epoch: int) -> None:
@@ -340,7 +352,12 @@ def test_no_order_of_events_commits_two_views_of_one_generation(first: World, at
 @pytest.mark.parametrize(
     ("safeguard", "broken", "first"),
     [
-        ("votes", property(lambda node: True), beginning(size=3, crashes=1, replacements=1)),
+        pytest.param(
+            "votes",
+            property(lambda node: True),
+            beginning(size=3, crashes=1, replacements=1),
+            marks=pytest.mark.e2e,
+        ),
         ("majority", property(lambda node: (len(node.up) + 1) // 2 + 1), beginning(size=3, cuts=1)),
     ],
 )

@@ -194,7 +194,7 @@ def places(value: Any, path: tuple[str, ...] = ()) -> list[str]:
 ODD = st.sampled_from([None, "", "x", -1, 0, 10**9, True, 1.5, [], ["a"], {}, {"a": 1}, "10.0.0.0/99", "a/b", "\u00e9"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_broken_file_makes_the_check_fail(data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(sorted(GOOD)))

@@ -109,7 +109,7 @@ def codes(found: list[Finding], *severities: str) -> set[str]:
 ERRORS = {name: codes(findings(template), "error") for name, template in TEMPLATES.items()}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(some_places(), st.sampled_from(TOKENS))
 def test_a_token_never_turns_an_error_into_silence_nor_makes_one(
     where: tuple[str, list[Place]], token: dict[str, Any]
@@ -127,7 +127,7 @@ def test_a_token_never_turns_an_error_into_silence_nor_makes_one(
     assert codes(found, "error") <= ERRORS[name]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(some_places(), st.sampled_from(RUBBISH), st.booleans())
 def test_no_rule_fails_whatever_a_template_says(where: tuple[str, list[Place]], value: Any, remove: bool) -> None:
     name, chosen = where
@@ -138,7 +138,9 @@ def test_no_rule_fails_whatever_a_template_says(where: tuple[str, list[Place]], 
     assert isinstance(findings(template), list)
 
 
-@pytest.mark.parametrize("name", sorted(TEMPLATES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.e2e] * name.endswith(".clean")) for name in sorted(TEMPLATES)]
+)
 def test_every_single_property_may_be_a_token(name: str) -> None:
     for place in PLACES[name]:
         template = copy.deepcopy(TEMPLATES[name])

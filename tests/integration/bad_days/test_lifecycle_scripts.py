@@ -7,7 +7,7 @@ import pytest
 from bad_days import BUCKET, MISSING, Lab
 from waiting import eventually
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.e2e]
 
 SETTINGS = {"lifecycle_timeout_s": 3.0}
 HEAD = "#!/bin/bash\ntouch /etc/began\n"

@@ -9,7 +9,7 @@ from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.root, pytest.mark.slurm, pytest.mark.e2e]
 
 SCRIPT = "#!/bin/bash\ntouch /etc/extended\n"
 EXTENSION = "on_init_complete.sh"

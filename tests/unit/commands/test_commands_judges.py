@@ -59,6 +59,7 @@ def test_an_environment_is_judged_alike(name: str, repository: Path, tmp_path: P
     judged_alike(repository, repository / "environments" / f"{name}.yaml", tmp_path)
 
 
+@pytest.mark.e2e
 def test_a_type_that_the_region_has_by_our_list_is_not_refused_by_the_cdks_older_one(
     repository: Path, tmp_path: Path
 ) -> None:

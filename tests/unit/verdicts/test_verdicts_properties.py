@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast_agent.signals import Signal
@@ -122,7 +122,6 @@ PREFIXES = (
 )
 
 
-@settings(max_examples=300)
 @given(st.text(max_size=200), st.sampled_from(PREFIXES))
 def test_no_line_breaks_reader_and_recognizer(text: str, prefix: str) -> None:
     reader, recognizer = LogReader(), Recognizer()
