@@ -106,3 +106,24 @@ def test_in_a_large_job_nobody_is_watched_before_there_is_a_view() -> None:
         assert all(end.down == [] for end in ends)
 
     run(test())
+
+
+def test_in_a_large_job_connections_are_looked_at_in_one_turn_also_after_one_was_ended_by_that() -> None:
+    async def test() -> None:
+        ends = await job()
+        highest = ends[-1].links._reach
+        assert highest is not None
+        unneeded = next(iter(highest._hooks.links().values()))
+        highest._since_s[unneeded.peer.node] = -1000.0
+        highest._overlay.roster.ring.remove(unneeded.peer.node)
+        highest._kept[unneeded.peer.node], unneeded.needed = True, False
+
+        highest._tend()
+
+        assert unneeded.replaced
+        await asyncio.sleep(0.3)
+        waiting = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+        turns = [each for each in waiting if not each.cancelled() and each._callback == highest._tend]
+        assert len(turns) == 1
+
+    run(test())

@@ -1,5 +1,6 @@
 """The next view: survivors keep their ranks, spares take the lost ones, and nothing is lost unless it is allowed."""
 
+import sys
 from dataclasses import replace
 
 from hypothesis import given
@@ -241,3 +242,30 @@ def test_a_view_never_goes_back_and_every_missing_state_has_a_giver(
                 assert view.ranks[rank].slot == item.slot
     else:
         assert newest is None or len(processes) < 4 or "would lose" in view
+
+
+def calls_of_a_plan(launchers: int) -> int:
+    """Functions that are called for the view that follows a lost rank."""
+    called = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal called
+        called += event == "call"
+
+    policy = Policy(world_size=launchers - 1)
+    start = View(epoch=0, nodes=(0,) * launchers)
+    view = next_view(start, [status(node, process(node, 0)) for node in range(launchers)], policy=policy)
+    assert isinstance(view, View)
+    statuses = by_node(running(view, step=5)[1:])
+    sys.setprofile(count)
+    try:
+        following = next_view(view, statuses, policy=policy)
+    finally:
+        sys.setprofile(None)
+    assert isinstance(following, View)
+    assert following.sources.count("peer") == 1
+    return called
+
+
+def test_a_view_of_twice_the_launchers_takes_twice_the_work() -> None:
+    assert calls_of_a_plan(200) < 2.5 * calls_of_a_plan(100)

@@ -9,14 +9,15 @@ dataclasses.
 import dataclasses
 import json
 import types
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 
-_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=vars).encode
+TEXTS_KEPT = 8
+NO_TEXTS: frozenset[type] = frozenset()
 
 
 class MessageError(ValueError):
@@ -24,15 +25,26 @@ class MessageError(ValueError):
 
 
 class Codec(Generic[T]):
-    """Messages of a union of dataclasses. Each has a name, which stands in the field ``type``."""
+    """
+    Messages of a union of dataclasses. Each has a name, which stands in the field ``type``.
 
-    def __init__(self, **kinds: type[T]) -> None:
+    Args:
+        texts: Large dataclasses that come in one message after the other: such a value is a text of JSON inside the
+            message, and is written once and read once while it is the same. Default: none
+    """
+
+    def __init__(self, *texts: type, **kinds: type[T]) -> None:
         self._kinds = kinds
         self._names = {kind: name for name, kind in kinds.items()}
+        self._texts = frozenset(texts)
+        self._to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=self._plain).encode
+
+    def _plain(self, value: Any) -> Any:
+        return _text(value) if type(value) in self._texts else vars(value)
 
     def encode(self, message: T) -> bytes:
         """One JSON object without line ends."""
-        return _to_json({"type": self._names[type(message)]} | vars(message)).encode()
+        return self._to_json({"type": self._names[type(message)]} | vars(message)).encode()
 
     def decode(self, data: bytes) -> T:
         """The message. Raises MessageError."""
@@ -44,13 +56,37 @@ class Codec(Generic[T]):
         if not isinstance(name, str) or name not in self._kinds:
             raise MessageError(f"a message's type must be one of {', '.join(self._kinds)}, got {name!r}")
         kind: Any = self._kinds[name]
-        message: T = _reader(kind)(values, name)
+        message: T = _reader(kind, self._texts)(values, name)
         return message
 
 
+@lru_cache(TEXTS_KEPT)
+def _text(value: Any) -> str:
+    """Without the fields that are as they are where nothing is said."""
+    return _told(value)
+
+
+def _differing(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
+    defaults = _defaults(kind)
+    return {name: item for name, item in vars(value).items() if name not in defaults or item != defaults[name]}
+
+
+_told = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode
+
+
 @cache
-def _reader(kind: Any) -> Reader:
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    """Fields that may be left out, and what they are then."""
+    items = dataclasses.fields(kind)
+    return {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
+
+
+@cache
+def _reader(kind: Any, texts: frozenset[type] = NO_TEXTS) -> Reader:
     """The function that checks and converts a value of an annotated type."""
+    if kind in texts:
+        return _from_text(kind)
     origin, arguments = get_origin(kind), get_args(kind)
     scalars = _scalars(kind)
     if scalars is not None:
@@ -58,10 +94,10 @@ def _reader(kind: Any) -> Reader:
     if origin is Literal:
         return _one_of(arguments)
     if origin is tuple:
-        return _sequence(arguments[0]) if arguments[-1] is Ellipsis else _fixed(arguments)
+        return _sequence(arguments[0], texts) if arguments[-1] is Ellipsis else _fixed(arguments, texts)
     if origin in (Union, types.UnionType):
-        return _union(arguments)
-    return _object(kind)
+        return _union(arguments, texts)
+    return _object(kind, texts)
 
 
 def _scalars(kind: Any) -> frozenset[type] | None:
@@ -96,8 +132,24 @@ def _one_of(allowed: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _sequence(item: Any) -> Reader:
-    inner, scalars = _reader(item), _scalars(item)
+def _from_text(kind: Any) -> Reader:
+    @lru_cache(TEXTS_KEPT)
+    def value_of(text: str) -> Any:
+        return _reader(kind)(json.loads(text), kind.__name__)
+
+    def read(value: Any, path: str) -> Any:
+        if type(value) is not str:
+            raise MessageError(f"{path} must be a text, got {value!r}")
+        try:
+            return value_of(value)
+        except ValueError as error:
+            raise MessageError(f"{path}: {error}") from None
+
+    return read
+
+
+def _sequence(item: Any, texts: frozenset[type]) -> Reader:
+    inner, scalars = _reader(item, texts), _scalars(item)
 
     def read(value: Any, path: str) -> tuple[Any, ...]:
         if type(value) is not list:
@@ -109,8 +161,8 @@ def _sequence(item: Any) -> Reader:
     return read
 
 
-def _fixed(items: tuple[Any, ...]) -> Reader:
-    inner = [_reader(item) for item in items]
+def _fixed(items: tuple[Any, ...], texts: frozenset[type]) -> Reader:
+    inner = [_reader(item, texts) for item in items]
 
     def read(value: Any, path: str) -> tuple[Any, ...]:
         if type(value) is not list or len(value) != len(inner):
@@ -120,8 +172,8 @@ def _fixed(items: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _union(members: tuple[Any, ...]) -> Reader:
-    readers = [_reader(member) for member in members]
+def _union(members: tuple[Any, ...], texts: frozenset[type]) -> Reader:
+    readers = [_reader(member, texts) for member in members]
 
     def read(value: Any, path: str) -> Any:
         problems = []
@@ -135,22 +187,23 @@ def _union(members: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _object(kind: Any) -> Reader:
+def _object(kind: Any, texts: frozenset[type]) -> Reader:
     if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
         raise TypeError(f"{kind.__name__} cannot be a message: its fields are set without its __init__")
     hints = get_type_hints(kind)
     items = dataclasses.fields(kind)
     scalars = {item.name: _scalars(hints[item.name]) for item in items}
     plain = [(name, kinds) for name, kinds in scalars.items() if kinds is not None]
-    nested = [(name, _reader(hints[name])) for name, kinds in scalars.items() if kinds is None]
-    defaults = {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
+    nested = [(name, _reader(hints[name], texts)) for name, kinds in scalars.items() if kinds is None]
+    defaults = _defaults(kind)
     names = frozenset(item.name for item in items)
 
     def read(value: Any, path: str) -> Any:
         if type(value) is not dict:
             raise MessageError(f"{path} must be an object, got {value!r}")
+        given = value
         if value.keys() != names:
-            value = defaults | value
+            value = {**defaults, **value}
         if value.keys() != names:
             unknown, missing = sorted(value.keys() - names), sorted(names - value.keys())
             raise MessageError(f"fields of {path} are wrong: unknown {unknown}, missing {missing}")
@@ -158,7 +211,8 @@ def _object(kind: Any) -> Reader:
             if type(value[name]) not in kinds:
                 raise MessageError(f"{path}.{name} must be {_wanted(kinds)}, got {value[name]!r}")
         for name, reader in nested:
-            value[name] = reader(value[name], f"{path}.{name}")
+            if name in given:
+                value[name] = reader(given[name], f"{path}.{name}")
         result = object.__new__(kind)
         vars(result).update(value)
         return result

@@ -15,6 +15,7 @@ further than the job allows is refused, with what it would take.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from holdfast_runtime.membership.parts import Recut, holders, recuts, uses
 from holdfast_runtime.membership.sizes import newest as last_asked
@@ -139,10 +140,10 @@ def _staying(committed: View, statuses: Sequence[Status], policy: Policy) -> lis
     size = len(committed.nodes)
     witness = size % 2 == 0 and committed.witness >= 0
     staying = list(statuses)
-    for status in statuses:
+    for status in (each for each in statuses if each.leaving):
         others = [other for other in staying if other is not status]
         enough = len(_processes(others)) >= policy.least and len(others) + witness >= size // 2 + 1
-        if status.leaving and enough:
+        if enough:
             staying = others
     return staying
 
@@ -159,9 +160,9 @@ def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[lis
         if before.slot in free:
             chosen[rank] = free.pop(before.slot)
     for as_built in (True, False):
-        for rank in range(size):
+        for rank in [rank for rank in range(size) if rank not in chosen]:
             takers = {slot: item for slot, item in free.items() if item.built == rank or not as_built}
-            if rank not in chosen and takers:
+            if takers:
                 home = committed.ranks[rank].slot.node if rank < len(committed.ranks) else -1
                 slot = min(takers, key=lambda slot: (_lacks(free[slot]), slot.node != home, slot))
                 chosen[rank] = free.pop(slot)
@@ -184,17 +185,17 @@ class _Source:
     everyone: Sequence[RankStatus]
     known: int
 
-    @property
+    @cached_property
     def cut(self) -> int:
         """Ranks that the state is divided among from now on, in an elastic sharded job; 0 in any other."""
         return len(self.ranks) if any(item.part >= 0 for item in self.everyone) else 0
 
-    @property
+    @cached_property
     def snapshots(self) -> set[int]:
         """Steps that somebody keeps a snapshot of."""
         return {step for item in self.everyone for _, step in item.snapshots}
 
-    @property
+    @cached_property
     def candidates(self) -> set[int]:
         """Steps that somebody has the state of, or can have it."""
         candidates = {item.committed_step for item in self.everyone if item.state == "valid"} | self.snapshots

@@ -4,7 +4,7 @@ The witness: one more voter for jobs of an even number of launchers, in a servic
 ``python -m holdfast_runtime.witness`` serves many runs; ``WitnessLink`` is a launcher's end of the line.
 """
 
-from holdfast_runtime.witness.finding import PORT, WitnessError, find_witness
+from holdfast_runtime.witness.finding import PORT, WitnessError, find_witness, is_of_use
 from holdfast_runtime.witness.link import OPEN, WitnessHandlers, WitnessLink
 from holdfast_runtime.witness.records import Limits, Record, Records
 from holdfast_runtime.witness.service import Service
@@ -20,4 +20,5 @@ __all__ = [
     "WitnessHandlers",
     "WitnessLink",
     "find_witness",
+    "is_of_use",
 ]

@@ -23,6 +23,11 @@ class WitnessError(ValueError):
     """The address of a witness that cannot be one, and what is allowed."""
 
 
+def is_of_use(given: str | None, *, nodes: int) -> bool:
+    """Whether a run of so many launchers looks for one."""
+    return given != NONE and nodes % 2 == 0 and nodes <= MOST_NODES
+
+
 def find_witness(
     given: str | None, *, nodes: int, environment: Mapping[str, str], root: Path = Path("/")
 ) -> Address | None:
@@ -33,7 +38,7 @@ def find_witness(
     Raises:
         WitnessError: the flag is no address.
     """
-    if given == NONE or nodes % 2 or nodes > MOST_NODES:
+    if not is_of_use(given, nodes=nodes):
         return None
     if given is not None:
         host, _, number = given.rpartition(":")

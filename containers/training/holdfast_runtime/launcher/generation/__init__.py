@@ -3,7 +3,7 @@ Drives the membership protocol of this launcher: agreement, the witness, the jou
 decided is for `membership`.
 """
 
-from holdfast_runtime.launcher.generation.agreement import Agreement, Effects
+from holdfast_runtime.launcher.generation.agreement import PROPOSAL_PER_LAUNCHER_S, Agreement, Effects
 from holdfast_runtime.launcher.generation.building import Building
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal
@@ -11,4 +11,15 @@ from holdfast_runtime.launcher.generation.noticing import Notice
 from holdfast_runtime.launcher.generation.resizing import Resizing
 from holdfast_runtime.launcher.generation.witnessing import Asks, Witnessing
 
-__all__ = ["Agreement", "Asks", "Building", "Effects", "Ending", "Journal", "Notice", "Resizing", "Witnessing"]
+__all__ = [
+    "PROPOSAL_PER_LAUNCHER_S",
+    "Agreement",
+    "Asks",
+    "Building",
+    "Effects",
+    "Ending",
+    "Journal",
+    "Notice",
+    "Resizing",
+    "Witnessing",
+]

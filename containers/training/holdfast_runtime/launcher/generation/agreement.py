@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from holdfast_runtime.membership import Policy, Status, View
 
 RETRY = 1.1
 """A proposal is repeated only after the one before had its time."""
+PROPOSAL_PER_LAUNCHER_S = 0.01
+"""Time that a proposal may take for each launcher before one that knows of another process makes its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ class Agreement:
         self._loop = asyncio.get_running_loop()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._wanted_s = 0.0
+        self._asked_s = -math.inf
+        """When another launcher proposed last."""
         self.patient = True
         """Whether processes may still be starting for the first time."""
 
@@ -97,13 +102,21 @@ class Agreement:
         self._take(membership.ready(self._node, status))
 
     def changed(self) -> None:
-        """There is a process that the last proposal did not know."""
+        """
+        There is a process that the last proposal did not know.
+
+        It is proposed with once that proposal had its time: where there were processes enough, two of them at once
+        would take the longer.
+        """
         if self._node.wanted:
-            self._set(membership.PROPOSE, 0.0)
+            over_s = self._asked_s + PROPOSAL_PER_LAUNCHER_S * self._node.size
+            self._set(membership.PROPOSE, max(0.0, over_s - self._loop.time()))
 
     def message(self, sender: int, message: membership.Message) -> None:
         """Something was said."""
         was = self._node.wanted
+        if isinstance(message, membership.Prepare) and sender != self._node.me:
+            self._asked_s = self._loop.time()
         self._take(membership.message(self._node, sender, message, decide=self._decide))
         if self._node.wanted and not was:
             self._wanted_s = self._loop.time()

@@ -16,7 +16,7 @@ from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Links
 from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.membership import View
-from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness
+from holdfast_runtime.witness import OPEN, WitnessHandlers, WitnessLink, find_witness, is_of_use
 
 STEADY = 3.0
 """Heartbeats that it has been in reach for before training is interrupted for its vote; twice as many each time."""
@@ -75,7 +75,7 @@ class Witnessing:
 
     def start(self) -> None:
         """Begin to look for one, where it could help."""
-        if self._options.nodes % 2 == 0:
+        if is_of_use(self._options.witness, nodes=self._options.nodes):
             self.link.start()
 
     async def close(self) -> None:

@@ -44,6 +44,7 @@ class Link:
     """The connection's, for beats: the event loop may close its own at any time."""
     _rest: bytes = b""
     """Of a beat that the kernel took a part of."""
+    _finished: bool = False
 
     def open(self) -> None:
         """Lines go out at once, and beats can be given. Raises OSError where it is closed already."""
@@ -61,7 +62,9 @@ class Link:
         self.ended.set()
 
     def write(self, line: bytes) -> None:
-        """Send a line, from the thread that works."""
+        """Send a line, from the thread that works; nothing after ``finish``."""
+        if self._finished:
+            return
         with self._turn:
             rest, self._rest = self._rest, b""
             self.writer.write(rest + self.sealed.seal(line))
@@ -81,6 +84,7 @@ class Link:
 
     def finish(self) -> None:
         """Say no more, and leave the other one the time to read it all."""
+        self._finished = True
         with contextlib.suppress(OSError):
             self.writer.write_eof()
 

@@ -215,8 +215,9 @@ class Reach:
                 self._kept[node] = needed
                 link.write(LINK.encode(Kept(needed)))
                 self._consider(link)
-        more = wanted - links.keys() or len(self._overlay.roster.ring) < self._size
-        self._tending = self._loop.call_later(TEND_S if more else CALL_S, self._tend)
+        if not self._restless:  # else something has changed meanwhile, and they are looked at again soon
+            more = wanted - links.keys() or len(self._overlay.roster.ring) < self._size
+            self._tending = self._loop.call_later(TEND_S if more else CALL_S, self._tend)
 
     def _lost(self) -> list[int]:
         """Launchers that are gone, and that this one is among the nearest to."""

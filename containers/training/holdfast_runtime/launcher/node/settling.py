@@ -34,6 +34,8 @@ class Settling:
         self._view = View(epoch=0, nodes=())
         self._said: dict[tuple[int, int], Settled] = {}
         """By generation and node: others may be quicker than this launcher."""
+        self._missing: set[int] = set()
+        """Nodes of the view that have not said it."""
         self._phases: dict[int, str] = {}
         self._began_s = 0.0
         self._copy_s = 0.0
@@ -44,6 +46,9 @@ class Settling:
         self._view, self._phases = view, {}
         self._began_s, self._copy_s, self._own, self._all = time.monotonic(), 0.0, False, False
         self._said = {key: said for key, said in self._said.items() if key[0] >= view.epoch}
+        self._missing = {
+            node for node, name in enumerate(view.nodes) if name >= 0 and (view.epoch, node) not in self._said
+        }
         self._look()
 
     def moved(self, slot: int, phase: str) -> None:
@@ -58,34 +63,38 @@ class Settling:
     def heard(self, node: int, message: Settled) -> None:
         """Another launcher says that its ranks are there."""
         if message.epoch >= self._view.epoch:
-            self._said[message.epoch, node] = message
+            self._says(node, message)
             self._look()
 
     def heard_all(self, message: AllSettled) -> None:
         """The first launcher of a large job says what all have said."""
         if message.epoch >= self._view.epoch:
-            self._said |= {(message.epoch, node): said for node, said in message.said}
+            for node, said in message.said:
+                self._says(node, said)
             self._look()
+
+    def _says(self, node: int, message: Settled) -> None:
+        self._said[message.epoch, node] = message
+        if message.epoch == self._view.epoch:
+            self._missing.discard(node)
 
     def _look(self) -> None:
         view, me = self._view, self._slots.node
         if not self._own and all(self._is_there(slot.index) for slot in self._slots.in_view):
             self._own = True
             mine = Settled(epoch=view.epoch, instance=self._instance, copy_s=self._copy_s)
-            self._said[view.epoch, me] = mine
+            self._says(me, mine)
             if not self._links.large:
                 self._links.broadcast(mine)
             elif me != (first := self._first(view)):
                 self._links.send(first, mine)
-        if self._all:
+        if self._all or self._missing:
             return
-        said = {node: self._said.get((view.epoch, node)) for node, name in enumerate(view.nodes) if name >= 0}
-        if None not in said.values():
-            self._all = True
-            if self._links.large and me == self._first(view):
-                all_said = tuple((node, message) for node, message in said.items() if message is not None)
-                self._links.broadcast(AllSettled(epoch=view.epoch, said=all_said))
-            self._settled(view, {node: message for node, message in said.items() if message is not None})
+        self._all = True
+        said = {node: self._said[view.epoch, node] for node, name in enumerate(view.nodes) if name >= 0}
+        if self._links.large and me == self._first(view):
+            self._links.broadcast(AllSettled(epoch=view.epoch, said=tuple(said.items())))
+        self._settled(view, said)
 
     @staticmethod
     def _first(view: View) -> int:
