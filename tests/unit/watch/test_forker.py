@@ -1,6 +1,7 @@
 """The process that forks ranks is watched as they are: lost or stopped, it is made anew, and nothing is left behind."""
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
@@ -76,7 +77,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def children() -> set[int]:
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread of an earlier test may end meanwhile
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
+    return found
 
 
 def test_one_that_is_killed_is_noticed_and_made_anew_before_anybody_asks(tmp_path: Path) -> None:
