@@ -393,6 +393,32 @@ def test_a_leave_does_not_stop_an_update_that_all_ranks_have_agreed_on(launcher:
     assert program.digest() == calm(3)
 
 
+def test_a_leave_that_comes_with_the_end_of_the_vote_takes_no_step_back_that_another_rank_may_have_done(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+
+    def two_ranks() -> None:
+        member, reducer = program.run._member, program.run._updates._reducer
+        assert member is not None
+        member.own.world_size = 2
+
+        def finish(**_: object) -> None:
+            reducer.tail.mul_(2)  # the other rank's vote is the same
+            launcher.leave(2)
+            assert member.peers.told_to_leave(within_s=5.0)
+            launcher.view(2, step=2)
+
+        monkeypatch.setattr(reducer, "finish", finish)
+
+    program.train(3, inside=once(1, two_ranks))
+    ready = launcher.wait(Ready, count=2)
+    assert (ready.committed_step, ready.state) == (2, "valid")
+    assert program.begun == [0, 1, 2]
+    assert program.digest() == calm(3)
+
+
 def test_nothing_of_a_committed_step_is_put_back(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     program = Program()

@@ -162,7 +162,7 @@ class Updates:
         self._reducer.finish(from_first=buffers)
         outcome = vote.count(self._reducer.tail, world_size=member.own.world_size)
         member.agreement.judge(outcome)
-        self._point("vote")
+        member.faults.point("vote")  # whoever has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
             _unpack(buffers, changed)
         member.at_boundary = outcome.leaves == member.own.world_size
