@@ -103,9 +103,9 @@ def new_product() -> Callable[[Path], Product]:
 
 
 @pytest.fixture
-def product(tmp_path: Path) -> Iterator[Product]:
+def product(tmp_path: Path, new_product: Callable[[Path], Product]) -> Iterator[Product]:
     before = shared_traces()
-    product = Product(home=tmp_path / "home", port=free_port(), work=tmp_path)
+    product = new_product(tmp_path)
     try:
         yield product
     finally:

@@ -10,7 +10,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -81,12 +80,7 @@ def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
         made.close()
 
 
-def cases() -> Iterator[Any]:
-    for pair in JOINED:
-        yield pytest.param(pair, id=" after ".join(pair))
-
-
-@pytest.mark.parametrize("pair", list(cases()))
+@pytest.mark.parametrize("pair", JOINED, ids=" after ".join)
 def test_an_order_that_is_missing_is_missed(pair: Pair, rehearsal: Rehearsal) -> None:
     outcome, told = rehearsal.missed(pair)
 

@@ -13,6 +13,7 @@ from sharded_jobs import sharded, world_of
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
     pytest.mark.timeout(600),
+    pytest.mark.e2e,
 ]
 STEPS, WAITS, KILLED = 14, 4, 8
 COMPILED = {"COMPILE": "1"}
@@ -44,7 +45,6 @@ def killed(folder: Path, layout: str, *, rank: int, every: int | None = None, **
     return outcome
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("layout", "every", "rank", "more"),
     [("replicate2 shard2", None, 3, {}), ("shard2", 2, 0, {"ELASTIC": "throughput"})],
@@ -62,7 +62,6 @@ def test_a_warm_spare_takes_a_lost_rank_and_compiles_nothing_in_its_first_step(
     assert {(line["tried"], line["compiled"]) for line in after_the_kill(outcome, rank=rank)} == {(True, 0)}
 
 
-@pytest.mark.e2e
 def test_a_spare_gets_its_rank_while_it_makes_its_model_and_gives_its_state_after_the_next_loss(tmp_path: Path) -> None:
     calm = calm_run(tmp_path / "calm", "replicate2")
     faults = tuple(
@@ -80,7 +79,6 @@ def test_a_spare_gets_its_rank_while_it_makes_its_model_and_gives_its_state_afte
     assert all(line["tried"] for line in after_the_kill(outcome, rank=1))
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("layout", "every"),
     [("replicate2 shard2", None), ("shard2", 2)],
@@ -100,7 +98,6 @@ def test_a_spare_that_is_built_for_another_rank_gives_way_to_a_new_process(
     assert not any(line["tried"] for line in after_the_kill(outcome, rank=0))
 
 
-@pytest.mark.e2e
 def test_a_script_whose_step_cannot_be_tried_is_told_of_and_its_spares_stay_as_they_are(tmp_path: Path) -> None:
     calm = calm_run(tmp_path / "calm", "shard2")
     wait = {"kind": "SIGKILL", "phase": "collective:1", "rank": 1, "step": 30}
@@ -116,7 +113,6 @@ def test_a_script_whose_step_cannot_be_tried_is_told_of_and_its_spares_stay_as_t
     assert not any(line["tried"] for line in after_the_kill(outcome, rank=1))
 
 
-@pytest.mark.e2e
 def test_a_spare_that_is_killed_while_it_is_built_is_followed_by_another_one(tmp_path: Path) -> None:
     calm = calm_run(tmp_path / "calm", "shard2")
     faults = (
@@ -136,7 +132,6 @@ def test_a_spare_that_is_killed_while_it_is_built_is_followed_by_another_one(tmp
     assert all(line["tried"] for line in after_the_kill(outcome, rank=1))
 
 
-@pytest.mark.e2e
 def test_a_planned_hand_over_goes_to_a_spare_that_is_built_for_just_this_rank(tmp_path: Path) -> None:
     """The spare was built for rank 0, and node 1 gives its rank away."""
     calm = run_job(tmp_path / "calm", sharded("replicate2", steps=24, spares=0))

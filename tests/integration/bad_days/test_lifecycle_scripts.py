@@ -133,10 +133,7 @@ def most_memory_mib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize(
-    "size_mib", [6, pytest.param(1024, marks=[pytest.mark.e2e, pytest.mark.timeout(400)])], ids=["6M", "1G"]
-)
+@pytest.mark.parametrize("size_mib", [6, pytest.param(1024, marks=pytest.mark.timeout(400))], ids=["6M", "1G"])
 def test_a_script_that_writes_a_huge_log_costs_the_control_plane_little(
     size_mib: int, lab: Lab, broken: dict[str, Any]
 ) -> None:
@@ -168,7 +165,6 @@ def test_a_script_that_writes_a_huge_log_costs_the_control_plane_little(
     lab.delete(name)
 
 
-@pytest.mark.e2e
 def test_clusters_cannot_be_created_while_s3_is_away(lab: Lab) -> None:
     uris = {how: lab.upload(how, {"on_create.sh": HEAD}) for how in ("unavailable", "unreachable")}
     lab.gate.away = {how: how for how in uris}
@@ -189,7 +185,6 @@ def test_clusters_cannot_be_created_while_s3_is_away(lab: Lab) -> None:
         lab.delete(how)
 
 
-@pytest.mark.e2e
 def test_s3_that_comes_back_in_time_delays_a_creation_and_no_more(lab: Lab) -> None:
     uri = lab.upload("back", {"on_create.sh": HEAD})
     # One attempt less than the control plane makes, so that none is left to chance.

@@ -71,7 +71,6 @@ def nothing_was_repaired(lab: Lab, before: dict[str, str]) -> bool:
     return lab.instances(CLUSTER) == before and lab.described(CLUSTER)["ClusterStatus"] == "InService"
 
 
-@pytest.mark.e2e  # what brings it back is the unit's own Restart=, as tests/integration/test_image_node.py shows
 def test_a_killed_mariadb_is_started_again_and_no_job_is_lost(lab: Lab, controller: Node, long_job: str) -> None:
     before, earlier = lab.instances(CLUSTER), submit(controller)
     eventually(lambda: recorded(controller, earlier) == "COMPLETED")

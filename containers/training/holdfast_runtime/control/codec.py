@@ -1,15 +1,15 @@
 """
 Dataclasses as JSON and back, by their annotations: a message is what its type says, or it is refused.
 
-Nothing is guessed and nothing is executed, as pickle would: an unknown field, a missing one or one of another type is
-an error with the path to it. Fields may be int, float, str, bool, None, literals, tuples, unions of these and other
-dataclasses.
+Nothing is guessed and nothing is executed, as pickle would: an unknown field, one of another type, or a missing one
+that has no default is an error with the path to it. Fields may be int, float, str, bool, None, literals, tuples, unions
+of these and other dataclasses.
 """
 
 import dataclasses
 import json
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -17,7 +17,6 @@ T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 
 TEXTS_KEPT = 8
-NO_TEXTS: frozenset[type] = frozenset()
 
 
 class MessageError(ValueError):
@@ -60,31 +59,26 @@ class Codec(Generic[T]):
         return message
 
 
-@lru_cache(TEXTS_KEPT)
-def _text(value: Any) -> str:
-    """Without the fields that are as they are where nothing is said."""
-    return _told(value)
-
-
 def _differing(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     defaults = _defaults(kind)
     return {name: item for name, item in vars(value).items() if name not in defaults or item != defaults[name]}
 
 
-_told = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode
+_text = lru_cache(TEXTS_KEPT)(json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode)
+"""Without the fields that are as they are where nothing is said."""
 
 
 @cache
-def _defaults(kind: Any) -> Mapping[str, Any]:
+def _defaults(kind: Any) -> dict[str, Any]:
     """Fields that may be left out, and what they are then."""
     items = dataclasses.fields(kind)
     return {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
 
 
 @cache
-def _reader(kind: Any, texts: frozenset[type] = NO_TEXTS) -> Reader:
-    """The function that checks and converts a value of an annotated type."""
+def _reader(kind: Any, texts: frozenset[type]) -> Reader:
+    """The function that checks and converts a value of an annotated type; those of ``texts`` are read from a text."""
     if kind in texts:
         return _from_text(kind)
     origin, arguments = get_origin(kind), get_args(kind)
@@ -133,9 +127,11 @@ def _one_of(allowed: tuple[Any, ...]) -> Reader:
 
 
 def _from_text(kind: Any) -> Reader:
+    inside = _reader(kind, frozenset())
+
     @lru_cache(TEXTS_KEPT)
     def value_of(text: str) -> Any:
-        return _reader(kind)(json.loads(text), kind.__name__)
+        return inside(json.loads(text), kind.__name__)
 
     def read(value: Any, path: str) -> Any:
         if type(value) is not str:
@@ -203,7 +199,7 @@ def _object(kind: Any, texts: frozenset[type]) -> Reader:
             raise MessageError(f"{path} must be an object, got {value!r}")
         given = value
         if value.keys() != names:
-            value = {**defaults, **value}
+            value = defaults | value
         if value.keys() != names:
             unknown, missing = sorted(value.keys() - names), sorted(names - value.keys())
             raise MessageError(f"fields of {path} are wrong: unknown {unknown}, missing {missing}")

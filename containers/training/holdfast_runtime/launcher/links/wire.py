@@ -1,8 +1,8 @@
 """
 What launchers say to each other on their links, beside the messages of the membership protocol.
 
-All launchers of a job are of one version: a message with a field more or less than expected is refused. Texts are for
-people; what a receiver does depends on fields alone.
+All launchers of a job are of one version: a message with a field that is not known, or without one that has no
+default, is refused. Texts are for people; what a receiver does depends on fields alone.
 """
 
 from dataclasses import dataclass
