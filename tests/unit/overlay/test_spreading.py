@@ -5,7 +5,7 @@ import math
 import pytest
 from overlay_world import World, orders
 
-from holdfast_runtime.overlay import NEIGHBOURS, Member, Parcel, Ring
+from holdfast_runtime.overlay import NEIGHBOURS, Letter, Member, Overlay, Parcel, Ring, Write
 
 SIZES = (10, 16, 64, 256, 4096)
 
@@ -65,6 +65,24 @@ def test_what_one_says_to_another_is_passed_on_to_it_alone(order: str) -> None:
     world.settle()
 
     assert {node: read for node, read in world.read.items() if node} == {to: [(0, f"to {to}")] for to in range(1, 9)}
+
+
+def test_what_is_held_for_a_connection_that_is_ended_goes_once_there_is_one_again() -> None:
+    first, second, third = (Member(node, f"{node:02x}", 0, "host", 1 + node) for node in Ring(range(9)).nodes()[:3])
+    overlay = Overlay(second.node, {one.node: one for one in (first, second, third)}, heartbeat_s=1.0, hold_s=0.005)
+    for neighbour in (first, third):
+        overlay.link(neighbour, 0.0)
+    overlay.effects(0.1)
+    letter = Letter(first.node, first.uid, 1, "hello", to=third.node)
+
+    overlay.hear(first.node, Parcel(letters=(letter,)), 1.0)
+    held = overlay.effects(1.001)
+    overlay.unlink(third.node, 1.002, parted=True, resend=False)
+    overlay.link(third, 1.1)
+    sent = [effect for effect in overlay.effects(1.2) if isinstance(effect, Write)]
+
+    assert held == []
+    assert [(one.node, one.parcel.letters) for one in sent if one.parcel.letters] == [(third.node, (letter,))]
 
 
 def points(size: int, each_side: int) -> int:

@@ -123,10 +123,13 @@ class Overlay:
             parted: The other one has said so; else it is accused.
             resend: It may not have passed on what it got lately.
         """
-        self._outgoing.pop(node, None)
+        held = self._outgoing.pop(node, None)
         if not parted:
             self.accuse(node, now_s)
         self.post.unlink(node, lost=resend, now_s=now_s)
+        if held is not None and not resend:
+            for letter in held.letters:
+                self.post.again(node, letter, now_s)
 
     def accuse(self, node: int, now_s: float) -> None:
         """This launcher does not reach another, of which others may say that it is there."""

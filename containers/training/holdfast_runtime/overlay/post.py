@@ -84,10 +84,14 @@ class Post:
         for sent_s, letter in kept:
             if now_s - sent_s > KEPT * self.heartbeat_s:
                 continue
-            if letter.to < 0:
-                self._cover(letter, now_s)
-            elif letter.to != node or node in self.ring():
-                self.route(letter, now_s)
+            self.again(node, letter, now_s)
+
+    def again(self, node: int, letter: Letter, now_s: float) -> None:
+        """Another way for a letter that was to go to a neighbour."""
+        if letter.to < 0:
+            self._cover(letter, now_s)
+        elif letter.to != node or node in self.ring():
+            self.route(letter, now_s)
 
     def retry(self, now_s: float) -> None:
         """There may be a way now."""
