@@ -196,7 +196,9 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
 
         await until(lambda: bool(low.down))
 
-        assert low.down[0] == (1, "it was silent for 0.4 s")
+        node, why = low.down[0]
+        assert node == 1
+        assert why.startswith("it was silent for ")
 
     run(test())
 
@@ -273,7 +275,7 @@ def test_one_that_falls_silent_is_lost_for_those_too_that_do_not_watch_it() -> N
         await until(lambda: all(any(node == 5 for node, _ in end.down) for end in others))
 
         told = {why for end in others for node, why in end.down if node == 5}
-        assert "it was silent for 3 s" in told
+        assert any(why.startswith("it was silent for ") for why in told)
         assert any(why.startswith("nodes ") and why.endswith(" have not heard from it") for why in told)
         assert all(node == 5 for end in others for node, _ in end.down)
 

@@ -1,6 +1,7 @@
 """Signs of life of all launchers come at one time, so that whoever gets several is woken once."""
 
 import statistics
+import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -27,6 +28,26 @@ def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
     first, second = (statistics.median(moment % BEAT_S for moment in own) for own in beats)
     assert min(map(len, beats)) >= 5, "about ten times in this time"
     assert abs(first - second) < BEAT_S / 4
+
+
+def test_a_launcher_that_is_kept_from_its_work_knows_how_late_it_was() -> None:
+    pulse = Pulse(links=dict, deadlines=DEADLINES)
+    pulse.start()
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(10.0)
+    try:
+        end_s = time.monotonic() + 5 * BEAT_S
+        while time.monotonic() < end_s:
+            pass
+    finally:
+        sys.setswitchinterval(before_s)
+    time.sleep(2 * BEAT_S)
+    late_s = pulse.late_s
+    time.sleep(4 * BEAT_S)
+    pulse.stop()
+
+    assert late_s > 2 * BEAT_S
+    assert pulse.late_s < late_s, "it forgets"
 
 
 def listening(own: list[float]) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast_runtime.launcher.links import ACCUSERS, NEIGHBOURS, is_believed, watched
+from holdfast_runtime.launcher.links import ACCUSERS, NEIGHBOURS, is_believed, patience_s, watched
 
 SIZES = (10, 16, 100, 256, 4096)
 
@@ -63,3 +63,9 @@ def test_one_accuser_is_not_believed_and_neither_are_two_at_different_times() ->
     assert not is_believed({3: 10.0}, now_s=10.0, within_s=1.5)
     assert is_believed({3: 10.0, 5: 9.0}, now_s=10.0, within_s=1.5)
     assert not is_believed({3: 10.0, 5: 8.0}, now_s=10.0, within_s=1.5)
+
+
+def test_a_launcher_that_is_late_itself_waits_longer_for_others_and_not_for_ever() -> None:
+    assert patience_s(1.5, late_s=0.0) == 1.5
+    assert patience_s(1.5, late_s=0.5) == 3.5
+    assert patience_s(1.5, late_s=60.0) == 15.0

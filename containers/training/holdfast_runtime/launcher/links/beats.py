@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.pulse import Pulse
-from holdfast_runtime.launcher.links.watching import is_believed, watched
+from holdfast_runtime.launcher.links.watching import is_believed, patience_s, watched
 from holdfast_runtime.launcher.links.wire import LINK, Silent, Watched
 
-FORMING = 10
-"""So much longer than the deadline for signs of life another launcher is waited for before the job has a view."""
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
 """Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
@@ -60,7 +58,8 @@ class Beats:
         Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
         busy with that, connections would be given up and made again, and so keep them busy.
         """
-        return self._deadlines.heartbeat * (1 if self._formed else FORMING)
+        late_s = self._pulse.late_s if self._formed else math.inf
+        return patience_s(self._deadlines.heartbeat, late_s=late_s)
 
     def close(self) -> None:
         """Nothing is settled any more, and no sign of life is given."""
@@ -115,7 +114,7 @@ class Beats:
         """Seconds until this link has to be looked at again. A silent one is ended at the second look."""
         left_s = link.heard_s + self.patience_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
-            link.end(f"it was silent for {self.patience_s:g} s")
+            link.end(f"it was silent for {round(self.patience_s, 1):g} s")
             self._accuse(Silent(node=link.peer.node, uid=link.peer.uid))
         # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
         link.suspected = left_s <= 0

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
 
+FORGET = 0.9
+"""What is left at the next beat of how late a launcher was."""
+
 
 class Pulse:
     """
@@ -25,6 +28,8 @@ class Pulse:
     def __init__(self, *, links: Callable[[], Mapping[int, Link]], deadlines: Deadlines) -> None:
         self._links = links
         self._deadlines = deadlines
+        self.late_s = 0.0
+        """How late this thread was woken lately: the machine has more to do than it can."""
         self._working_s = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-beats", daemon=True)
@@ -45,13 +50,19 @@ class Pulse:
         self._working_s = now_s
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._until_next(time.time())):
-            if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
-                continue
-            # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
-            for link in [*self._links().values()]:
-                if link.watches:
-                    link.beat()
+        wait_s, asked_s = self._until_next(time.time()), time.monotonic()
+        while not self._stopped.wait(wait_s):
+            self.late_s = max(time.monotonic() - asked_s - wait_s, FORGET * self.late_s)
+            self._beat()
+            wait_s, asked_s = self._until_next(time.time()), time.monotonic()
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
+            return
+        # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
+        for link in [*self._links().values()]:
+            if link.watches:
+                link.beat()
 
     def _until_next(self, now_s: float) -> float:
         """

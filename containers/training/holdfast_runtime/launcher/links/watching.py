@@ -18,6 +18,24 @@ NEIGHBOURS = 4
 ACCUSERS = 2
 """So many that watched a launcher are believed by those that do not."""
 
+LATE = 4.0
+"""A launcher waits for others so many times longer as it was woken late itself."""
+MOST = 10.0
+"""Times the deadline for signs of life, at most."""
+
+
+def patience_s(heartbeat_s: float, *, late_s: float) -> float:
+    """
+    How long another launcher may be silent.
+
+    A launcher that is late itself cannot tell a lost one from one whose signs of life it has not read yet, and where
+    several share a machine the others are late as well (Lifeguard, Dadgar et al. 2018, makes SWIM patient so).
+
+    Args:
+        late_s: How late this launcher was woken lately.
+    """
+    return min(heartbeat_s + LATE * late_s, MOST * heartbeat_s)
+
 
 def watched(me: int, others: Iterable[int]) -> frozenset[int]:
     """Whom a launcher watches, of those in reach: all of them in a job of up to 9 nodes. Whom it watches watches it."""
