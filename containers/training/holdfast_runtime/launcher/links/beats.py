@@ -45,6 +45,8 @@ class Beats:
         self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
         self._formed = formed
+        self._strict_s = -math.inf if formed else math.inf
+        """When the deadline for signs of life counts, as it is."""
         self._settling: asyncio.TimerHandle | None = None
         self._pulse = Pulse(links=links, deadlines=deadlines)
         self._changed = asyncio.Event()
@@ -58,7 +60,7 @@ class Beats:
         Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
         busy with that, connections would be given up and made again, and so keep them busy.
         """
-        late_s = self._pulse.late_s if self._formed else math.inf
+        late_s = self._pulse.late_s if time.monotonic() >= self._strict_s else math.inf
         return patience_s(self._deadlines.heartbeat, late_s=late_s)
 
     def close(self) -> None:
@@ -71,6 +73,8 @@ class Beats:
         """The job has a view: from now on neighbours are watched, and a loss is to be seen soon."""
         if not self._formed:
             self._formed = True
+            # The others have the view later than this one, and processes start everywhere.
+            self._strict_s = time.monotonic() + self.patience_s
             self.settle_soon()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
