@@ -1,7 +1,9 @@
 """Links between launchers, over loopback: who makes them, who takes whose place, and that no message is lost."""
 
 import asyncio
+import math
 import os
+import re
 import socket
 import sys
 import threading
@@ -185,6 +187,12 @@ def test_a_launcher_that_ends_takes_no_link_that_a_handshake_still_brings() -> N
     run(test())
 
 
+def silent_s(why: str) -> float:
+    """From the deadline to ten of it: a launcher that is late itself waits longer; nan for another reason."""
+    found = re.fullmatch(r"it was silent for ([0-9.]+) s", why)
+    return float(found[1]) if found else math.nan
+
+
 def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> None:
     async def test() -> None:
         low, high = End(0), End(1)
@@ -198,7 +206,7 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
 
         node, why = low.down[0]
         assert node == 1
-        assert why.startswith("it was silent for ")
+        assert 0.4 <= silent_s(why) <= 4.0
 
     run(test())
 
@@ -275,7 +283,7 @@ def test_one_that_falls_silent_is_lost_for_those_too_that_do_not_watch_it() -> N
         await until(lambda: all(any(node == 5 for node, _ in end.down) for end in others))
 
         told = {why for end in others for node, why in end.down if node == 5}
-        assert any(why.startswith("it was silent for ") for why in told)
+        assert any(3.0 <= silent_s(why) <= 30.0 for why in told)
         assert any(why.startswith("nodes ") and why.endswith(" have not heard from it") for why in told)
         assert all(node == 5 for end in others for node, _ in end.down)
 

@@ -44,13 +44,16 @@ class Beats:
         self._deadlines = deadlines
         self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
-        self._formed = formed
         self._strict_s = -math.inf if formed else math.inf
-        """When the deadline for signs of life counts, as it is."""
+        """From when on the deadline for signs of life counts as it is; inf before the job has a view."""
         self._settling: asyncio.TimerHandle | None = None
         self._pulse = Pulse(links=links, deadlines=deadlines)
         self._changed = asyncio.Event()
         """There is more to do than was known when the wait began."""
+
+    @property
+    def _formed(self) -> bool:
+        return self._strict_s < math.inf
 
     @property
     def patience_s(self) -> float:
@@ -58,7 +61,8 @@ class Beats:
         How long another launcher may take to answer.
 
         Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
-        busy with that, connections would be given up and made again, and so keep them busy.
+        busy with that, connections would be given up and made again, and so keep them busy. For a while after it most
+        others have the view later than this one, and processes start everywhere.
         """
         late_s = self._pulse.late_s if time.monotonic() >= self._strict_s else math.inf
         return patience_s(self._deadlines.heartbeat, late_s=late_s)
@@ -72,8 +76,6 @@ class Beats:
     def begin(self) -> None:
         """The job has a view: from now on neighbours are watched, and a loss is to be seen soon."""
         if not self._formed:
-            self._formed = True
-            # The others have the view later than this one, and processes start everywhere.
             self._strict_s = time.monotonic() + self.patience_s
             self.settle_soon()
 

@@ -50,19 +50,20 @@ class Pulse:
         self._working_s = now_s
 
     def _run(self) -> None:
-        wait_s, asked_s = self._until_next(time.time()), time.monotonic()
-        while not self._stopped.wait(wait_s):
-            self.late_s = max(time.monotonic() - asked_s - wait_s, FORGET * self.late_s)
-            self._beat()
-            wait_s, asked_s = self._until_next(time.time()), time.monotonic()
+        while not self._wait(self._until_next(time.time())):
+            if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
+                continue
+            # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
+            for link in [*self._links().values()]:
+                if link.watches:
+                    link.beat()
 
-    def _beat(self) -> None:
-        if time.monotonic() - self._working_s > self._deadlines.heartbeat + self._deadlines.frozen:
-            return
-        # A copy is made in one step of the interpreter; the thread that works changes it meanwhile.
-        for link in [*self._links().values()]:
-            if link.watches:
-                link.beat()
+    def _wait(self, wait_s: float) -> bool:
+        """Sleep, and see how late the end of it is; True where no sign is to be given any more."""
+        asked_s = time.monotonic()
+        stopped = self._stopped.wait(wait_s)
+        self.late_s = max(time.monotonic() - asked_s - wait_s, FORGET * self.late_s)
+        return stopped
 
     def _until_next(self, now_s: float) -> float:
         """
