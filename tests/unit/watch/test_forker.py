@@ -5,16 +5,32 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_orphans
-from holdfast_runtime.launcher.zygote import Life, Request
+from holdfast_runtime.launcher.zygote import Request
 
-PROGRAM = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid()))"
+PROGRAM = "import os, sys; print(os.getpid(), file=open(sys.argv[1], 'a'))"
+SLOW = """
+import os, pathlib, time
+
+ONCE, FORKS, OVER = (pathlib.Path(__file__).with_name(name) for name in ("once", "forks", "over"))
+
+def forked():
+    # In the process between, once it has forked the one that is to run the program.
+    if os.getppid() == FORKER and ONCE.exists():
+        ONCE.unlink()
+        FORKS.touch()
+        while not OVER.exists():
+            time.sleep(0.01)
+
+FORKER = os.getpid()
+os.register_at_fork(after_in_parent=forked)
+"""
 
 
 class Forks:
@@ -36,18 +52,15 @@ class Forks:
 
     async def fork(self) -> int:
         """A process that has run to its end."""
-        ours, theirs = socket.socketpair()
-        life = Life()
         environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
         told = self.folder / "told"
         request = Request(environment=environment, arguments=(str(self.folder / "program.py"), str(told)), module=False)
-        with ours, theirs:
-            pid = await self.forker.fork(request, [theirs.fileno(), 1, 2, life.descriptor])
-            life.close()
-            self.pids.add(pid)
-            assert os.waitpid(pid, 0)[1] == 0
-        assert told.read_text() == str(pid)
-        return pid
+        child = await self.forker.fork(request, out=1, err=2)
+        with child.control:
+            self.pids.add(child.pid)
+            assert os.waitpid(child.pid, 0)[1] == 0
+        assert [int(pid) for pid in told.read_text().split()] == [child.pid], "it has run once"
+        return child.pid
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +124,24 @@ def test_one_that_is_stopped_is_given_up_after_its_deadline_and_the_fork_goes_on
         assert "does not answer" in forks.lost[0]
 
     run(lambda: Forks(tmp_path, answer_s=0.5), test)
+
+
+def test_a_process_that_is_forked_after_the_launcher_has_given_it_up_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had the same place as the next one: it could take what the launcher says to that, and nobody watches it."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "once").touch()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+
+    async def test(forks: Forks) -> None:
+        await forks.fork()
+
+        assert (tmp_path / "forks").exists()
+        assert len(forks.lost) == 1
+        await until(lambda: children() <= forks.pids | {forks.forker.pid or 0})
+
+    run(lambda: Forks(tmp_path, preload=("slow",), answer_s=1.0), test)
 
 
 def test_a_child_that_nobody_was_told_of_is_ended_and_no_other() -> None:

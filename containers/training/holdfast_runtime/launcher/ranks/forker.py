@@ -8,9 +8,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast_runtime.launcher.zygote import Request
+from holdfast_runtime.launcher.zygote import BEGIN, Life, Request
 
 TRIES = 3
 """For a fork, and for a start that a signal ended."""
@@ -18,6 +19,17 @@ TRIES = 3
 
 class ForkError(RuntimeError):
     """No process can be forked."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process that was started."""
+
+    pid: int
+    control: socket.socket
+    """The launcher's end."""
+    life: Life | None = None
+    """None where it holds no lock."""
 
 
 class Forker:
@@ -67,15 +79,19 @@ class Forker:
                     return
                 await self._start(last=not left)
 
-    async def fork(self, request: Request, descriptors: list[int]) -> int:
+    async def fork(self, request: Request, *, out: int, err: int) -> Child:
         """
-        The process id of a new process. Called once at a time.
+        A new process. Called once at a time.
+
+        Each try has a control socket of its own. A process that comes from one that was given up finds it closed, and
+        ends before it has run a line of the program: it would be a second one in the place of the next.
 
         Args:
-            descriptors: For its control socket, standard output and error.
+            out: Descriptor of its standard output.
+            err: Of its standard error.
 
         Raises:
-            ForkError: it does not answer, also when it was started anew.
+            ForkError: nobody answers, also when the process that forks was started anew.
         """
         problem = ""
         for _ in range(TRIES):
@@ -83,13 +99,28 @@ class Forker:
             line = self._line
             if line is None:
                 continue
+            ours, theirs = socket.socketpair()
+            life = Life()
+            descriptors = [theirs.fileno(), out, err, life.descriptor]
             try:
-                return await self._loop.run_in_executor(None, _ask, line, request, descriptors)
+                pid = await self._loop.run_in_executor(None, _ask, line, request, descriptors)
+                ours.sendall(BEGIN)
             except (OSError, ValueError) as error:
+                ours.close()
                 problem = f"the process that forks does not answer: {error}"
                 if self._line is line:
                     self._lost(problem)
                 end_orphans(self._known() | {self.pid or 0})
+            except BaseException:
+                ours.close()
+                raise
+            else:
+                if problem:
+                    end_orphans(self._known() | {self.pid or 0, pid})
+                return Child(pid, ours, life)
+            finally:
+                theirs.close()
+                life.close()
         raise ForkError(problem or "the launcher ends")
 
     def kill(self) -> None:
@@ -179,11 +210,18 @@ def end_orphans(known: set[int]) -> None:
     """
     End the orphans that this process has adopted, those of its children that it does not know.
 
-    A process that was forked just before the one that forks was lost is one: nobody was told of it.
+    A process that was forked just before the one that forks was lost is one: nobody was told of it. The children of
+    an orphan are orphans after it.
     """
+    while found := _children() - known:
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _children() -> set[int]:
+    found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):
-            for pid in map(int, (task / "children").read_text().split()):
-                if pid not in known:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):  # a thread may end meanwhile
+            found.update(map(int, (task / "children").read_text().split()))
+    return found

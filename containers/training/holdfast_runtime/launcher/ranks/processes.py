@@ -16,7 +16,7 @@ from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.ranks.dying import holds_device, killed_by, wait_for_death
-from holdfast_runtime.launcher.ranks.forker import Forker
+from holdfast_runtime.launcher.ranks.forker import Child, Forker
 from holdfast_runtime.launcher.zygote import Life, Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -121,28 +121,17 @@ class Processes:
         """A new process. Raises ForkError, OSError."""
         variables = {**environment, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
         async with self._one_at_a_time:
-            ours, theirs = socket.socketpair()
             out = self._output(name)
-            life = Life()
             try:
-                pid = (
-                    await self._fork(variables, theirs, out, life)
-                    if self._program.python
-                    else self._spawn(variables, theirs, out)
-                )
-            except BaseException:
-                ours.close()
-                raise
+                child = await self._fork(variables, out) if self._program.python else self._spawn(variables, out)
             finally:
-                theirs.close()
-                life.close()
                 if out != 1:
                     os.close(out)
-            self._pids.add(pid)
-        process = Process(pid=pid, pidfd=os.pidfd_open(pid), control=ours)
+            self._pids.add(child.pid)
+        process = Process(pid=child.pid, pidfd=os.pidfd_open(child.pid), control=child.control)
         self._loop.add_reader(process.pidfd, self._ended, process)
-        if self._program.python:
-            self._wait_for_death(process, life)
+        if child.life is not None:
+            self._wait_for_death(process, child.life)
         return process
 
     def _wait_for_death(self, process: Process, life: Life) -> None:
@@ -173,23 +162,28 @@ class Processes:
         self._program.log_dir.mkdir(parents=True, exist_ok=True)
         return os.open(self._program.log_dir / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    async def _fork(self, environment: Mapping[str, str], control: socket.socket, out: int, life: Life) -> int:
+    async def _fork(self, environment: Mapping[str, str], out: int) -> Child:
         request = Request(environment=dict(environment), arguments=self._program.arguments, module=self._program.module)
-        return await self._forker.fork(request, [control.fileno(), out, 2 if out == 1 else out, life.descriptor])
+        return await self._forker.fork(request, out=out, err=2 if out == 1 else out)
 
-    def _spawn(self, environment: Mapping[str, str], control: socket.socket, out: int) -> int:
-        variables = {**environment, "HOLDFAST_CONTROL_FD": str(control.fileno())}
-        errors = 2 if out == 1 else out
-        child = subprocess.Popen(
-            self._program.arguments,
-            env=variables,
-            stdout=out,
-            stderr=errors,
-            pass_fds=[control.fileno()],
-            preexec_fn=_own_group,
-        )
+    def _spawn(self, environment: Mapping[str, str], out: int) -> Child:
+        ours, theirs = socket.socketpair()
+        variables = {**environment, "HOLDFAST_CONTROL_FD": str(theirs.fileno())}
+        try:
+            with theirs:
+                child = subprocess.Popen(
+                    self._program.arguments,
+                    env=variables,
+                    stdout=out,
+                    stderr=2 if out == 1 else out,
+                    pass_fds=[theirs.fileno()],
+                    preexec_fn=_own_group,
+                )
+        except BaseException:
+            ours.close()
+            raise
         child.returncode = 0  # reaped here by pidfd, not by its Popen
-        return child.pid
+        return Child(child.pid, ours)
 
     def _ended(self, process: Process) -> None:
         self._loop.remove_reader(process.pidfd)

@@ -3,6 +3,6 @@ The process that has imported torch and forks ranks on request, run as ``python 
 """
 
 from holdfast_runtime.launcher.zygote.life import Life
-from holdfast_runtime.launcher.zygote.request import Request, die_with_parent
+from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
-__all__ = ["Life", "Request", "die_with_parent"]
+__all__ = ["BEGIN", "Life", "Request", "die_with_parent"]

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from holdfast_runtime.control import WatchedLauncher, timeval
 from holdfast_runtime.launcher.zygote.life import Life
-from holdfast_runtime.launcher.zygote.request import Request, die_with_parent
+from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
 
@@ -85,6 +85,8 @@ def become(request: Request, descriptors: list[int], *, writer: int) -> NoReturn
     os.setpgid(0, 0)
     _wait_for_launcher(int(request.environment["HOLDFAST_LAUNCHER_PID"]))
     die_with_parent()
+    if os.read(control, len(BEGIN)) != BEGIN:
+        os._exit(1)  # the launcher has given this one up
     os.environ.clear()
     os.environ.update(request.environment)
     os.environ["HOLDFAST_CONTROL_FD"] = str(control)

@@ -6,6 +6,8 @@ import signal
 from dataclasses import asdict, dataclass
 
 PR_SET_PDEATHSIG = 1
+BEGIN = b"!"
+"""What the launcher says first on the control socket: it knows the process that was forked, which may run now."""
 
 
 @dataclass(frozen=True, kw_only=True)
