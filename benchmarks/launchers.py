@@ -153,8 +153,12 @@ class Job:
         """Seconds until the last launcher says that it has it; from now."""
         start_s, missing = time.monotonic(), set(range(self.count))
         while missing:
-            if time.monotonic() - start_s > LIMIT_S:
-                raise SystemExit(f"launchers {sorted(missing)} have no view {number} after {LIMIT_S:g} s")
+            ended = [node for node in missing if self.launchers[node].poll() is not None]
+            if ended or time.monotonic() - start_s > LIMIT_S:
+                seconds = time.monotonic() - start_s
+                raise SystemExit(
+                    f"launchers {ended} have ended; {sorted(missing)} lack view {number} for {seconds:.0f} s"
+                )
             missing = {node for node in missing if not self._view(node, number)}
             time.sleep(0.25)  # the launchers' own clocks are read; more looks would take the time from them
         return time.monotonic() - start_s

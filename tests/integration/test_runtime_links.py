@@ -211,6 +211,23 @@ def test_a_launcher_that_says_nothing_is_lost_after_the_heartbeat_deadline() -> 
     run(test())
 
 
+def test_a_launcher_whose_signs_of_life_came_late_may_be_silent_for_longer() -> None:
+    async def test() -> None:
+        low, high = End(0), End(1)
+        await low.open()
+        await high.open(low)
+        await until(lambda: bool(low.up and high.up))
+        low.links._links[1].late_s = 0.4
+        for link in high.links._links.values():
+            link.replaced = True  # no more beats of it, though its connection stays
+
+        await until(lambda: bool(low.down))
+
+        assert silent_s(low.down[0][1]) >= 0.4 + 4 * 0.3
+
+    run(test())
+
+
 @pytest.mark.parametrize("busy", ["for a while", "for ever"])
 def test_a_launcher_that_is_busy_is_not_lost_unless_it_never_comes_back_to_its_work(busy: str) -> None:
     """Its beats come from a thread of their own, which ends them where the one that works seems to stand still."""

@@ -1,12 +1,15 @@
 """Large values in messages: a text inside, written and read once while it is the same."""
 
+import base64
+import json
+import zlib
 from dataclasses import dataclass, replace
 
 import pytest
 
-from holdfast_runtime.control import Codec, MessageError
+from holdfast_runtime.control import LONGEST_TEXT_BYTES, Codec, MessageError
 from holdfast_runtime.launcher.links import LINK
-from holdfast_runtime.membership import Accept, Ballot, Commit, Promise, RankStatus, Slot, Status, View
+from holdfast_runtime.membership import Accept, Ballot, Commit, Promise, RankStatus, Slot, Status, Unread, View
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Said:
     before: Large | None = None
 
 
-CODEC: Codec[Said] = Codec(Large, said=Said)
+CODEC: Codec[Said] = Codec({Large: Large}, said=Said)
 VIEW = View(
     epoch=2,
     nodes=(7, -1),
@@ -52,18 +55,40 @@ def test_a_value_that_is_a_text_arrives_as_it_was(message: Said) -> None:
     assert CODEC.decode(CODEC.encode(message)) == message
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        Commit(VIEW),
-        Accept(2, Ballot(1, 0), VIEW),
-        Promise(2, Ballot(1, 0), True, Status(node=0, incarnation=7, ranks=VIEW.ranks), (Ballot(0, 1), VIEW)),
-        Promise(2, Ballot(1, 0), True, Status(node=0, incarnation=7), None),
-    ],
-    ids=lambda message: type(message).__name__.lower(),
-)
-def test_a_view_arrives_as_it_was_in_every_message_that_has_one(message: Commit | Accept | Promise) -> None:
-    assert LINK.decode(LINK.encode(message)) == message
+def test_a_view_arrives_as_it_was_in_every_message_that_has_one() -> None:
+    promise = Promise(2, Ballot(1, 0), True, Status(node=0, incarnation=7, ranks=VIEW.ranks), None)
+
+    committed = LINK.decode(LINK.encode(Commit(VIEW)))
+    accept = LINK.decode(LINK.encode(Accept(2, Ballot(1, 0), VIEW)))
+    promised = LINK.decode(LINK.encode(replace(promise, accepted=(Ballot(0, 1), VIEW))))
+
+    assert committed == Commit(VIEW)
+    assert isinstance(accept, Accept)
+    assert accept.view.read() == VIEW
+    assert isinstance(promised, Promise)
+    assert promised.accepted is not None
+    assert promised.accepted[1].read() == VIEW
+    assert LINK.decode(LINK.encode(promise)) == promise
+
+
+def test_a_view_that_is_only_passed_on_is_not_read_and_arrives_as_it_was() -> None:
+    accept = LINK.decode(LINK.encode(Accept(2, Ballot(1, 0), VIEW)))
+    assert isinstance(accept, Accept)
+    assert isinstance(accept.view, Unread)
+    promise = Promise(2, Ballot(1, 0), True, Status(node=0, incarnation=7), (Ballot(1, 0), accept.view))
+
+    passed_on = LINK.decode(LINK.encode(promise))
+
+    assert passed_on == promise
+
+
+def test_a_text_that_is_read_later_and_is_no_view_is_refused_then() -> None:
+    line = LINK.encode(Accept(2, Ballot(1, 0), Unread("AAAA", lambda _: VIEW)))
+    accept = LINK.decode(line)
+
+    assert isinstance(accept, Accept)
+    with pytest.raises(MessageError):
+        accept.view.read()
 
 
 def test_the_same_view_is_read_once_and_another_one_is_another_one() -> None:
@@ -74,21 +99,41 @@ def test_the_same_view_is_read_once_and_another_one_is_another_one() -> None:
     assert isinstance(accepted, Accept)
     assert isinstance(committed, Commit)
     assert isinstance(other, Commit)
-    assert committed.view is accepted.view
+    assert committed.view is accepted.view.read()
     assert other.view == replace(VIEW, resume_step=6)
+
+
+def text_of(value: str, *, cut: int | None = None) -> str:
+    """As a large value stands in a message."""
+    return json.dumps(base64.b64encode(zlib.compress(value.encode())[:cut]).decode())
 
 
 @pytest.mark.parametrize(
     "large",
     [
         '{"inner":[]}',
-        '"{"',
-        '"[]"',
-        '"{\\"inner\\":[{\\"number\\":\\"1\\"}]}"',
-        '"{\\"inner\\":[],\\"more\\":1}"',
         '"{}"',
+        '"AAAA"',
+        text_of('{"inner":[]}', cut=-1),
+        text_of("0" * (LONGEST_TEXT_BYTES + 1)),
+        text_of("{"),
+        text_of("[]"),
+        text_of('{"inner":[{"number":"1"}]}'),
+        text_of('{"inner":[],"more":1}'),
+        text_of("{}"),
     ],
-    ids=["no text", "no JSON", "no object", "another type", "a field more", "a field less"],
+    ids=[
+        "no text",
+        "not base64",
+        "not compressed",
+        "cut off",
+        "too long",
+        "no JSON",
+        "no object",
+        "another type",
+        "a field more",
+        "a field less",
+    ],
 )
 def test_a_text_that_is_no_such_value_is_refused(large: str) -> None:
     with pytest.raises(MessageError, match=r"said\.large"):

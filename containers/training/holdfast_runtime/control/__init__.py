@@ -4,7 +4,7 @@ from holdfast_runtime.control.cache import ROOT as CACHE_ROOT
 from holdfast_runtime.control.cache import VARIABLE as CACHE_VARIABLE
 from holdfast_runtime.control.cache import cache_folder, open_unbuffered, own_cache, remove_abandoned, use_folder
 from holdfast_runtime.control.client import ControlClient, LauncherLostError
-from holdfast_runtime.control.codec import Codec, MessageError
+from holdfast_runtime.control.codec import LONGEST_TEXT_BYTES, Codec, MessageError
 from holdfast_runtime.control.deadlines import Deadlines
 from holdfast_runtime.control.ending import end_tasks
 from holdfast_runtime.control.keys import KeyBox
@@ -42,6 +42,7 @@ __all__ = [
     "CACHE_ROOT",
     "CACHE_VARIABLE",
     "FROM_RANK",
+    "LONGEST_TEXT_BYTES",
     "TO_RANK",
     "Build",
     "Buildable",

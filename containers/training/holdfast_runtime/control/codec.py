@@ -6,17 +6,21 @@ that has no default is an error with the path to it. Fields may be int, float, s
 of these and other dataclasses.
 """
 
+import base64
 import dataclasses
 import json
 import types
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
+Forms = frozenset[tuple[type, type]]
 
 TEXTS_KEPT = 8
+LONGEST_TEXT_BYTES = 1 << 26
 
 
 class MessageError(ValueError):
@@ -28,18 +32,24 @@ class Codec(Generic[T]):
     Messages of a union of dataclasses. Each has a name, which stands in the field ``type``.
 
     Args:
-        texts: Large dataclasses that come in one message after the other: such a value is a text of JSON inside the
-            message, and is written once and read once while it is the same. Default: none
+        texts: Large dataclasses that come in one message after the other: such a value is a text inside the message,
+            its JSON compressed by zlib, and is written once and read once while it is the same. By annotation, what it
+            is a text of: itself; or another one, for who reads it later. That has the attribute ``text``, and is made
+            of a text and of what reads it. Default: none
     """
 
-    def __init__(self, *texts: type, **kinds: type[T]) -> None:
+    def __init__(self, texts: Mapping[type, type] | None = None, /, **kinds: type[T]) -> None:
         self._kinds = kinds
         self._names = {kind: name for name, kind in kinds.items()}
-        self._texts = frozenset(texts)
+        self._texts = texts or {}
+        self._forms = frozenset(self._texts.items())
         self._to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=self._plain).encode
 
     def _plain(self, value: Any) -> Any:
-        return _text(value) if type(value) in self._texts else vars(value)
+        of = self._texts.get(type(value))
+        if of is None:
+            return vars(value)
+        return _text(value) if of is type(value) else value.text
 
     def encode(self, message: T) -> bytes:
         """One JSON object without line ends."""
@@ -55,7 +65,7 @@ class Codec(Generic[T]):
         if not isinstance(name, str) or name not in self._kinds:
             raise MessageError(f"a message's type must be one of {', '.join(self._kinds)}, got {name!r}")
         kind: Any = self._kinds[name]
-        message: T = _reader(kind, self._texts)(values, name)
+        message: T = _reader(kind, self._forms)(values, name)
         return message
 
 
@@ -65,8 +75,25 @@ def _differing(value: Any) -> dict[str, Any]:
     return {name: item for name, item in vars(value).items() if name not in defaults or item != defaults[name]}
 
 
-_text = lru_cache(TEXTS_KEPT)(json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode)
+_short = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode
 """Without the fields that are as they are where nothing is said."""
+
+
+@lru_cache(TEXTS_KEPT)
+def _text(value: Any) -> str:
+    return base64.b64encode(zlib.compress(_short(value).encode(), 1)).decode()
+
+
+def _inside(text: str) -> bytes:
+    """What a text was made of. Raises ValueError."""
+    unpacking = zlib.decompressobj()
+    try:
+        data = unpacking.decompress(base64.b64decode(text, validate=True), LONGEST_TEXT_BYTES)
+    except zlib.error as error:
+        raise MessageError(str(error)) from None
+    if not unpacking.eof:
+        raise MessageError(f"the text is cut off, or is longer than {LONGEST_TEXT_BYTES} bytes")
+    return data
 
 
 @cache
@@ -77,10 +104,11 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _reader(kind: Any, texts: frozenset[type]) -> Reader:
+def _reader(kind: Any, texts: Forms) -> Reader:
     """The function that checks and converts a value of an annotated type; those of ``texts`` are read from a text."""
-    if kind in texts:
-        return _from_text(kind)
+    of = dict(texts).get(kind)
+    if of is not None:
+        return _from_text(of) if of is kind else _later(kind, of)
     origin, arguments = get_origin(kind), get_args(kind)
     scalars = _scalars(kind)
     if scalars is not None:
@@ -126,25 +154,49 @@ def _one_of(allowed: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _from_text(kind: Any) -> Reader:
+@cache
+def _value_of(kind: Any) -> Callable[[str], Any]:
+    """The function that reads a text of such a value. It raises MessageError."""
     inside = _reader(kind, frozenset())
 
     @lru_cache(TEXTS_KEPT)
     def value_of(text: str) -> Any:
-        return inside(json.loads(text), kind.__name__)
+        try:
+            return inside(json.loads(_inside(text)), kind.__name__)
+        except ValueError as error:
+            raise MessageError(str(error)) from None
+
+    return value_of
+
+
+def _from_text(kind: Any) -> Reader:
+    value_of = _value_of(kind)
 
     def read(value: Any, path: str) -> Any:
-        if type(value) is not str:
-            raise MessageError(f"{path} must be a text, got {value!r}")
         try:
-            return value_of(value)
-        except ValueError as error:
+            return value_of(_string(value, path))
+        except MessageError as error:
             raise MessageError(f"{path}: {error}") from None
 
     return read
 
 
-def _sequence(item: Any, texts: frozenset[type]) -> Reader:
+def _later(form: Any, kind: Any) -> Reader:
+    value_of = _value_of(kind)
+
+    def read(value: Any, path: str) -> Any:
+        return form(_string(value, path), value_of)
+
+    return read
+
+
+def _string(value: Any, path: str) -> str:
+    if type(value) is not str:
+        raise MessageError(f"{path} must be a text, got {value!r}")
+    return value
+
+
+def _sequence(item: Any, texts: Forms) -> Reader:
     inner, scalars = _reader(item, texts), _scalars(item)
 
     def read(value: Any, path: str) -> tuple[Any, ...]:
@@ -157,7 +209,7 @@ def _sequence(item: Any, texts: frozenset[type]) -> Reader:
     return read
 
 
-def _fixed(items: tuple[Any, ...], texts: frozenset[type]) -> Reader:
+def _fixed(items: tuple[Any, ...], texts: Forms) -> Reader:
     inner = [_reader(item, texts) for item in items]
 
     def read(value: Any, path: str) -> tuple[Any, ...]:
@@ -168,7 +220,7 @@ def _fixed(items: tuple[Any, ...], texts: frozenset[type]) -> Reader:
     return read
 
 
-def _union(members: tuple[Any, ...], texts: frozenset[type]) -> Reader:
+def _union(members: tuple[Any, ...], texts: Forms) -> Reader:
     readers = [_reader(member, texts) for member in members]
 
     def read(value: Any, path: str) -> Any:
@@ -183,7 +235,7 @@ def _union(members: tuple[Any, ...], texts: frozenset[type]) -> Reader:
     return read
 
 
-def _object(kind: Any, texts: frozenset[type]) -> Reader:
+def _object(kind: Any, texts: Forms) -> Reader:
     if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
         raise TypeError(f"{kind.__name__} cannot be a message: its fields are set without its __init__")
     hints = get_type_hints(kind)

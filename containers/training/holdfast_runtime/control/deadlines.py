@@ -18,7 +18,7 @@ OUT_OF_ORDER = ("frozen", "silence", "progress", "stop")
 class Deadlines:
     """Seconds."""
 
-    beat: float = 0.3
+    beat: float = 0.5
     """Between two signs of life on an idle link."""
     heartbeat: float = 1.5
     """A launcher that is silent for so long is lost."""

@@ -38,10 +38,11 @@ class Stopped:
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped by a signal; not one that a debugger holds, and not one that is gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        with Path(f"/proc/{pid}/stat").open("rb", buffering=0) as stat:
+            line = stat.read(512)
     except OSError:
         return False
-    return text.rpartition(")")[2].split()[:1] == ["T"]
+    return line.rpartition(b")")[2].split(None, 1)[:1] == [b"T"]
 
 
 class WatchedLauncher:

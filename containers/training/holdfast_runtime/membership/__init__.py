@@ -42,6 +42,7 @@ from holdfast_runtime.membership.view import (
     Source,
     State,
     Status,
+    Unread,
     View,
     part_number,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "State",
     "Status",
     "Stop",
+    "Unread",
     "View",
     "Witness",
     "answer",

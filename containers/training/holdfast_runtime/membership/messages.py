@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast_runtime.membership.view import Ballot, Status, View
+from holdfast_runtime.membership.view import Ballot, Status, Unread, View
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Promise:
     ballot: Ballot
     voter: bool
     status: Status
-    accepted: tuple[Ballot, View] | None
+    accepted: tuple[Ballot, Unread | View] | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Accept:
 
     epoch: int
     ballot: Ballot
-    view: View
+    view: Unread | View
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
-from holdfast_runtime.membership.view import Ballot, Status, View
+from holdfast_runtime.membership.view import Ballot, Status, Unread, View
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Node:
     wanted: str = ""
     """Why the next view is wanted; empty when it is not."""
     promised: Ballot | None = None
-    accepted: tuple[Ballot, View] | None = None
+    accepted: tuple[Ballot, Unread | View] | None = None
     waiting: Prepare | None = None
     """A proposal that is answered as soon as the local processes are ready."""
     ballot: Ballot | None = None
@@ -310,6 +310,8 @@ def _promised(node: Node, promise: Promise, *, decide: Decide) -> tuple[Node, li
 
 def _all_heard(node: Node) -> bool:
     """Whether nobody in reach is still to answer the proposal."""
+    if len(node.promises) <= len(node.up):
+        return False
     return {known.status.node for known in node.promises} >= node.up | {node.me}
 
 
@@ -322,7 +324,7 @@ def _conclude(node: Node, *, decide: Decide) -> tuple[Node, list[Action]]:
         return node, []
     before = [promise.accepted for promise in node.promises if promise.voter and promise.accepted is not None]
     if before:
-        chosen: View | str = max(before, key=lambda item: item[0])[1]
+        chosen: View | str = max(before, key=lambda item: item[0])[1].read()
     else:
         statuses = [promise.status for promise in node.promises if promise.status.node < node.size]
         chosen = decide(node.committed, tuple(sorted(statuses, key=lambda status: status.node)))

@@ -1,6 +1,7 @@
 """What is agreed on: which process holds which rank, where training goes on, and where lost state comes from."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 State = Literal["none", "valid", "torn"]
@@ -129,3 +130,19 @@ class View:
     """Ranks that the state was divided among so far, where its parts are put together anew for another number."""
     parts: tuple[tuple[int, ...], ...] = ()
     """By rank of that size: who can give its part, numbered as donors are."""
+
+    def read(self) -> "View":
+        """Itself, as ``Unread`` gives it."""
+        return self
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A view as a text: who accepts it keeps it for a proposer, and needs nothing that is in it."""
+
+    text: str
+    reading: Callable[[str], View] = field(compare=False, repr=False)
+
+    def read(self) -> View:
+        """The view. Raises what ``reading`` does."""
+        return self.reading(self.text)

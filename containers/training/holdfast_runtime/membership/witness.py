@@ -8,7 +8,7 @@ a committed view names it, like a launcher that took another's place.
 from dataclasses import dataclass, replace
 
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
-from holdfast_runtime.membership.view import Ballot, Status, View
+from holdfast_runtime.membership.view import Ballot, Status, Unread, View
 
 NOTHING = View(epoch=0, nodes=())
 
@@ -22,7 +22,7 @@ class Witness:
     """What launchers call it: the number after that of the last of them."""
     committed: View = NOTHING
     promised: Ballot | None = None
-    accepted: tuple[Ballot, View] | None = None
+    accepted: tuple[Ballot, Unread | View] | None = None
 
     @property
     def epoch(self) -> int:

@@ -74,6 +74,7 @@ WitnessMessage = Beat | Goodbye | membership.Message
 
 HANDSHAKE: Codec[Handshake] = Codec(challenge=Challenge, open=Open, join=Join, seated=Seated, refused=Refused)
 WITNESS: Codec[WitnessMessage] = Codec(
+    {membership.Unread: membership.View},
     beat=Beat,
     goodbye=Goodbye,
     prepare=membership.Prepare,

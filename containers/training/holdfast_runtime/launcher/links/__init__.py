@@ -10,7 +10,7 @@ from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, ex
 from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
-from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, patience_s, watched
+from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, lateness_s, patience_s, watched
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
     LINK,
@@ -71,6 +71,7 @@ __all__ = [
     "expand_host_list",
     "find_peers",
     "is_believed",
+    "lateness_s",
     "patience_s",
     "run_token",
     "watched",

@@ -57,14 +57,18 @@ class Beats:
 
     @property
     def patience_s(self) -> float:
+        """How long another launcher may take to answer."""
+        return self._patience_s(0.0)
+
+    def _patience_s(self, late_s: float) -> float:
         """
-        How long another launcher may take to answer.
+        The same for one whose signs of life were so late.
 
         Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
         busy with that, connections would be given up and made again, and so keep them busy. For a while after it most
         others have the view later than this one, and processes start everywhere.
         """
-        late_s = self._pulse.late_s if time.monotonic() >= self._strict_s else math.inf
+        late_s = max(late_s, self._pulse.late_s) if time.monotonic() >= self._strict_s else math.inf
         return patience_s(self._deadlines.heartbeat, late_s=late_s)
 
     def close(self) -> None:
@@ -118,9 +122,10 @@ class Beats:
 
     def _judge(self, link: Link, *, now_s: float) -> float:
         """Seconds until this link has to be looked at again. A silent one is ended at the second look."""
-        left_s = link.heard_s + self.patience_s - now_s
+        may_be_s = self._patience_s(link.late_s)
+        left_s = link.heard_s + may_be_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
-            link.end(f"it was silent for {round(self.patience_s, 1):g} s")
+            link.end(f"it was silent for {round(may_be_s, 1):g} s")
             self._accuse(Silent(node=link.peer.node, uid=link.peer.uid))
         # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
         link.suspected = left_s <= 0

@@ -404,7 +404,7 @@ class Links:
         try:
             link.open()
             while (line := await link.sealed.read(reader)) is not None:
-                link.heard_s = time.monotonic()
+                link.hear(time.monotonic(), beat_s=self._deadlines.beat)
                 if line != BEAT:
                     self._heard(link, LINK.decode(line))
         except OSError:

@@ -8,6 +8,7 @@ import threading
 from dataclasses import dataclass, field
 
 from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.watching import lateness_s
 from holdfast_runtime.launcher.links.wire import LINK, Beat, Hello
 
 BEAT = LINK.encode(Beat())
@@ -23,6 +24,8 @@ class Link:
     call: int = 0
     """The caller's number of it."""
     heard_s: float = 0.0
+    late_s: float = 0.0
+    """How late signs of life came lately, where they are wanted."""
     watched: bool = False
     """Whether this launcher wants signs of life."""
     watches: bool = False
@@ -60,6 +63,12 @@ class Link:
                 os.close(self._socket)
             self._socket = -1
         self.ended.set()
+
+    def hear(self, now_s: float, *, beat_s: float) -> None:
+        """Something came, which is a sign of life."""
+        if self.watched:
+            self.late_s = lateness_s(self.late_s, silent_s=now_s - self.heard_s, beat_s=beat_s)
+        self.heard_s = now_s
 
     def write(self, line: bytes) -> None:
         """Send a line, from the thread that works; nothing after ``finish``."""

@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
-
-FORGET = 0.9
-"""What is left at the next beat of how late a launcher was."""
+from holdfast_runtime.launcher.links.watching import FORGET
 
 
 class Pulse:

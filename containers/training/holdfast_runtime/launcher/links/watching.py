@@ -11,6 +11,7 @@ hear another may have lost its own connection.
 
 import functools
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 
 NEIGHBOURS = 4
@@ -19,22 +20,38 @@ ACCUSERS = 2
 """So many that watched a launcher are believed by those that do not."""
 
 LATE = 4.0
-"""A launcher waits for others so many times longer as it was woken late itself."""
+"""A launcher waits for others so many times longer as it, or they, were late."""
 MOST = 10.0
 """Times the deadline for signs of life, at most."""
+FORGET = 0.9
+"""What is left after the time of a beat of how late a launcher was."""
 
 
 def patience_s(heartbeat_s: float, *, late_s: float) -> float:
     """
     How long another launcher may be silent.
 
-    A launcher that is late itself cannot tell a lost one from one whose signs of life it has not read yet, and where
-    several share a machine the others are late as well (Lifeguard, Dadgar et al. 2018, makes SWIM patient so).
+    A launcher that is late itself cannot tell a lost one from one whose signs of life it has not read yet (Lifeguard,
+    Dadgar et al. 2018, makes SWIM patient so). Nor can it tell a lost one from one whose signs of life have come late
+    all the time, because the other machine or the way to it is busy (Hayashibara et al. 2004, the phi accrual detector,
+    judges each by what came from it before).
 
     Args:
-        late_s: How late this launcher was woken lately.
+        late_s: How late this launcher was woken lately, or the other one's signs of life came, whichever is more.
     """
     return min(heartbeat_s + LATE * late_s, MOST * heartbeat_s)
+
+
+def lateness_s(before_s: float, *, silent_s: float, beat_s: float) -> float:
+    """
+    How late the signs of life of a launcher come.
+
+    Args:
+        before_s: What this was when the last one came.
+        silent_s: Since then.
+        beat_s: Between two, when they are not late.
+    """
+    return max(silent_s - beat_s, before_s * math.pow(FORGET, silent_s / beat_s))
 
 
 def watched(me: int, others: Iterable[int]) -> frozenset[int]:

@@ -236,7 +236,7 @@ LinkMessage = (
 
 HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello=Hello, refused=Refused)
 LINK: Codec[LinkMessage] = Codec(
-    membership.View,
+    {membership.View: membership.View, membership.Unread: membership.View},
     beat=Beat,
     watched=Watched,
     silent=Silent,
