@@ -154,8 +154,8 @@ def test_an_incarnation_that_two_launchers_had_is_used_up_for_both() -> None:
     async def test() -> None:
         here, first, second = await End(0).open(), End(1), End(1)
         for uid, incarnation in (("a", 0), ("a", 0), ("b", 0), ("a", 0)):
-            here.links._note(1, uid, incarnation)
-        assert here.links._met == {1: ("", 0)}
+            here.links._others.note(1, uid, incarnation)
+        assert here.links._others._met == {1: ("", 0)}
 
         await first.open(here)
         await until(lambda: bool(first.up))

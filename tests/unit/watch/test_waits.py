@@ -20,7 +20,7 @@ BOUNDED = {
     "launcher/node/peers.py: self._came.wait": "inside of wait_for",
     "launcher/ranks/dying.py: life.wait": "a thread that nobody waits for; the lock is free when the process is gone",
     "launcher/links/connections.py: link.ended.wait": "inside of wait_for",
-    "launcher/links/connections.py: reader.readline": "heartbeat at those that watch it; a handshake is in wait_for",
+    "launcher/links/handshake.py: reader.readline": "inside of wait_for",
     "launcher/links/names.py: done.result": "a callback of what is done",
     "launcher/links/beats.py: self._changed.wait": "inside of wait_for",
     "launcher/node/report.py: reader.readline": "inside of wait_for",

@@ -4,8 +4,9 @@ connect to a launcher's port, or listen where a launcher will call: both sides p
 over nonces of both, and all that follows is sealed with a key of it.
 """
 
-from holdfast_runtime.launcher.links.connections import Handlers, Identity, Links, at_the_other_end
-from holdfast_runtime.launcher.links.handshake import Proofs
+from holdfast_runtime.launcher.links.acquaintances import Identity
+from holdfast_runtime.launcher.links.connections import Handlers, Links
+from holdfast_runtime.launcher.links.handshake import Proofs, at_the_other_end
 from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
 from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.seal import SealedLine

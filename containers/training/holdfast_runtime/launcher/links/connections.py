@@ -8,66 +8,38 @@ one of them. Both sides prove that they know the run's token before anything els
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, end_tasks, listen
+from holdfast_runtime.launcher.links.acquaintances import Acquaintances, Identity
 from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.calls import Calls
-from holdfast_runtime.launcher.links.handshake import Proofs
+from holdfast_runtime.launcher.links.handshake import HANDSHAKE_BYTES, Door, Proofs
 from holdfast_runtime.launcher.links.link import BEAT, Link
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.reach import Hooks, Reach, is_large
-from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.wire import (
-    HANDSHAKE,
     LINK,
     Beat,
-    Challenge,
     Hello,
     Kept,
     LinkMessage,
     Parting,
-    Refusal,
-    Refused,
     Silent,
     Watched,
-    identity_of,
 )
 from holdfast_runtime.overlay import Member, Parcel
 
-HANDSHAKE_BYTES = 1 << 20
-"""The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
-MOST_STRANGERS = 32
-"""Who is told of; whoever can reach the port could fill the journal otherwise."""
 RETIRED_HEARTBEATS = 10
 """How long who was called leaves the end of a connection that another one has replaced to the caller."""
 PARTING_S = 1.0
 """Longest wait for the others to have read the last message."""
 
 
-ANOTHER: dict[Refusal, str] = {"token": "the token of the run is another", "run": "the name of the run is another"}
-REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
-
-
-def _new_uid() -> str:
-    return secrets.token_hex(6)
-
-
 def _nothing(_node: int) -> None:
     pass
-
-
-@dataclass(frozen=True, kw_only=True)
-class Identity:
-    """This launcher, as others know it."""
-
-    node: int
-    run_id: str
-    token: str = field(repr=False)
-    uid: str = field(default_factory=_new_uid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +71,27 @@ class Links:
     def __init__(
         self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
     ) -> None:
-        self.incarnation = 0
-        self._me = identity
-        self._proofs = Proofs(run_id=identity.run_id, token=identity.token)
-        self.strangers: list[str] = []
+        self._others = Acquaintances(identity)
         self._host = host
         self._port = 0
         self._deadlines = deadlines
         self._handlers = handlers
         self._links: dict[int, Link] = {}
-        self._book: dict[int, Address] = {}
-        self._met: dict[int, tuple[str, int]] = {}
-        """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
         self._calls = Calls(
             call=self._call,
             linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
             once=lambda: self._reach is not None,  # it knows when to call again
             limit=HANDSHAKE_BYTES,
+        )
+        self._door = Door(
+            proofs=Proofs(run_id=identity.run_id, token=identity.token),
+            others=self._others,
+            calls=self._calls,
+            hello=self._hello,
+            serve=self._serve,
+            replace=self._replace,
+            stranger=handlers.stranger,
+            patience_s=lambda: self._beats.patience_s,
         )
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,9 +110,23 @@ class Links:
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
     @property
+    def incarnation(self) -> int:
+        """0 for a launcher that knows of no predecessor."""
+        return self._others.incarnation
+
+    @property
     def identity(self) -> int:
-        """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
-        return identity_of(self._me.uid)
+        """What views call this launcher."""
+        return self._others.identity
+
+    @property
+    def _me(self) -> Identity:
+        return self._others.me
+
+    @property
+    def strangers(self) -> list[str]:
+        """What was said of those who do not know the token."""
+        return self._door.strangers
 
     @property
     def port(self) -> int:
@@ -156,7 +146,7 @@ class Links:
         """The host of a launcher; this one's own when it is unknown."""
         if node != self._me.node and self._reach is not None and (address := self._reach.address_of(node)):
             return address[0]
-        return self._host if node == self._me.node else self._book.get(node, (self._host, 0))[0]
+        return self._host if node == self._me.node else self._others.addresses.get(node, (self._host, 0))[0]
 
     async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
@@ -254,22 +244,7 @@ class Links:
                 self._reach.failed(address)
             raise
         try:
-            challenge = HANDSHAKE.decode(await self._line(reader))
-            if not isinstance(challenge, Challenge):
-                raise MessageError("the other side does not begin with a challenge")
-            own = self._proofs.call(replace(self._hello(), call=self._calls.next_number()), challenge=challenge.nonce)
-            writer.write(HANDSHAKE.encode(own) + b"\n")
-            answer = HANDSHAKE.decode(await self._line(reader))
-            if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
-                self._stranger(at_the_other_end(answer, address))
-            elif isinstance(answer, Refused):
-                self._refused(answer, address)
-                return answer.code == "direction"
-            elif answer.run_id == self._me.run_id and self._accepts(answer, called_as=own):
-                self._calls.answered(address, at=(answer.host, answer.port))
-                sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
-                await self._serve(Link(peer=answer, writer=writer, sealed=sealed, call=own.call), reader)
-            return False
+            return await self._door.call(address, reader, writer)
         finally:
             writer.close()
 
@@ -279,7 +254,7 @@ class Links:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         try:
-            await self._admit(reader, writer)
+            await self._door.admit(reader, writer)
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError, ValueError):
             pass
         except asyncio.CancelledError:
@@ -287,84 +262,13 @@ class Links:
         finally:
             writer.close()
 
-    async def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        challenge = secrets.token_hex(16)
-        writer.write(HANDSHAKE.encode(Challenge(nonce=challenge)) + b"\n")
-        caller = HANDSHAKE.decode(await self._line(reader))
-        if not isinstance(caller, Hello):
-            raise MessageError("the caller does not say hello")
-        refusal = self._admission(caller, challenge=challenge, host=str(writer.get_extra_info("peername")[0]))
-        if refusal is not None:
-            writer.write(HANDSHAKE.encode(refusal) + b"\n")
-            await writer.drain()
-            return
-        own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
-        writer.write(HANDSHAKE.encode(own) + b"\n")
-        sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
-        await self._serve(Link(peer=caller, writer=writer, sealed=sealed, call=caller.call), reader)
-
-    def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
-        """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
-        if caller.run_id != self._me.run_id or not self._proofs.is_call(caller, challenge=challenge):
-            code: Refusal = "run" if caller.run_id != self._me.run_id else "token"
-            self._stranger(f"a launcher at {host} is not let in: {ANOTHER[code]}; {REMEDY}")
-            return Refused(code, ANOTHER[code])
-        self._learn(caller)
-        refusal = self._objection(caller)
-        if refusal is None and caller.node < self._me.node:
-            self._calls.dial((caller.host, caller.port))
-            refusal = Refused("direction", "the higher node calls")
-        return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
-
-    def _stranger(self, told: str) -> None:
-        if told not in self.strangers and len(self.strangers) < MOST_STRANGERS:
-            self.strangers.append(told)
-            self._handlers.stranger(told)
-
-    def _objection(self, caller: Hello) -> Refused | None:
-        if caller.node == self._me.node:
-            if caller.uid == self._me.uid:
-                return Refused("itself", "this is you")
-            return Refused("taken", f"node {caller.node} is here", incarnation=0)
-        uid, incarnation = self._met.get(caller.node, (caller.uid, -1))
-        if uid != caller.uid and caller.incarnation <= incarnation:
-            return Refused("replaced", f"node {caller.node} was replaced", incarnation + 1)
-        return None
-
-    def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
-        """Whether the link counts. One that began anew meanwhile is another launcher than the one that called."""
-        self._learn(answer)
-        current = (called_as.uid, called_as.incarnation) == (self._me.uid, self.incarnation)
-        return current and self._objection(answer) is None
-
-    def _refused(self, answer: Refused, address: Address) -> None:
-        if answer.code == "itself":
-            self._calls.own.add(address)
-        else:
-            self._replace(answer.incarnation)
-
-    def _learn(self, other: Hello) -> None:
-        """Whom the other has met: it may be another launcher of this node, or one that nobody else tells of."""
-        for node, uid, incarnation in other.met:
-            if node != self._me.node:
-                self._note(node, uid, incarnation)
-            elif uid != self._me.uid:
-                self._replace(incarnation + 1)
-
-    def _note(self, node: int, uid: str, incarnation: int) -> None:
-        """An incarnation that two launchers had is used up for both."""
-        known, newest = self._met.get(node, (uid, -1))
-        if incarnation >= newest:
-            self._met[node] = (uid if incarnation > newest or uid == known else "", incarnation)
-
     def _replace(self, incarnation: int) -> None:
         if incarnation <= self.incarnation or self._closing:
             return
         if not self._handlers.anew():
             self._handlers.taken(f"another launcher has the place of node {self._me.node}")
             return
-        self.incarnation = incarnation
-        self._me = replace(self._me, uid=_new_uid())  # it forgets what it promised, so views must not call it the same
+        self._others.begin_anew(incarnation)
         links, self._links = [*self._links.values()], {}
         for link in links:
             link.writer.transport.abort()
@@ -375,23 +279,7 @@ class Links:
             self._calls.dial((link.peer.host, link.peer.port))
 
     def _hello(self) -> Hello:
-        return Hello(
-            node=self._me.node,
-            incarnation=self.incarnation,
-            uid=self._me.uid,
-            run_id=self._me.run_id,
-            host=self._host,
-            port=self._port,
-            known=tuple((node, *address) for node, address in self._book.items()),
-            met=tuple((node, *last) for node, last in self._met.items()),
-            nonce=secrets.token_hex(16),
-        )
-
-    async def _line(self, reader: asyncio.StreamReader) -> bytes:
-        line = await asyncio.wait_for(reader.readline(), self._beats.patience_s)
-        if not line.endswith(b"\n"):
-            raise asyncio.IncompleteReadError(line, None)
-        return line
+        return self._others.hello(host=self._host, port=self._port)
 
     async def _serve(self, link: Link, reader: asyncio.StreamReader) -> None:
         """From the handshake to the end of a link."""
@@ -466,14 +354,14 @@ class Links:
         self._beats.settle_soon()
         same = before is not None and before.peer.uid == peer.uid
         if not same:
-            self._note(peer.node, peer.uid, peer.incarnation)
-            self._book[peer.node] = (peer.host, peer.port)
+            self._others.note(peer.node, peer.uid, peer.incarnation)
+            self._others.addresses[peer.node] = (peer.host, peer.port)
         if self._reach is not None:
             self._reach.linked(link)
         elif not same:
             for node, host, port in peer.known:
-                if node != self._me.node and node not in self._book:
-                    self._book[node] = (host, port)
+                if node != self._me.node and node not in self._others.addresses:
+                    self._others.addresses[node] = (host, port)
                     self._calls.dial((host, port))
             self._handlers.up(peer)
         if not same:  # after it has been said that the launcher is up
@@ -481,7 +369,7 @@ class Links:
 
     def _member_up(self, member: Member) -> None:
         """A launcher is in reach, with a connection or without."""
-        self._note(member.node, member.uid, member.incarnation)
+        self._others.note(member.node, member.uid, member.incarnation)
         peer = replace(
             self._hello(),
             node=member.node,
@@ -494,11 +382,3 @@ class Links:
             nonce="",
         )
         self._handlers.up(peer)
-
-
-def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
-    """What to say of an answer without a proof; anybody may have given it."""
-    where = f"{address[0]} port {address[1]}"
-    if isinstance(answer, Refused) and answer.code in ANOTHER:
-        return f"the launcher at {where} does not let this one in: {ANOTHER[answer.code]}; {REMEDY}"
-    return f"who answers at {where} does not know the token of this run; {REMEDY}"

@@ -1,13 +1,35 @@
-"""What each side of a handshake has to show. A proof is good for one role, one pair of nonces and one message only."""
+"""
+The handshake, from both sides: this launcher calls another one, or lets a caller in.
 
+Whoever is at the other end has proven nothing yet: no line of theirs is long, none is waited for without an end, and
+what they say changes nothing here before the proof. What follows on a connection is left to ``connections``.
+"""
+
+import asyncio
 import hmac
+import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from holdfast_runtime.launcher.links.wire import HANDSHAKE, Hello, Refused
+from holdfast_runtime.control import MessageError
+from holdfast_runtime.launcher.links.acquaintances import Acquaintances
+from holdfast_runtime.launcher.links.calls import Calls
+from holdfast_runtime.launcher.links.link import Link
+from holdfast_runtime.launcher.links.peers import Address
+from holdfast_runtime.launcher.links.seal import SealedLine
+from holdfast_runtime.launcher.links.wire import HANDSHAKE, Challenge, Hello, Refusal, Refused
+
+HANDSHAKE_BYTES = 1 << 20
+"""The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
+MOST_STRANGERS = 32
+"""Who is told of; whoever can reach the port could fill the journal otherwise."""
+
+ANOTHER: dict[Refusal, str] = {"token": "the token of the run is another", "run": "the name of the run is another"}
+REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
 class Proofs:
-    """Of one run."""
+    """What each side has to show. A proof is good for one role, one pair of nonces and one message only."""
 
     def __init__(self, *, run_id: str, token: str) -> None:
         self._run_id = run_id
@@ -40,3 +62,129 @@ class Proofs:
     def _of(self, role: str, nonces: tuple[str, ...], message: Hello | Refused) -> str:
         body = HANDSHAKE.encode(replace(message, proof=""))
         return hmac.new(self._key, b" ".join([role.encode(), *map(str.encode, nonces), body]), "sha256").hexdigest()
+
+
+class Door:
+    """
+    Of one launcher.
+
+    Args:
+        hello: How this launcher begins.
+        serve: From the handshake to the end of a link.
+        replace: This launcher needs that incarnation, if it has a lower one.
+        stranger: Told once of each who does not know the token, or says that this launcher does not.
+        patience_s: How long the other side may take for a line.
+    """
+
+    def __init__(
+        self,
+        *,
+        proofs: Proofs,
+        others: Acquaintances,
+        calls: Calls,
+        hello: Callable[[], Hello],
+        serve: Callable[[Link, asyncio.StreamReader], Awaitable[None]],
+        replace: Callable[[int], None],
+        stranger: Callable[[str], None],
+        patience_s: Callable[[], float],
+    ) -> None:
+        self.strangers: list[str] = []
+        self._proofs = proofs
+        self._others = others
+        self._calls = calls
+        self._hello = hello
+        self._serve = serve
+        self._replace = replace
+        self._told = stranger
+        self._patience_s = patience_s
+
+    async def call(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """
+        On a connection that this launcher has made, to its end.
+
+        Returns:
+            Whether the other side calls from now on.
+
+        Raises:
+            OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError: there is no launcher there.
+        """
+        challenge = HANDSHAKE.decode(await self._line(reader))
+        if not isinstance(challenge, Challenge):
+            raise MessageError("the other side does not begin with a challenge")
+        own = self._proofs.call(replace(self._hello(), call=self._calls.next_number()), challenge=challenge.nonce)
+        writer.write(HANDSHAKE.encode(own) + b"\n")
+        answer = HANDSHAKE.decode(await self._line(reader))
+        if isinstance(answer, Challenge) or not self._proofs.is_answer(answer, challenge=challenge.nonce, call=own):
+            self._stranger(at_the_other_end(answer, address))
+        elif isinstance(answer, Refused):
+            self._refused(answer, address)
+            return answer.code == "direction"
+        elif answer.run_id == own.run_id and self._accepts(answer, called_as=own):
+            self._calls.answered(address, at=(answer.host, answer.port))
+            sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
+            await self._serve(Link(peer=answer, writer=writer, sealed=sealed, call=own.call), reader)
+        return False
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """On a connection that somebody else has made, to its end. Raises what ``call`` does."""
+        challenge = secrets.token_hex(16)
+        writer.write(HANDSHAKE.encode(Challenge(nonce=challenge)) + b"\n")
+        caller = HANDSHAKE.decode(await self._line(reader))
+        if not isinstance(caller, Hello):
+            raise MessageError("the caller does not say hello")
+        refusal = self._admission(caller, challenge=challenge, host=str(writer.get_extra_info("peername")[0]))
+        if refusal is not None:
+            writer.write(HANDSHAKE.encode(refusal) + b"\n")
+            await writer.drain()
+            return
+        own = self._proofs.answer(self._hello(), challenge=challenge, call=caller)
+        writer.write(HANDSHAKE.encode(own) + b"\n")
+        sealed = SealedLine(self._proofs.key(challenge=challenge, call=caller), calling=False)
+        await self._serve(Link(peer=caller, writer=writer, sealed=sealed, call=caller.call), reader)
+
+    def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
+        """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
+        me = self._others.me
+        if caller.run_id != me.run_id or not self._proofs.is_call(caller, challenge=challenge):
+            code: Refusal = "run" if caller.run_id != me.run_id else "token"
+            self._stranger(f"a launcher at {host} is not let in: {ANOTHER[code]}; {REMEDY}")
+            return Refused(code, ANOTHER[code])
+        self._learn(caller)
+        refusal = self._others.objection(caller)
+        if refusal is None and caller.node < me.node:
+            self._calls.dial((caller.host, caller.port))
+            refusal = Refused("direction", "the higher node calls")
+        return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
+
+    def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
+        """Whether the link counts. One that began anew meanwhile is another launcher than the one that called."""
+        self._learn(answer)
+        return self._others.is_now(called_as) and self._others.objection(answer) is None
+
+    def _refused(self, answer: Refused, address: Address) -> None:
+        if answer.code == "itself":
+            self._calls.own.add(address)
+        else:
+            self._replace(answer.incarnation)
+
+    def _learn(self, other: Hello) -> None:
+        self._replace(self._others.learn(other))
+
+    def _stranger(self, told: str) -> None:
+        if told not in self.strangers and len(self.strangers) < MOST_STRANGERS:
+            self.strangers.append(told)
+            self._told(told)
+
+    async def _line(self, reader: asyncio.StreamReader) -> bytes:
+        line = await asyncio.wait_for(reader.readline(), self._patience_s())
+        if not line.endswith(b"\n"):
+            raise asyncio.IncompleteReadError(line, None)
+        return line
+
+
+def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
+    """What to say of an answer without a proof; anybody may have given it."""
+    where = f"{address[0]} port {address[1]}"
+    if isinstance(answer, Refused) and answer.code in ANOTHER:
+        return f"the launcher at {where} does not let this one in: {ANOTHER[answer.code]}; {REMEDY}"
+    return f"who answers at {where} does not know the token of this run; {REMEDY}"

@@ -1,0 +1,97 @@
+"""
+Whom this launcher has met, which of them counts, and what it says of itself and of them. Pure.
+
+Of two launchers of one node the one of the higher incarnation counts: it knows of the other one. Of two with the same
+incarnation neither does, and each has to begin anew with a higher one. ``connections`` speaks with them.
+"""
+
+import secrets
+from dataclasses import dataclass, field, replace
+
+from holdfast_runtime.launcher.links.peers import Address
+from holdfast_runtime.launcher.links.wire import Hello, Refused, identity_of
+
+
+def _new_uid() -> str:
+    return secrets.token_hex(6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """This launcher, as others know it."""
+
+    node: int
+    run_id: str
+    token: str = field(repr=False)
+    uid: str = field(default_factory=_new_uid)
+
+
+class Acquaintances:
+    """Those of one launcher."""
+
+    def __init__(self, me: Identity) -> None:
+        self.me = me
+        self.incarnation = 0
+        self.addresses: dict[int, Address] = {}
+        self._met: dict[int, tuple[str, int]] = {}
+        """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
+
+    @property
+    def identity(self) -> int:
+        """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
+        return identity_of(self.me.uid)
+
+    def hello(self, *, host: str, port: int) -> Hello:
+        """How this launcher, which listens there, begins."""
+        return Hello(
+            node=self.me.node,
+            incarnation=self.incarnation,
+            uid=self.me.uid,
+            run_id=self.me.run_id,
+            host=host,
+            port=port,
+            known=tuple((node, *address) for node, address in self.addresses.items()),
+            met=tuple((node, *last) for node, last in self._met.items()),
+            nonce=secrets.token_hex(16),
+        )
+
+    def begin_anew(self, incarnation: int) -> None:
+        """As another launcher: this one forgets what it promised, so views must not call it the same."""
+        self.incarnation = incarnation
+        self.me = replace(self.me, uid=_new_uid())
+
+    def note(self, node: int, uid: str, incarnation: int) -> None:
+        """Somebody has met this launcher. An incarnation that two of them had is used up for both."""
+        known, newest = self._met.get(node, (uid, -1))
+        if incarnation >= newest:
+            self._met[node] = (uid if incarnation > newest or uid == known else "", incarnation)
+
+    def learn(self, other: Hello) -> int:
+        """
+        Whom another launcher has met.
+
+        Returns:
+            The incarnation that this launcher needs, as there was another one in its place; 0 where there was none.
+        """
+        needed = 0
+        for node, uid, incarnation in other.met:
+            if node != self.me.node:
+                self.note(node, uid, incarnation)
+            elif uid != self.me.uid:
+                needed = incarnation + 1
+        return needed
+
+    def objection(self, other: Hello) -> Refused | None:
+        """Why there is no link with a launcher."""
+        if other.node == self.me.node:
+            if other.uid == self.me.uid:
+                return Refused("itself", "this is you")
+            return Refused("taken", f"node {other.node} is here", incarnation=0)
+        uid, incarnation = self._met.get(other.node, (other.uid, -1))
+        if uid != other.uid and other.incarnation <= incarnation:
+            return Refused("replaced", f"node {other.node} was replaced", incarnation + 1)
+        return None
+
+    def is_now(self, hello: Hello) -> bool:
+        """Whether a greeting is of this launcher as it is: one that began anew since is another one."""
+        return (hello.uid, hello.incarnation) == (self.me.uid, self.incarnation)
