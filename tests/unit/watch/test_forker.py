@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_orphans
-from holdfast_runtime.launcher.zygote import Request
+from holdfast_runtime.launcher.zygote import Life, Request
 
 PROGRAM = "import os, sys; print(os.getpid(), file=open(sys.argv[1], 'a'))"
 SLOW = """
@@ -142,6 +143,26 @@ def test_a_process_that_is_forked_after_the_launcher_has_given_it_up_runs_nothin
         await until(lambda: children() <= forks.pids | {forks.forker.pid or 0})
 
     run(lambda: Forks(tmp_path, preload=("slow",), answer_s=1.0), test)
+
+
+def test_a_process_that_the_launcher_does_not_wait_for_any_more_ends_before_it_runs_the_program(tmp_path: Path) -> None:
+    async def test(forks: Forks) -> None:
+        line = forks.forker._line
+        assert line is not None
+        ours, theirs = socket.socketpair()
+        life, told = Life(), tmp_path / "told"
+        environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
+        request = Request(environment=environment, arguments=(str(tmp_path / "program.py"), str(told)), module=False)
+        ours.close()
+        with theirs:
+            socket.send_fds(line, [request.to_json()], [theirs.fileno(), 1, 2, life.descriptor])
+            pid = int(await asyncio.to_thread(line.recv, 64))
+        life.close()
+
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+        assert not told.exists()
+
+    run(lambda: Forks(tmp_path), test)
 
 
 def test_a_child_that_nobody_was_told_of_is_ended_and_no_other() -> None:
