@@ -17,7 +17,18 @@ from link_ends import CALM, PATIENT, End, opened, run, until
 from ports import free_ports
 
 from holdfast_runtime.control import Deadlines, listen
-from holdfast_runtime.launcher.links import NEIGHBOURS, Silent, Trouble, Warm
+from holdfast_runtime.launcher.links import (
+    HANDSHAKE,
+    LINK,
+    NEIGHBOURS,
+    Challenge,
+    Hello,
+    Proofs,
+    SealedLine,
+    Silent,
+    Trouble,
+    Warm,
+)
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
@@ -164,6 +175,40 @@ def test_an_incarnation_that_two_launchers_had_is_used_up_for_both() -> None:
         await second.open(here)
         await until(lambda: bool(second.up))
         assert second.links.incarnation == 2
+
+    run(test())
+
+
+async def greeted(end: End, node: int) -> tuple[asyncio.StreamWriter, SealedLine]:
+    """The end of a launcher's connection to another one after the handshake, with nothing behind it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", end.links.port)
+    challenge = HANDSHAKE.decode(await reader.readline())
+    assert isinstance(challenge, Challenge)
+    proofs = Proofs(run_id="run", token="secret")
+    hello = Hello(node, 0, f"{node:012x}", "run", "127.0.0.1", 1, known=(), met=(), nonce="nonce")
+    own = proofs.call(hello, challenge=challenge.nonce)
+    writer.write(HANDSHAKE.encode(own) + b"\n")
+    assert isinstance(HANDSHAKE.decode(await reader.readline()), Hello)
+    return writer, SealedLine(proofs.key(challenge=challenge.nonce, call=own), calling=True)
+
+
+def test_in_a_large_job_who_gives_up_a_handshake_is_not_accused_and_who_has_spoken_is() -> None:
+    """On a machine that is busy with the start of 200 the answer comes after the caller's deadline."""
+
+    async def test() -> None:
+        end = await End(0, size=20, deadlines=PATIENT).open()
+        gives_up, _ = await greeted(end, 5)
+        speaks, sealed = await greeted(end, 6)
+        speaks.write(sealed.seal(LINK.encode(Warm())))
+        await until(lambda: end.messages == [(6, Warm())])
+        assert end.links.up == {5, 6}
+
+        gives_up.close()
+        speaks.close()
+        await until(lambda: not end.links._links)
+
+        assert end.links._reach is not None
+        assert [node for node, _, _ in end.links._reach._overlay.roster.doubtful] == [6]
 
     run(test())
 

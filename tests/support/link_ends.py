@@ -23,7 +23,13 @@ class End:
     """One launcher's links, and what they have told."""
 
     def __init__(
-        self, node: int, *, token: str = "secret", run_id: str = "run", deadlines: Deadlines = DEADLINES
+        self,
+        node: int,
+        *,
+        token: str = "secret",
+        run_id: str = "run",
+        deadlines: Deadlines = DEADLINES,
+        size: int = 1,
     ) -> None:
         self.up: list[tuple[int, int]] = []
         """Node and incarnation."""
@@ -42,7 +48,7 @@ class End:
             stranger=self.strangers.append,
         )
         identity = Identity(node=node, run_id=run_id, token=token)
-        self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers)
+        self.links = Links(identity, host="127.0.0.1", deadlines=deadlines, handlers=handlers, size=size)
 
     async def open(
         self, *others: "End", port: int = 0, named: tuple[tuple[str, int], ...] = (), formed: bool = True

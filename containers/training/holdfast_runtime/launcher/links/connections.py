@@ -310,7 +310,7 @@ class Links:
 
     def _ended(self, link: Link, why: str) -> None:
         if self._reach is not None:
-            self._reach.ended(link.peer.node)
+            self._reach.ended(link)
         else:
             self._handlers.down(link.peer.node, why)
             self._calls.dial((link.peer.host, link.peer.port))

@@ -24,6 +24,9 @@ class Link:
     call: int = 0
     """The caller's number of it."""
     heard_s: float = 0.0
+    said: bool = False
+    """Whether anything came after the handshake. In a large job both sides say at once whom they know; one that says
+    nothing has given up the handshake."""
     late_s: float = 0.0
     """How late signs of life came lately, where they are wanted."""
     watched: bool = False
@@ -68,7 +71,7 @@ class Link:
         """Something came, which is a sign of life."""
         if self.watched:
             self.late_s = lateness_s(self.late_s, silent_s=now_s - self.heard_s, beat_s=beat_s)
-        self.heard_s = now_s
+        self.heard_s, self.said = now_s, True
 
     def write(self, line: bytes) -> None:
         """Send a line, from the thread that works; nothing after ``finish``."""

@@ -106,12 +106,10 @@ class Reach:
         self._failing_s.pop(peer.node, None)
         self._changed()
 
-    def ended(self, node: int) -> None:
+    def ended(self, link: Link) -> None:
         """A connection has ended that still counted."""
-        now_s = time.monotonic()
-        # One of the two may have given up a handshake that took it too long; whether it answers is soon known.
-        young = now_s - self._since_s.get(node, 0.0) < self._hooks.patience_s()
-        self._overlay.unlink(node, now_s, parted=young)
+        # Who has given up a handshake that took it too long is not gone; whether it answers is soon known.
+        self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.said)
         self._changed()
 
     def heard(self, link: Link, message: Parcel | Kept | Parting) -> None:
