@@ -48,13 +48,13 @@ def names(ports: list[int]) -> tuple[tuple[str, int], ...]:
 
 def accepted(end: End) -> Callable[[], int]:
     """How many connections a launcher has been asked for."""
-    count, admit = [0], end.links._admit
+    count, admit = [0], end.links._door.admit
 
     async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         count[0] += 1
         await admit(reader, writer)
 
-    end.links._admit = counted  # type: ignore[method-assign]
+    end.links._door.admit = counted  # type: ignore[method-assign]
     return lambda: count[0]
 
 

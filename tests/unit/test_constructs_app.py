@@ -119,10 +119,11 @@ os._exit(0)
 """
 
 
-def test_loading_the_stack_asks_node_nothing_so_that_it_can_do_something_else(repository: Path) -> None:
+def test_loading_the_stack_asks_node_nothing_so_that_it_can_do_something_else(repository: Path, tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", LOAD_WITHOUT_NODE],
         cwd=repository,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # the folder of a Node that is killed is left behind
         capture_output=True,
         text=True,
         timeout=90,

@@ -104,7 +104,7 @@ def test_the_first_launchers_vote_under_names_of_their_own_and_those_that_replac
         first = launcher.generations.agreement._node
         assert (first.votes, first.incarnation) == (True, launcher.links.identity)
         assert launcher.peers.begin_anew()
-        launcher.links.incarnation = 1
+        launcher.links._others.incarnation = 1
         assert not launcher.generations.agreement._node.votes
 
     with_launcher(act)
