@@ -1,18 +1,24 @@
 """A large job's links over loopback: a few connections for each launcher, and all others through them."""
 
 import asyncio
+from dataclasses import replace
 
 from link_ends import CALM, End, opened, run, until
 from overlay_job import large_ends
 
+from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links import NEIGHBOURS, Trouble
 
 SIZE = 14
 
 
-async def job() -> list[End]:
+PROMPT = replace(CALM, heartbeat=2.0)
+"""Where a silent launcher has to be lost: on a busy machine others wait ten of it after the first view, and ten more."""
+
+
+async def job(deadlines: Deadlines = CALM) -> list[End]:
     """Launchers that have all heard of each other and are connected to those that they want."""
-    ends = large_ends(SIZE, deadlines=CALM)
+    ends = large_ends(SIZE, deadlines=deadlines)
     for end in ends:
         await end.open(*opened[:3])
     await until(lambda: all(len(end.links.up) == SIZE - 1 for end in ends))
@@ -77,7 +83,7 @@ def crash(end: End) -> None:
 
 def test_in_a_large_job_one_that_falls_silent_is_lost_for_all() -> None:
     async def test() -> None:
-        ends = await job()
+        ends = await job(PROMPT)
         others = [end for end in ends if end is not ends[5]]
         for link in ends[5].links._links.values():
             link.replaced = True  # no more beats of it, though its connections stay
