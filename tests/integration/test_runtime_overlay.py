@@ -13,7 +13,7 @@ SIZE = 14
 
 
 PROMPT = replace(CALM, heartbeat=2.0)
-"""Where a silent launcher has to be lost: on a busy machine others wait ten of it after the first view, and ten more."""
+"""Where a silent launcher has to be lost: on a busy machine others wait ten of it, after ten from the first view."""
 
 
 async def job(deadlines: Deadlines = CALM) -> list[End]:
