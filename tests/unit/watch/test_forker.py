@@ -19,15 +19,14 @@ PROGRAM = "import os, sys; print(os.getpid(), file=open(sys.argv[1], 'a'))"
 SLOW = """
 import os, pathlib, time
 
-ONCE, FORKS, OVER = (pathlib.Path(__file__).with_name(name) for name in ("once", "forks", "over"))
+ONCE, FORKS = (pathlib.Path(__file__).with_name(name) for name in ("once", "forks"))
 
 def forked():
     # In the process between, once it has forked the one that is to run the program.
     if os.getppid() == FORKER and ONCE.exists():
         ONCE.unlink()
         FORKS.touch()
-        while not OVER.exists():
-            time.sleep(0.01)
+        time.sleep(60.0)
 
 FORKER = os.getpid()
 os.register_at_fork(after_in_parent=forked)
@@ -51,16 +50,25 @@ class Forks:
             known=lambda: {*self.pids},
         )
 
+    @property
+    def told(self) -> Path:
+        """Where the program says that it runs."""
+        return self.folder / "told"
+
+    @property
+    def request(self) -> Request:
+        """For a process that runs it."""
+        environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
+        arguments = str(self.folder / "program.py"), str(self.told)
+        return Request(environment=environment, arguments=arguments, module=False)
+
     async def fork(self) -> int:
         """A process that has run to its end."""
-        environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
-        told = self.folder / "told"
-        request = Request(environment=environment, arguments=(str(self.folder / "program.py"), str(told)), module=False)
-        child = await self.forker.fork(request, out=1, err=2)
+        child = await self.forker.fork(self.request, out=1, err=2)
         with child.control:
             self.pids.add(child.pid)
             assert os.waitpid(child.pid, 0)[1] == 0
-        assert [int(pid) for pid in told.read_text().split()] == [child.pid], "it has run once"
+        assert [int(pid) for pid in self.told.read_text().split()] == [child.pid], "it has run once"
         return child.pid
 
 
@@ -150,17 +158,15 @@ def test_a_process_that_the_launcher_does_not_wait_for_any_more_ends_before_it_r
         line = forks.forker._line
         assert line is not None
         ours, theirs = socket.socketpair()
-        life, told = Life(), tmp_path / "told"
-        environment = {**os.environ, "HOLDFAST_LAUNCHER_PID": str(os.getpid())}
-        request = Request(environment=environment, arguments=(str(tmp_path / "program.py"), str(told)), module=False)
+        life = Life()
         ours.close()
         with theirs:
-            socket.send_fds(line, [request.to_json()], [theirs.fileno(), 1, 2, life.descriptor])
+            socket.send_fds(line, [forks.request.to_json()], [theirs.fileno(), 1, 2, life.descriptor])
             pid = int(await asyncio.to_thread(line.recv, 64))
         life.close()
 
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
-        assert not told.exists()
+        assert not forks.told.exists()
 
     run(lambda: Forks(tmp_path), test)
 

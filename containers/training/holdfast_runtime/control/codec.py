@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
 Forms = frozenset[tuple[type, type]]
+"""Annotations that stand for a text, each with what it is a text of."""
 
 TEXTS_KEPT = 8
 LONGEST_TEXT_BYTES = 1 << 26
@@ -85,12 +86,9 @@ def _text(value: Any) -> str:
 
 
 def _inside(text: str) -> bytes:
-    """What a text was made of. Raises ValueError."""
+    """What a text was made of. Raises ValueError, zlib.error."""
     unpacking = zlib.decompressobj()
-    try:
-        data = unpacking.decompress(base64.b64decode(text, validate=True), LONGEST_TEXT_BYTES)
-    except zlib.error as error:
-        raise MessageError(str(error)) from None
+    data = unpacking.decompress(base64.b64decode(text, validate=True), LONGEST_TEXT_BYTES)
     if not unpacking.eof:
         raise MessageError(f"the text is cut off, or is longer than {LONGEST_TEXT_BYTES} bytes")
     return data
@@ -163,7 +161,7 @@ def _value_of(kind: Any) -> Callable[[str], Any]:
     def value_of(text: str) -> Any:
         try:
             return inside(json.loads(_inside(text)), kind.__name__)
-        except ValueError as error:
+        except (ValueError, zlib.error) as error:
             raise MessageError(str(error)) from None
 
     return value_of

@@ -70,7 +70,8 @@ class Link:
     def hear(self, now_s: float, *, beat_s: float) -> None:
         """Something came, which is a sign of life."""
         if self.watched:
-            self.late_s = lateness_s(self.late_s, silent_s=now_s - self.heard_s, beat_s=beat_s)
+            silent_s = now_s - self.heard_s
+            self.late_s = lateness_s(self.late_s, late_s=silent_s - beat_s, beats=silent_s / beat_s)
         self.heard_s, self.said = now_s, True
 
     def write(self, line: bytes) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
-from holdfast_runtime.launcher.links.watching import FORGET
+from holdfast_runtime.launcher.links.watching import lateness_s
 
 
 class Pulse:
@@ -60,7 +60,7 @@ class Pulse:
         """Sleep, and see how late the end of it is; True where no sign is to be given any more."""
         asked_s = time.monotonic()
         stopped = self._stopped.wait(wait_s)
-        self.late_s = max(time.monotonic() - asked_s - wait_s, FORGET * self.late_s)
+        self.late_s = lateness_s(self.late_s, late_s=time.monotonic() - asked_s - wait_s, beats=1.0)
         return stopped
 
     def _until_next(self, now_s: float) -> float:

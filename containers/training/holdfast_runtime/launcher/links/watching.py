@@ -42,16 +42,16 @@ def patience_s(heartbeat_s: float, *, late_s: float) -> float:
     return min(heartbeat_s + LATE * late_s, MOST * heartbeat_s)
 
 
-def lateness_s(before_s: float, *, silent_s: float, beat_s: float) -> float:
+def lateness_s(before_s: float, *, late_s: float, beats: float) -> float:
     """
-    How late the signs of life of a launcher come.
+    How late a launcher is, or its signs of life come: the worst of it, less what is forgotten.
 
     Args:
-        before_s: What this was when the last one came.
-        silent_s: Since then.
-        beat_s: Between two, when they are not late.
+        before_s: What this was the last time.
+        late_s: How late it is this time.
+        beats: Times between two signs of life that have passed.
     """
-    return max(silent_s - beat_s, before_s * math.pow(FORGET, silent_s / beat_s))
+    return max(late_s, before_s * math.pow(FORGET, beats))
 
 
 def watched(me: int, others: Iterable[int]) -> frozenset[int]:
