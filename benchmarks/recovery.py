@@ -112,7 +112,8 @@ def ours(trials: int) -> Result:
         launch(broken, total, faults)
         seconds, redone = measured(broken, faults)
         step_s = usual_step_s(calm)
-        phases = phases_of(events_of(broken))
+        kills = [killed(broken, number) for number in range(trials)]
+        phases = phases_of(events_of(broken), kills)
         same = digests(calm) == digests(broken) and losses(calm) == losses(broken)
     return Result(
         name="Holdfast, warm spare",
@@ -159,20 +160,25 @@ def measured(folder: Path, faults: list[dict[str, object]]) -> tuple[list[float]
     steps = [line.split() for line in (folder / "steps").read_text().splitlines()]
     rows = [(float(time_s), int(rank), int(step), int(epoch)) for time_s, rank, step, epoch, *_ in steps]
     seconds, redone = [], []
-    for number, fault in enumerate(faults):
-        mark = folder / "fired" / f"{number}.0"
-        if not mark.exists():
-            raise SystemExit(f"fault {fault} did not happen")
-        killed = mark.stat().st_mtime
-        before = [row for row in rows if row[0] < killed]
-        after = [row for row in rows if row[0] > killed and row[3] > max(row[3] for row in before)]
+    for number in range(len(faults)):
+        at_s = killed(folder, number)
+        before = [row for row in rows if row[0] < at_s]
+        after = [row for row in rows if row[0] > at_s and row[3] > max(row[3] for row in before)]
         epoch = min(row[3] for row in after)
         same = [row for row in after if row[3] == epoch]
         firsts = [min((row for row in same if row[1] == rank), default=None) for rank in range(WORLD)]
         if all(firsts):
-            seconds.append(max(row[0] for row in firsts if row) - killed)
+            seconds.append(max(row[0] for row in firsts if row) - at_s)
             redone.append(max(row[2] for row in before) + 1 - min(row[2] for row in firsts if row))
     return seconds, redone
+
+
+def killed(folder: Path, number: int) -> float:
+    """When a fault fired; one that did not ends the benchmark."""
+    mark = folder / "fired" / f"{number}.0"
+    if not mark.exists():
+        raise SystemExit(f"fault {number} did not happen")
+    return mark.stat().st_mtime
 
 
 def usual_step_s(folder: Path) -> float:
@@ -189,12 +195,14 @@ def events_of(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 
 
-def phases_of(events: Iterable[Mapping[str, object]]) -> dict[str, list[float]]:
-    """Seconds of each phase of each recovery, as they are written."""
+def phases_of(events: Iterable[Mapping[str, object]], kills: Sequence[float]) -> dict[str, list[float]]:
+    """Seconds of each phase of each recovery as they are written, but the first: from the kill on."""
     found: dict[str, list[float]] = {name: [] for name in PHASES.values()}
     for event in events:
-        duration = event["duration_s"]
-        if (name := PHASES.get(str(event["kind"]))) and isinstance(duration, float):
+        name, duration, time_ns = PHASES.get(str(event["kind"])), event["duration_s"], event["time_ns"]
+        if name == "notice" and isinstance(time_ns, int):
+            duration = min((time_ns / 1e9 - kill for kill in kills if kill < time_ns / 1e9), default=None)
+        if name and isinstance(duration, float):
             found[name].append(duration)
     return found
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from recovery import events_of, phases_of, phases_table
+from recovery import events_of, killed, phases_of, phases_table
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
@@ -114,7 +114,7 @@ def ours(trials: int, *, every: int) -> Ours:
     with tempfile.TemporaryDirectory(prefix="holdfast-sharded-") as name:
         folder = Path(name)
         launch(folder, FIRST + SPACING * trials, every, faults)
-        kills = [_killed(folder / "fired" / f"{number}.0") for number in range(trials)]
+        kills = [killed(folder, number) for number in range(trials)]
         return measured(rows_of(folder), kills, events_of(folder))
 
 
@@ -129,12 +129,6 @@ def rows_of(folder: Path) -> list[Row]:
 def usual_step_s(rows: Sequence[Row]) -> float:
     """Median of a rank's steps, without the first ones."""
     return statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
-
-
-def _killed(mark: Path) -> float:
-    if not mark.exists():
-        raise SystemExit(f"the fault of {mark.name} did not happen")
-    return mark.stat().st_mtime
 
 
 def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, object]]) -> None:
@@ -158,14 +152,14 @@ def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mappi
     """What steps and events tell of each kill."""
     usual = usual_step_s(rows)
     seconds, redone, redo_s, first_steps = [], [], [], []
-    for killed in kills:
-        before = [row for row in rows if row.ended_s < killed]
-        generation = min(row.generation for row in rows if row.began_s > killed)
+    for kill in kills:
+        before = [row for row in rows if row.ended_s < kill]
+        generation = min(row.generation for row in rows if row.began_s > kill)
         after = [row for row in rows if row.generation == generation]
         step = min(row.step for row in after)
         first = [row for row in after if row.step == step]
         ended = max(row.ended_s for row in first)
-        seconds.append(ended - killed)
+        seconds.append(ended - kill)
         redone.append(max(row.step for row in before) + 1 - step)
         redo_s.append(ended - min(row.began_s for row in first))
         first_steps.append(statistics.median(row.ended_s - row.began_s for row in first) / usual)
@@ -174,7 +168,7 @@ def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mappi
         redone=tuple(redone),
         redo_s=tuple(redo_s),
         first_steps=tuple(first_steps),
-        phases={**phases_of(events), "redo": redo_s},
+        phases={**phases_of(events, kills), "redo": redo_s},
     )
 
 

@@ -645,7 +645,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
 def test_a_divergence_that_is_found_at_the_end_of_a_recovery_ends_the_job_too(
     launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def differ(_self: object, _made: object) -> None:
+    def differ(_self: object, _made: object, **_more: object) -> None:
         raise holdfast.DivergenceError("the parameters of the ranks are different")
 
     monkeypatch.setattr(Agreement, "confirm", differ)

@@ -219,6 +219,50 @@ async def test_a_place_is_filled_once_and_not_when_the_job_ends() -> None:
         work.close()  # type: ignore[attr-defined]
 
 
+def places_of(local: LocalSlots) -> Places:
+    return Places(
+        options(),
+        slots=local,
+        processes=Told(),  # type: ignore[arg-type]
+        links=Told(),  # type: ignore[arg-type]
+        ending=Told(begun=False),  # type: ignore[arg-type]
+        tasks=Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
+        view=committed,
+        says=lambda _slot, _message: None,
+    )
+
+
+@in_a_loop
+async def test_a_spares_place_is_filled_when_the_ranks_have_done_a_step_after_the_recovery() -> None:
+    local = slots()
+    local[0].rank, local[0].progress = 0, Progress(step=0, phase="forward")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("holdfast_runtime.launcher.node.places.REFILL_AFTER_S", 0.01)
+        patch.setattr("holdfast_runtime.launcher.node.places.LOOK_S", 0.01)
+        places_of(local).fill_later(local[1])
+        await asyncio.sleep(0.1)
+        assert not local[1].starting
+
+        local[0].progress = Progress(step=1, phase="other")
+        await asyncio.sleep(0.1)
+        assert local[1].starting
+
+
+@in_a_loop
+async def test_a_spares_place_is_filled_in_time_where_a_step_takes_long_and_at_once_where_no_rank_is_here() -> None:
+    busy, idle = slots(), slots()
+    busy[0].rank, busy[0].progress = 0, Progress(step=0, phase="forward")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("REFILL_AFTER_S", 0.01), ("LOOK_S", 0.01), ("REFILL_BY_S", 0.1)):
+            patch.setattr(f"holdfast_runtime.launcher.node.places.{name}", value)
+        for local in (busy, idle):
+            places_of(local).fill_later(local[1])
+        await asyncio.sleep(0.05)
+        assert (busy[1].starting, idle[1].starting) == (False, True)
+        await asyncio.sleep(0.15)
+        assert busy[1].starting
+
+
 @pytest.mark.parametrize(("steps", "too_many"), [((4, 4, 4), True), ((4, 5, 6), False)], ids=["none", "some"])
 def test_deaths_without_progress_in_between_are_counted(steps: tuple[int, ...], too_many: bool) -> None:
     deaths = Deaths(2)

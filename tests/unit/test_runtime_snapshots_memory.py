@@ -160,7 +160,7 @@ def test_a_keepers_memory_that_has_changed_is_refused_and_the_next_donor_asked()
         before = newcomer.state()
         join([newcomer, ranks[1]], generation=2, resume_step=0)
         with pytest.raises(
-            SnapshotError, match=r"step 0 is lost: rank 1: .* arrived damaged: the CRC of chunk 0 differs"
+            SnapshotError, match=r"step 0 is lost: rank 1: .* arrived damaged: the checksum of chunk 0 differs"
         ):
             newcomer.snapshots.restore(0, [1])
         assert same(newcomer.state(), before), "nothing of it was taken over"
@@ -206,7 +206,7 @@ def test_a_byte_that_changes_on_the_way_is_found_and_the_snapshot_is_not_safe() 
         with proxy(ranks[1].snapshots.port, damage_at=seen[0] - 20) as port:
             join(ranks, generation=2, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
             ranks[0].snapshots.take(0)
-            assert "arrived damaged: the CRC of chunk 0 differs" in ranks[0].snapshots.wait()
+            assert "arrived damaged: the checksum of chunk 0 differs" in ranks[0].snapshots.wait()
 
 
 @contextmanager

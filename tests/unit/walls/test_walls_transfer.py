@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast_runtime import transfer
+from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.transfer import Flat, TransferError, receive
 
 EPOCH, STEP = 3, 17
@@ -26,7 +27,7 @@ def send_header(connection: socket.socket, **changes: object) -> None:
 
 
 def send_chunk(connection: socket.socket, content: bytes, *, size: int | None = None) -> int:
-    checksum = transfer.checksum_of([memoryview(content)])
+    checksum = checksum_of([memoryview(content)])
     connection.sendall(transfer.CHUNK.pack(len(content) if size is None else size, checksum) + content)
     return checksum
 
@@ -83,7 +84,7 @@ def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Take) -> N
     def say(connection: socket.socket) -> None:
         send_header(connection)
         send_chunk(connection, SKELETON)
-        send_end(connection, [transfer.checksum_of([memoryview(b"of another step")])])
+        send_end(connection, [checksum_of([memoryview(b"of another step")])])
 
     with pytest.raises(TransferError, match="the digest of the whole is not the donor's"):
         take(say)

@@ -26,6 +26,7 @@ BOUNDED = {
     "launcher/node/report.py: reader.readline": "inside of wait_for",
     "launcher/ranks/slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
     "snapshots/keeper.py: self._door.accept": "a thread that serves",
+    "transfer/receiver.py: each.result": "the kernel copies memory, and needs nobody for it",
     "transfer/server.py: self._listener.accept": "a thread that serves",
     "transfer/server.py: self._thread.join": "its listener was shut down before",
 }

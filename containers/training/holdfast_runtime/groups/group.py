@@ -19,7 +19,7 @@ from holdfast_runtime.groups.connecting import can_leave
 from holdfast_runtime.groups.recorded import Recorded
 from holdfast_runtime.groups.sockets import newer_than, shut_down, sockets_of
 
-END_S = 0.25
+END_S = 0.1
 """For the end of a group; it takes a few milliseconds."""
 
 

@@ -39,6 +39,7 @@ class Reducer:
     Args:
         parameters: In the order of the model, the same on all ranks.
         tail: Numbers of 32 bits that go with the last bucket.
+        on_gradient: Called with each gradient of a backward. May raise, which ends the backward.
         on_bucket: Called with a bucket's number before its collective begins. May raise.
         wait: For a collective to end. Default: for as long as it takes.
     """
@@ -49,10 +50,12 @@ class Reducer:
         *,
         tail: int,
         bucket_bytes: int = BUCKET_BYTES,
+        on_gradient: Callable[[], None] = lambda: None,
         on_bucket: Callable[[int], None] = lambda _number: None,
         wait: Callable[[Any], object] = lambda work: work.wait(),
     ) -> None:
         trained = [parameter for parameter in parameters if parameter.requires_grad]
+        self._on_gradient = on_gradient
         self._on_bucket = on_bucket
         self._wait = wait
         self._layout = layout(trained, bucket_bytes=bucket_bytes)
@@ -103,6 +106,13 @@ class Reducer:
             for parameter in bucket.parameters:
                 parameter.grad = None
 
+    def zero(self) -> None:
+        """All gradients are there, and 0: their memory is in use before the first backward."""
+        for bucket in self._buckets:
+            for index, parameter in enumerate(bucket.parameters):
+                parameter.grad = None
+                self._adopt(bucket, index, parameter)
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Backward inside only adds up here: for all microbatches of a step but the last."""
@@ -150,6 +160,7 @@ class Reducer:
                     "a second backward of this step: its gradients are being added up over the ranks already. Put each "
                     "backward but the last in `with step.accumulate():`"
                 )
+            self._on_gradient()
             self._adopt(bucket, index, parameter)
             bucket.missing -= 1
             # The last bucket waits for the step's vote.

@@ -180,8 +180,16 @@ class TrainingState:
         return flatten(self.tree())
 
     def places(self) -> list[Tensor]:
-        """Tensors of the model in the order in which ``flat`` has them: they can be received in place."""
+        """Tensors of the model in the order in which ``flat`` has them."""
         return [*self._tensors().values()]
+
+    def receivers(self) -> list[Tensor]:
+        """
+        Tensors of the model, and of the optimizer as far as it has state, in the order in which ``flat`` has them.
+
+        What is received may be put into them: ``load`` takes it as it is.
+        """
+        return flatten({"model": self._tensors(), "optimizer": self.optimizer.state_dict()}).tensors
 
     @torch.no_grad()
     def load(self, flat: Flat) -> None:

@@ -66,12 +66,14 @@ class Updates:
                 list(state.model.parameters()),
                 tail=vote.LENGTH,
                 bucket_bytes=bucket_bytes,
+                on_gradient=self._check,
                 on_bucket=lambda number: self._point(f"bucket:{number}"),
                 wait=self.wait,
             )
         )
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
+            member.taking.warm_up = self._warm_up
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
@@ -312,6 +314,20 @@ class Updates:
         if self._member is not None:
             self._member.peers.wait(work)
 
+    def _warm_up(self) -> None:
+        """
+        Have memory for gradients and the optimizer's state, and do an update that counts for nothing.
+
+        Of a model that has no rank yet: all of it is replaced by the state that comes with one.
+        """
+        if not isinstance(self._reducer, Reducer):
+            return
+        self._reducer.zero()
+        try:
+            self._state.optimizer.step()
+        except Exception:  # noqa: BLE001 - one that asks for more than gradients makes its state in its first update
+            self._state.forget()
+
     def _check_model(self) -> None:
         """Gradients of parameters that came later would not be added up. Raises ValueError."""
         before, self._parameters = self._parameters, None
@@ -323,6 +339,10 @@ class Updates:
                 "the model has other parameters than when Run was made; what replaces them, such as fully_shard, has "
                 "to come before Run"
             )
+
+    def _check(self) -> None:
+        if self._member is not None and self._in_step:
+            self._member.peers.check()
 
     def _point(self, phase: str) -> None:
         if self._member is not None and self._in_step:

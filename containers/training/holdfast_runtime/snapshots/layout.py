@@ -6,7 +6,6 @@ A block is filled and sent as a whole, so nothing in the path of a snapshot work
 
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.runs import RunFolderError, claim
 
 CHUNK_BYTES = 4 << 20
@@ -101,12 +101,12 @@ class Label:
     rank: int
     step: int
     layout: Layout
-    crcs: tuple[int, ...]
-    """CRC-32 of each chunk of the block, computed where the shard came from."""
+    checksums: tuple[int, ...]
+    """Of each chunk of the block, computed where the shard came from."""
     extra: bytes
     """What is no tensor."""
     digest: str = field(default="")
-    """Of all the above; with the CRCs, of the contents too."""
+    """Of all the above; with the checksums, of the contents too."""
 
     def sealed(self) -> "Label":
         """With its digest."""
@@ -118,7 +118,7 @@ class Label:
             raise SnapshotError(f"the label of rank {self.rank}'s shard of step {self.step} does not match its digest")
 
     def _digest(self) -> str:
-        parts = json.dumps([self.rank, self.step, self.layout.to_json(), self.crcs], sort_keys=True).encode()
+        parts = json.dumps([self.rank, self.step, self.layout.to_json(), self.checksums], sort_keys=True).encode()
         return hashlib.blake2b(parts + self.extra, digest_size=16).hexdigest()
 
 
@@ -147,9 +147,9 @@ class Block:
         whole = self.data.numpy().data
         return [whole[start : start + CHUNK_BYTES] for start in range(0, len(whole), CHUNK_BYTES)]
 
-    def crcs(self) -> tuple[int, ...]:
+    def checksums(self) -> tuple[int, ...]:
         """Of each chunk. Other threads run meanwhile."""
-        return tuple(zlib.crc32(chunk) for chunk in self.chunks())
+        return tuple(checksum_of([chunk]) for chunk in self.chunks())
 
 
 class Pair:

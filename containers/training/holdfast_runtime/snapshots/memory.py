@@ -238,7 +238,7 @@ class Snapshots:
         """
         generation = self._joined()
         block = self._keeper.find(generation.part, step)
-        if block is not None and block.label is not None and block.crcs() == block.label.crcs:
+        if block is not None and block.label is not None and block.checksums() == block.label.checksums:
             generation.shard.load(block)
             return "memory"
         refusals = []
@@ -254,7 +254,7 @@ class Snapshots:
     def find(self, part: int, step: int) -> Block | None:
         """A shard in this process's memory that is whole; None where there is none."""
         block = self._keeper.find(part, step)
-        whole = block is not None and block.label is not None and block.crcs() == block.label.crcs
+        whole = block is not None and block.label is not None and block.checksums() == block.label.checksums
         return block if whole else None
 
     def _joined(self) -> _Generation:
@@ -289,7 +289,7 @@ class Snapshots:
             with writing:
                 self._faults.point("snapshot", step=step)
                 copy.run()
-                label = Label(generation.part, step, copy.layout, block.crcs(), extra).sealed()
+                label = Label(generation.part, step, copy.layout, block.checksums(), extra).sealed()
                 self._keeper.publish(block, label, generation=generation.number)
             if generation.keeper is not None:
                 self._bring(generation, block, label, keep)

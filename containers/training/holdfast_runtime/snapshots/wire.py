@@ -13,10 +13,10 @@ import secrets
 import socket
 import struct
 import time
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
 
 _LENGTH = struct.Struct("!Q")
@@ -86,7 +86,7 @@ class Link:
 
     def send_block(self, block: Block, *, damaged: bool = False) -> None:
         """
-        The contents; their CRCs are in the label, which was sent before.
+        The contents; their checksums are in the label, which was sent before.
 
         Args:
             damaged: On purpose, in one bit. Default: they are whole.
@@ -102,22 +102,21 @@ class Link:
         The contents, checked as they come, into a block whose label is set only at the end.
 
         Raises:
-            SnapshotError: a chunk is not what its CRC says.
+            SnapshotError: a chunk is not what its checksum says.
         """
         label.check()
         block.clear(label.layout.size)
         chunks = block.chunks()
-        if len(chunks) != len(label.crcs):
-            raise SnapshotError(f"{len(label.crcs)} CRCs for {len(chunks)} chunks")
+        if len(chunks) != len(label.checksums):
+            raise SnapshotError(f"{len(label.checksums)} checksums for {len(chunks)} chunks")
         damaged = []
-        for number, (chunk, crc) in enumerate(zip(chunks, label.crcs, strict=True)):
+        for number, (chunk, checksum) in enumerate(zip(chunks, label.checksums, strict=True)):
             self._receive_into(chunk)
-            if zlib.crc32(chunk) != crc:
+            if checksum_of([chunk]) != checksum:
                 damaged.append(number)
         if damaged:
-            raise SnapshotError(
-                f"rank {label.rank}'s shard of step {label.step} arrived damaged: the CRC of chunk {damaged[0]} differs"
-            )
+            which = f"rank {label.rank}'s shard of step {label.step}"
+            raise SnapshotError(f"{which} arrived damaged: the checksum of chunk {damaged[0]} differs")
 
     def _send(self, data: bytes | memoryview) -> None:
         """The kernel waits, not Python: one call for any size."""
@@ -165,7 +164,7 @@ def label_to_json(label: Label) -> dict[str, Any]:
         "rank": label.rank,
         "step": label.step,
         "layout": label.layout.to_json(),
-        "crcs": label.crcs,
+        "checksums": label.checksums,
         "extra": base64.b64encode(label.extra).decode(),
         "digest": label.digest,
     }
@@ -178,7 +177,7 @@ def label_from_json(value: Any) -> Label:
             rank=int(value["rank"]),
             step=int(value["step"]),
             layout=Layout.from_json(value["layout"]),
-            crcs=tuple(map(int, value["crcs"])),
+            checksums=tuple(map(int, value["checksums"])),
             extra=base64.b64decode(value["extra"], validate=True),
             digest=str(value["digest"]),
         )

@@ -1,5 +1,6 @@
 """State from rank to rank over TCP: in chunks, each with its checksum, all of it against the donor's digest."""
 
+from holdfast_runtime.transfer.neighbour import NotReadableError, read_memory
 from holdfast_runtime.transfer.receiver import TransferError, receive
 from holdfast_runtime.transfer.server import Offer, Server
 from holdfast_runtime.transfer.state import Flat, flatten, local, read_skeleton, tensor_bytes, unflatten
@@ -9,7 +10,6 @@ from holdfast_runtime.transfer.wire import (
     LENGTH,
     NONCE_BYTES,
     Header,
-    checksum_of,
     chunks_of,
     digest_of,
 )
@@ -21,14 +21,15 @@ __all__ = [
     "NONCE_BYTES",
     "Flat",
     "Header",
+    "NotReadableError",
     "Offer",
     "Server",
     "TransferError",
-    "checksum_of",
     "chunks_of",
     "digest_of",
     "flatten",
     "local",
+    "read_memory",
     "read_skeleton",
     "receive",
     "tensor_bytes",

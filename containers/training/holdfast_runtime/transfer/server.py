@@ -2,6 +2,7 @@
 
 import contextlib
 import hmac
+import os
 import secrets
 import socket
 import threading
@@ -9,9 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.transfer.state import Flat, tensor_bytes
+from holdfast_runtime.transfer.neighbour import this_host
+from holdfast_runtime.transfer.state import Flat, is_direct, tensor_bytes
 from holdfast_runtime.transfer.wire import (
     CHUNK,
     NONCE_BYTES,
@@ -19,8 +24,6 @@ from holdfast_runtime.transfer.wire import (
     Line,
     Request,
     WireError,
-    checksum_of,
-    chunks_of,
     digest_of,
 )
 
@@ -113,7 +116,7 @@ class Server:
                 line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
                 return
             line.check = lambda: self._check(request.name, offer)
-            self._send(line, offer, challenge=request.challenge)
+            self._send(line, offer, request)
 
     def _offered(self, request: Request) -> Offer | None:
         """What is on offer under a name, once it is not that of an earlier generation."""
@@ -132,16 +135,24 @@ class Server:
             if self._offers.get(name) is not offer:
                 raise WireError("the state is not on offer any more")
 
-    def _send(self, line: Line, offer: Offer, *, challenge: str) -> None:
+    def _send(self, line: Line, offer: Offer, request: Request) -> None:
         flat = offer.state()
         skeleton = flat.skeleton_bytes()
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
-        line.send_object(replace(header, proof=header.prove(token=self._token, challenge=challenge, port=self.port)))
+        here = bool(request.host) and request.host == this_host() and not self._faults.of_links
+        if here and all(map(is_direct, flat.tensors)):
+            addresses = (_address(memoryview(skeleton)), *(tensor.data_ptr() for tensor in flat.tensors))
+            header = replace(header, pid=os.getpid(), addresses=addresses)
+        proof = header.prove(token=self._token, challenge=request.challenge, port=self.port)
+        line.send_object(replace(header, proof=proof))
         checksums: list[int] = []
-        for chunk in chunks_of(_memory(skeleton, flat)):
+        for chunk in header.chunks_of(_memory(skeleton, flat)):
             checksums.append(checksum_of(chunk))
-            self._send_chunk(line, chunk, checksums[-1])
+            if header.pid:
+                line.send([CHUNK.pack(sum(map(len, chunk)), checksums[-1])])
+            else:
+                self._send_chunk(line, chunk, checksums[-1])
         # What was sent before this is of one step only if the offer still holds now.
         line.check()
         line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
@@ -158,6 +169,10 @@ class Server:
             damaged[len(damaged) // 2] ^= 1
             chunk = [memoryview(damaged)]
         line.send([CHUNK.pack(sum(map(len, chunk)), checksum), *chunk])
+
+
+def _address(memory: memoryview) -> int:
+    return int(np.frombuffer(memory, dtype=np.uint8).ctypes.data)
 
 
 def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:

@@ -60,13 +60,18 @@ class Agreement:
                 self._peers.wait(dist.broadcast(tensor, src=0, async_op=True))
         made.state.seed = int(seed)
 
-    def confirm(self, made: Training) -> None:
-        """All ranks are here, at the same step and with the same parameters."""
+    def confirm(self, made: Training, *, digest: int | None) -> None:
+        """
+        All ranks are here, at the same step and with the same parameters.
+
+        Args:
+            digest: Of this rank's parameters; None where it is not known yet.
+        """
         own = self._own
         if own.world_size == 1:
             return
         tail = torch.zeros(vote.LENGTH, device=self._peers.device)
-        digest = made.state.digest()
+        digest = made.state.digest() if digest is None else digest
         vote.cast(tail, step=own.committed_step, digest=0 if made.sharded is not None else digest, loss=0.0)
         with with_peers("the ranks could not be compared"):
             self._peers.wait(dist.all_reduce(tail, async_op=True))

@@ -231,7 +231,9 @@ class Member:
     @property
     def _buildable(self) -> Buildable:
         """On a GPU a model takes memory that the ranks of the node need."""
-        if self.recorded is None or self.training is not None:
+        made = self.training
+        able = self.recorded is not None if made is None else self.recorded is None and made.moves
+        if not able:
             return ""
         return "apart" if "nccl" in self.peers.backend else "anywhere"
 
@@ -263,7 +265,12 @@ class Member:
         self.faults.point("waiting")
         needed = bool(self.own.generation)
         while True:
-            view = self.telling.view(needed=needed)
+            view = self.telling.place(needed=needed)
+            if isinstance(view, Build):
+                self.own.built = view.rank
+                self.taking.warm_up()
+                self._say_ready(reason, planned=planned)
+                continue
             if isinstance(view, Stop) or view.rank >= 0:
                 self.taking.withdraw()
                 return view
@@ -294,6 +301,8 @@ class Member:
         self.taking.take(view)
         self.telling.progress("recover")
         self.taking.offer(view)
+        # While others still take theirs: once all are connected, each waits for this.
+        digest = made.state.digest() if self.own.validity == "valid" and self.own.world_size > 1 else None
         try:
             self.faults.point("connect")
             self._connect(made, fresh=view.plan.source == "fresh")
@@ -301,7 +310,7 @@ class Member:
             self.faults.point("confirm")
             if view.plan.cut:
                 self.faults.point("joined")
-            self.agreement.confirm(made)
+            self.agreement.confirm(made, digest=digest)
             self.own.validity = "valid"
             if view.plan.cut:
                 self.faults.point("resized")

@@ -29,6 +29,8 @@ class Taking:
         """None until the script has made its model."""
         self.finish_update: Callable[[], None] = lambda: None
         """Does the update after the committed step, where this process has all that it takes."""
+        self.warm_up: Callable[[], None] = lambda: None
+        """Has memory for gradients and the optimizer's state, before there is a rank and a state."""
         self._own = own
         self._peers = peers
         self._telling = telling
@@ -158,7 +160,7 @@ class Taking:
                 raise
 
     def _receive(self, view: View) -> None:
-        places = self.made.state.places()
+        places = self.made.state.receivers()
 
         def place(number: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
             own = places[number] if number < len(places) else None

@@ -13,8 +13,9 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Processes
 from holdfast_runtime.launcher.settings import Options, master_port, variables
 from holdfast_runtime.membership import View
 
-REFILL_AFTER_S = 0.5
-"""A spare's place is filled again when the recovery that took it is over."""
+REFILL_AFTER_S, REFILL_BY_S, LOOK_S = 0.5, 5.0, 0.1
+"""A spare's place is filled again when the ranks here have done a step after the recovery that took it: at the earliest
+and the latest, and from one look to the next."""
 
 
 class Places:
@@ -66,9 +67,17 @@ class Places:
         slot.give_way()
         self.fill(slot)
 
-    def fill_later(self, slot: LocalSlot, *, after_s: float = REFILL_AFTER_S) -> None:
-        """Start a process in a moment."""
-        self._loop.call_later(after_s, self.fill, slot)
+    def fill_later(self, slot: LocalSlot) -> None:
+        """Start a process when nobody waits for what it would take of the CPU."""
+        self._loop.call_later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
+
+    def _fill_unless_busy(self, slot: LocalSlot, until_s: float) -> None:
+        resume_step = self._view().resume_step
+        steps = [other.progress.step if other.progress is not None else 0 for other in self._slots.in_view]
+        if min(steps, default=resume_step + 1) > resume_step or time.monotonic() > until_s:
+            self.fill(slot)
+        else:
+            self._loop.call_later(LOOK_S, self._fill_unless_busy, slot, until_s)
 
     def fill_spares(self) -> None:
         """Start a process in each place without a rank."""

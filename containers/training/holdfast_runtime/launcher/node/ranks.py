@@ -12,7 +12,7 @@ from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Links, Warm
 from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
-from holdfast_runtime.launcher.node.places import REFILL_AFTER_S, Places
+from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
@@ -240,6 +240,8 @@ class Ranks:
             self._generations.trouble(reason)
         if self._slots.in_process:
             warm = any(other.ready is not None and other.rank < 0 for other in self._slots)
-            spare = self._generations.view.spares or warm
-            self._places.fill_later(slot, after_s=REFILL_AFTER_S if spare else 0.0)
+            if self._generations.view.spares or warm:
+                self._places.fill_later(slot)
+            else:
+                self._places.fill(slot)
             self._generations.left()
