@@ -34,7 +34,19 @@ def main() -> None:
     materialize(model, device=device, seed=1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, betas=(0.9, 0.95), weight_decay=0.1)
 
-    stage = PipelineStage(model, number, args.pp, device, group=mesh["pp"].get_group())
+    # Shapes are given, so that a spare can do a step alone: stages ask their neighbours for them else.
+    rows, kind = args.batch_size // args.microbatches, precision(device).param_dtype or torch.float32
+    hidden = torch.empty(rows, size.context, size.width, dtype=kind, device="meta", requires_grad=True)
+    first, last = number == 0, number == args.pp - 1
+    stage = PipelineStage(
+        model,
+        number,
+        args.pp,
+        device,
+        input_args=torch.empty(rows, size.context, dtype=torch.int64, device="meta") if first else hidden,
+        output_args=hidden.new_empty(rows, size.context, size.vocabulary, requires_grad=True) if last else hidden,
+        group=mesh["pp"].get_group(),
+    )
     schedule = Schedule1F1B(stage, n_microbatches=args.microbatches, loss_fn=loss_of)
     del stage
     data = dataset(args, size.context, mesh)
@@ -51,7 +63,6 @@ def main() -> None:
         with step:
             inputs, targets = (part.to(device) for part in data.batch(step.number, run.data_rank).torch())
             losses: list[torch.Tensor] = []
-            first, last = number == 0, number == args.pp - 1
             schedule.step(
                 *([inputs] if first else []), target=targets if last else None, losses=losses if last else None
             )

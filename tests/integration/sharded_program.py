@@ -6,7 +6,8 @@ Arguments: folder for the results, updates to make, seconds of sleep per step. `
 mean loss and a digest of all that it holds, so that two runs can be compared bit for bit; beside them whether its
 process has tried a step before it had a rank, and how many graphs it compiled in this one, where ``COMPILE`` is set.
 ``ELASTIC`` says that it keeps nothing of its rank. Faults may strike before each collective of forward and backward:
-their phase is "collective:N". Ranks wait in step ``UNTIL_TRIED`` for a spare to try one.
+their phase is "collective:N". ``STAGE_SHAPES`` gives the stages of a pipeline the shapes of their tensors. Ranks wait
+in step ``UNTIL_TRIED`` for a spare to try one.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sharded_model import BATCH, CONTEXT, LAYERS, VOCABULARY, Model, loss_of
+from sharded_model import BATCH, CONTEXT, LAYERS, VOCABULARY, WIDTH, Model, loss_of
 from torch import Tensor, nn
 from torch._dynamo.utils import counters
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -103,7 +104,9 @@ def main() -> None:
         from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
         pp = mesh["pp"]
-        stage = PipelineStage(model, pp.get_local_rank(), pp.size(), torch.device("cpu"), group=pp.get_group())
+        stage = PipelineStage(
+            model, pp.get_local_rank(), pp.size(), torch.device("cpu"), group=pp.get_group(), **shapes(model)
+        )
         schedule = Schedule1F1B(stage, n_microbatches=2, loss_fn=loss_of)
         del stage
     given = os.environ.get("SNAPSHOT_EVERY")
@@ -142,6 +145,19 @@ def main() -> None:
             compiled = counters["stats"]["unique_graphs"] - before
             written(out, run, step, model, optimizer, more={"tried": tried, "compiled": compiled})
     (out / f"done{run.rank}").write_text("")
+
+
+def shapes(model: Model) -> dict[str, Tensor]:
+    """Of what a stage is sent and sends, in a microbatch; nothing where it is to ask its neighbours."""
+    if not os.environ.get("STAGE_SHAPES"):
+        return {}
+    tokens = torch.zeros(BATCH // 2, CONTEXT, dtype=torch.int64)
+    hidden = torch.zeros(BATCH // 2, CONTEXT, WIDTH, requires_grad=True)
+    logits = torch.zeros(BATCH // 2, CONTEXT, VOCABULARY, requires_grad=True)
+    return {
+        "input_args": hidden if model.embed is None else tokens,
+        "output_args": hidden if model.head is None else logits,
+    }
 
 
 def until_there(path: Path) -> None:

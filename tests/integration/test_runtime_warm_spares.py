@@ -47,8 +47,12 @@ def killed(folder: Path, layout: str, *, rank: int, every: int | None = None, **
 
 @pytest.mark.parametrize(
     ("layout", "every", "rank", "more"),
-    [("replicate2 shard2", None, 3, {}), ("shard2", 2, 0, {"ELASTIC": "throughput"})],
-    ids=["built for this rank", "built for another one that it becomes"],
+    [
+        ("replicate2 shard2", None, 3, {}),
+        ("shard2", 2, 0, {"ELASTIC": "throughput"}),
+        ("pp2 shard2", 2, 3, {"STAGE_SHAPES": "1"}),
+    ],
+    ids=["built for this rank", "built for another one that it becomes", "a stage of a pipeline"],
 )
 def test_a_warm_spare_takes_a_lost_rank_and_compiles_nothing_in_its_first_step(
     tmp_path: Path, layout: str, every: int | None, rank: int, more: dict[str, str]

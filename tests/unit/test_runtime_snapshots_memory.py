@@ -133,6 +133,30 @@ def test_a_survivor_goes_back_to_its_own_snapshot() -> None:
         assert same(rank.state(), saved)
 
 
+@pytest.mark.parametrize("knows", [True, False], ids=["its keeper has it", "its keeper is new"])
+def test_what_all_went_back_to_is_not_copied_again_and_brought_only_to_a_keeper_that_does_not_have_it(
+    monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    def never(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("nothing is to be copied")
+
+    with ExitStack() as stack:
+        ranks = joined(stack, 2)
+        ranks[0].train(1.0)
+        ranks[0].snapshots.take(1)
+        assert ranks[0].snapshots.wait() == ""
+        keeper = ranks[1] if knows else Rank(1, stack, seed=7)
+        place = Place(1, "127.0.0.1", keeper.snapshots.port, held=tuple(keeper.snapshots.held()))
+        join([ranks[0], keeper], generation=2, resume_step=1, places={1: place})
+        monkeypatch.setattr("holdfast_runtime.snapshots.memory.Copy", never)
+        brought: list[object] = []
+        monkeypatch.setattr("holdfast_runtime.snapshots.memory.bring", lambda *given, **_: brought.append(given))
+
+        assert ranks[0].snapshots.take(1)
+        assert ranks[0].snapshots.wait() == ""
+        assert len(brought) == (0 if knows else 1)
+
+
 def test_own_memory_that_has_changed_is_not_used_and_the_keepers_is() -> None:
     with ExitStack() as stack:
         ranks = joined(stack, 2)

@@ -276,6 +276,29 @@ def forget_pipeline(schedule: Any) -> None:
         stage.group = None
 
 
+def step_alone(schedule: Any) -> bool:
+    """
+    Have its stages do a step in which they ask nobody for shapes; ``renew_pipeline`` ends that.
+
+    Returns:
+        False where the script has not given them (``input_args`` and ``output_args`` of PipelineStage).
+    """
+    from torch.distributed.pipelining import PipelineStage
+    from torch.distributed.pipelining._utils import InferenceMode
+
+    asks = InferenceMode.needs_dynamic
+    for stage in stages_of(schedule):
+        if not isinstance(stage, PipelineStage) or asks(stage._user_meta, stage_has_backward=True):
+            return False
+
+    def agreed(stages: list[Any], *_: Any) -> None:
+        for stage in stages:
+            stage._inference_mode = InferenceMode.STATIC
+
+    schedule._warmup_p2p = agreed
+    return True
+
+
 def renew_pipeline(schedule: Any, names: list[str]) -> None:
     """
     Its stages have their groups again, and nothing is left of the step that broke.
@@ -288,6 +311,7 @@ def renew_pipeline(schedule: Any, names: list[str]) -> None:
         for kept in (stage.fwd_cache, stage.bwd_cache, stage.backward_state, stage.dw_runner):
             kept.clear()
     schedule._internal_losses.clear()
+    vars(schedule).pop("_warmup_p2p", None)
     for field in ("_stage_forward_initialized", "_stage_backward_initialized"):
         for name in (field, field.replace("_stage_", "_stages_")):
             if hasattr(schedule, name):

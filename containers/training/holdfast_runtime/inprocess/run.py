@@ -48,8 +48,8 @@ class Run:
         survive: What must be possible to lose of a sharded job, any one of its kind: "process", "node" or "rack".
             Where copies are too few or too close for it at the start, the job is refused. Default: nothing is asked.
         warm_up: Whether a spare of a sharded job that has made its model does a step alone, before it has a rank, up to
-            ``step.update``: nothing of it counts. Pipelines do not. A spare of replicas does an update alone, with
-            gradients of 0. Default: it does.
+            ``step.update``: nothing of it counts. A pipeline's does where its stages were given ``input_args`` and
+            ``output_args``. A spare of replicas does an update alone, with gradients of 0. Default: it does.
         elastic: For a job whose number of ranks changes: a number of logical ranks, with which every bit is the same
             at any size, or "throughput", where the batch grows with the job. Its script keeps nothing of the rank that
             it began with, so that a spare can have the model of any rank. Default: the job keeps its size.
@@ -112,7 +112,7 @@ class Run:
             rounds=Rounds(logical) if self._member is None and logical else None,
         )
         if self._member is not None:
-            if not (self._updates.trial and warm_up and pipeline is None):
+            if not (warm_up and self._updates.can_try):
                 self._member.take_rank()
         elif isinstance(checkpoint, Checkpoints):
             raise ValueError(

@@ -90,6 +90,11 @@ class Updates:
         return self._member is not None and self._member.own.built >= 0
 
     @property
+    def can_try(self) -> bool:
+        """Whether it can do so: the model is made for a rank, and needs nothing of the others."""
+        return self.trial and self._sharded is not None and self._sharded.step_alone()
+
+    @property
     def data_place(self) -> tuple[int, int]:
         """Which part of each batch is this rank's, and of how many."""
         if self._member is None:

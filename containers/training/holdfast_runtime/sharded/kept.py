@@ -97,7 +97,7 @@ class Kept:
         self._snapshots.join(
             shard,
             rank=place.rank,
-            places=[Place(fact.node, fact.host, fact.keeper, fact.rack) for fact in facts],
+            places=[Place(fact.node, fact.host, fact.keeper, fact.rack, fact.held) for fact in facts],
             generation=place.generation,
             resume_step=place.resume_step,
             agreed_step=agreed_snapshot(facts, until=place.resume_step, cut=place.cut),

@@ -66,6 +66,10 @@ class Sharded:
         self.data_place = self._data_place(rank=rank, world_size=size)
         self.holds = self._holds(rank=rank)
 
+    def step_alone(self) -> bool:
+        """Whether this rank can do a step whose peers are not there: its stages need nothing from their neighbours."""
+        return all(private.step_alone(schedule) for schedule in self._pipelines)
+
     def renew(self) -> None:
         """The groups are there again: whoever needs one has it."""
         private.renew_fsdp(self._model)

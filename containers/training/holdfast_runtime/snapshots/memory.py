@@ -10,8 +10,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +44,8 @@ class Place:
     """Of its ``Snapshots``."""
     rack: str = ""
     """Of its node. Default: not known"""
+    held: tuple[tuple[int, int], ...] = ()
+    """Rank and step of all shards in its memory as the generation begins. Default: none is known"""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,8 @@ class Snapshots:
         """
         Begin a snapshot of the state after ``step`` updates. A collective: all ranks call it at the same step.
 
+        A shard of that step which is here already, as after going back to it, is only brought to who does not have it.
+
         Returns:
             False, on all ranks, when any of them is still busy with the one before.
         """
@@ -209,13 +213,24 @@ class Snapshots:
             self._agreed = agreed
             self._keeper.forget_others((generation.part, *generation.wards))
         self._safe = self._agreed  # the other block, whatever it has, is written over from here on
+        there = self._keeper.find(generation.part, step)
+        if there is not None and there.label is not None:
+            self._copy = None
+            if generation.keeper is None or (generation.part, step) in generation.keeper.held:
+                self._safe = step
+            else:
+                self._begin(self._secure_again, generation, there, there.label, self._agreed)
+            return True
         with ExitStack() as stack:
             block = stack.enter_context(self._keeper.writing(generation.part, keep=self._agreed))
             self._copy = Copy(block, steady=generation.shard.steady(), moving=generation.shard.moving())
-            work = (generation, self._copy, block, step, self._agreed, generation.shard.pack_extra(), stack.pop_all())
-            self._worker = threading.Thread(target=self._secure, args=work, name="snapshot", daemon=True)
-            self._worker.start()
+            extra = generation.shard.pack_extra()
+            self._begin(self._secure, generation, self._copy, block, step, self._agreed, extra, stack.pop_all())
         return True
+
+    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
+        self._worker = threading.Thread(target=work, args=arguments, name="snapshot", daemon=True)
+        self._worker.start()
 
     def wait(self) -> str:
         """Wait until the snapshot that was begun is safe; why it is not, or nothing. Raises SnapshotError."""
@@ -284,8 +299,7 @@ class Snapshots:
         self, generation: _Generation, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
     ) -> None:
         """In a thread of its own: copy, checksum, publish here, bring to the buddy."""
-        started, before_s = time.monotonic(), time.thread_time()
-        try:
+        with self._securing(generation, step):
             with writing:
                 self._faults.point("snapshot", step=step)
                 copy.run()
@@ -293,6 +307,18 @@ class Snapshots:
                 self._keeper.publish(block, label, generation=generation.number)
             if generation.keeper is not None:
                 self._bring(generation, block, label, keep)
+
+    def _secure_again(self, generation: _Generation, block: Block, label: Label, keep: int) -> None:
+        """In a thread of its own: bring to the buddy what is whole here."""
+        with self._securing(generation, label.step):
+            self._bring(generation, block, label, keep)
+
+    @contextmanager
+    def _securing(self, generation: _Generation, step: int) -> Iterator[None]:
+        """Around the work of a thread after which a snapshot is safe, unless it fails."""
+        started, before_s = time.monotonic(), time.thread_time()
+        try:
+            yield
         except (SnapshotError, OSError, RuntimeError) as error:
             problem, safe = f"the snapshot of step {step} is not safe: {error}", -1
             _LOG.warning("%s", problem)
