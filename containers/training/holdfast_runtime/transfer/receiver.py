@@ -121,6 +121,8 @@ class _Receiver:
             raise WireError("who answers does not know the token of this run")
         if (header.epoch, header.step) != (request.epoch, request.step):
             raise WireError(f"offered is generation {header.epoch}, step {header.step}")
+        if header.pid and not request.host:
+            raise WireError("the donor wants its memory to be read, which was not asked for")
         checksums = self._read(header) if header.pid else self._receive(header)
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
@@ -142,6 +144,8 @@ class _Receiver:
 
     def _read(self, header: Header) -> list[int]:
         """All chunks from the donor's memory, several at once; their checksums."""
+        if len(header.addresses) != 1 + len(header.tensors):
+            raise WireError(f"{len(header.addresses)} addresses of {len(header.tensors)} tensors")
         checksums: list[int] = []
         done = 0
         addresses = header.chunks_of(_addresses(header))
@@ -198,10 +202,6 @@ class _Receiver:
 
 def _addresses(header: Header) -> Iterator[range]:
     """Where the donor has the bytes, one after the other."""
-    if not header.pid:
-        return
-    if len(header.addresses) != 1 + len(header.tensors):
-        raise WireError(f"{len(header.addresses)} addresses of {len(header.tensors)} tensors")
     skeleton, *starts = header.addresses
     yield range(skeleton, skeleton + header.skeleton_bytes)
     for start, (kind, dimensions) in zip(starts, header.tensors, strict=True):
