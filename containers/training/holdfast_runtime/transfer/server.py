@@ -150,6 +150,7 @@ class Server:
         for chunk in header.chunks_of(_memory(skeleton, flat)):
             checksums.append(checksum_of(chunk))
             if header.pid:
+                self._faults.point("copy-out")
                 line.send([CHUNK.pack(sum(map(len, chunk)), checksums[-1])])
             else:
                 self._send_chunk(line, chunk, checksums[-1])
