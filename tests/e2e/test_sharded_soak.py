@@ -38,5 +38,6 @@ def test_five_hundred_steps_with_a_random_fault_every_five_seconds_end_with_the_
 
     assert outcome.finished, outcome.text[-3000:]
     assert len(outcome.fired) == len(faults)
-    assert differences(outcome, calm) == []
+    # A step that all ranks finish while they recover is done, and none of them writes it down.
+    assert differences(outcome, calm, unseen=True) == []
     assert outcome.steps[STEPS - 1] == calm.steps[STEPS - 1]
