@@ -128,28 +128,22 @@ class HoldfastStrategy(SingleDeviceStrategy):
         **kwargs: Any,  # noqa: ARG002
     ) -> Any:
         """One update, again until it is finished; ``closure`` does forward and backward of the batch of this step."""
-        number, before = self.run.step, self._schedules()
+        number, before, result = self.run.step, self._schedules(), None
         self._number = number
         try:
-            return self._updated(number, before, optimizer, closure)
+            for step in self.run.attempts(number):
+                with step:
+                    self._in_step = True
+                    result = closure()
+                    self._in_step = False
+                    loss = result if isinstance(result, Tensor) else 0.0
+                    if not self._sharded:
+                        step.reduce(loss)
+                    self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
+                    step.update(loss)
+                    return result
         finally:
             self._number = None
-
-    def _updated(
-        self, number: int, before: _Schedules, optimizer: torch.optim.Optimizer, closure: Callable[[], Any]
-    ) -> Any:
-        result = None
-        for step in self.run.attempts(number):
-            with step:
-                self._in_step = True
-                result = closure()
-                self._in_step = False
-                loss = result if isinstance(result, Tensor) else 0.0
-                if not self._sharded:
-                    step.reduce(loss)
-                self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
-                step.update(loss)
-                return result
         if self.run.step != number + 1:
             raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
         # A peer's state has replaced that of this process: with the schedule after the step, which Lightning does next.
