@@ -101,7 +101,9 @@ def test_a_deep_check_measures_and_compares_with_peers(agent: RunningAgent, tmp_
         "disk_read_mib_s",
         "loopback_gib_per_cpu_s",
     }
-    report["figures"]["compute_blocks_per_cpu_s"] *= 100
+    # A machine that is busy the second time is still better than its peers in all but this.
+    own = report["figures"]
+    report["figures"] = {name: own[name] * (100 if name == "compute_blocks_per_cpu_s" else 0.01) for name in own}
     for number in range(3):
         (peers / f"i-{number}.json").write_text(json.dumps(report))
     (peers / "torn.json").write_text('{"figures"')
