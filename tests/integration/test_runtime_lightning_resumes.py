@@ -43,8 +43,9 @@ def fit(folder: Path, *, steps: int) -> list[tuple[int, int, float, float]]:
     seen: list[tuple[int, int, float, float]] = []
     torch.manual_seed(1)
     data = torch.utils.data.TensorDataset(torch.randn(2 * BATCHES, 4, generator=torch.Generator().manual_seed(2)))
+    checkpoints = ReplicaCheckpoints(folder)
     trainer = pl.Trainer(
-        strategy=HoldfastStrategy(checkpoint=ReplicaCheckpoints(folder), checkpoint_every=1),
+        strategy=HoldfastStrategy(checkpoint=checkpoints, checkpoint_every=1),
         max_steps=steps,
         logger=False,
         enable_checkpointing=False,
@@ -52,6 +53,7 @@ def fit(folder: Path, *, steps: int) -> list[tuple[int, int, float, float]]:
         enable_model_summary=False,
     )
     trainer.fit(Module(seen), torch.utils.data.DataLoader(data, batch_size=2))
+    checkpoints.wait()
     return seen
 
 
