@@ -47,7 +47,8 @@ def test_the_ported_example_goes_on_bit_for_bit_when_ranks_are_killed(port: Modu
 
     def trained(name: str, **how: object) -> Outcome:
         shape = {"program": ROOT / "tests" / "support" / "recipe_program.py", "torch": PRELOADED, **how}
-        job = Job(steps=STEPS, deadlines=PATIENT, timeout_s=600.0, environment={"RECIPE": str(example)}, **shape)  # type: ignore[arg-type]
+        environment = {"RECIPE": str(example), "FILLED": "0.01"}
+        job = Job(steps=STEPS, deadlines=PATIENT, timeout_s=600.0, environment=environment, **shape)  # type: ignore[arg-type]
         return run_job(tmp_path / name, job)
 
     calm, outcome = trained("calm", spares=0), trained("kills", faults=KILLS)

@@ -3,7 +3,8 @@ Runs a training script as it is, such as a recipe of examples/recipes, and write
 
 Arguments: those of ``runtime_program``; the first is a folder. ``RECIPE`` has the script and its flags. Each rank
 appends the step, the mean loss and a digest of its part of the parameters, so that runs can be compared bit for bit,
-and what it holds of the machine.
+and what it holds of the machine. ``FILLED`` is what parameters are in new memory: torch's FSDP2 example never sets
+those of its layers, and two runs of it would begin with whatever was there.
 """
 
 import json
@@ -47,6 +48,20 @@ def watch(out: Path) -> None:
     holdfast.Run.__init__, holdfast.Step.update = watched_begin, watched_update  # type: ignore[method-assign]
 
 
+def fill(value: float) -> None:
+    """Parameters that ``to_empty`` makes have this value."""
+    to_empty = nn.Module.to_empty
+
+    @torch.no_grad()
+    def filled(module: nn.Module, **named: Any) -> nn.Module:
+        to_empty(module, **named)
+        for parameter in module.parameters():
+            parameter.fill_(value)
+        return module
+
+    nn.Module.to_empty = filled  # type: ignore[method-assign,assignment]
+
+
 def held() -> dict[str, int]:
     """What a recovery could leave behind in a process."""
     free, total = torch.cuda.mem_get_info() if torch.cuda.is_available() else (0, 0)
@@ -59,6 +74,8 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
     watch(out)
+    if "FILLED" in os.environ:
+        fill(float(os.environ["FILLED"]))
     script, *flags = shlex.split(os.environ["RECIPE"])
     path = RECIPES / script
     sys.path.insert(0, str(path.parent))
