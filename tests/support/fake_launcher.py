@@ -4,7 +4,10 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from typing import TypeVar
+
+import pytest
 
 from holdfast_runtime.control import FROM_RANK, TO_RANK, FromRank, Leave, MessageError, Plan, Stop, ToRank, View
 
@@ -23,6 +26,17 @@ class FakeLauncher:
         self._more = threading.Condition()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
+
+    @staticmethod
+    @contextlib.contextmanager
+    def of_this_process(monkeypatch: pytest.MonkeyPatch) -> "Iterator[FakeLauncher]":
+        """One whose rank is what this process makes, in an environment that has nothing else of a job."""
+        for name in ("HOLDFAST_FAULTS", "HOLDFAST_TOKEN", "HOLDFAST_EPOCH", "RANK", "WORLD_SIZE"):
+            monkeypatch.setenv(name, "")
+        fake = FakeLauncher()
+        monkeypatch.setenv("HOLDFAST_CONTROL_FD", str(fake.descriptor))
+        yield fake
+        fake.close()
 
     def send(self, message: ToRank) -> None:
         self._mine.sendall(TO_RANK.encode(message) + b"\n")

@@ -116,13 +116,9 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def launcher(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLauncher]:
-    fake = FakeLauncher()
-    for name in ("HOLDFAST_FAULTS", "HOLDFAST_TOKEN", "HOLDFAST_EPOCH", "RANK", "WORLD_SIZE"):
-        monkeypatch.setenv(name, "")
-    monkeypatch.setenv("HOLDFAST_CONTROL_FD", str(fake.descriptor))
     monkeypatch.setenv("HOLDFAST_DEADLINES", QUICK)
-    yield fake
-    fake.close()
+    with FakeLauncher.of_this_process(monkeypatch) as fake:
+        yield fake
 
 
 def once(step: int, act: Callable[[], None]) -> Callable[[int], None]:

@@ -79,6 +79,18 @@ def carrier(local: LocalSlots, **parts: Any) -> Carrier:
     return Carrier(slots=local, **{**values, **parts})
 
 
+def places_of(local: LocalSlots, **parts: Any) -> Places:
+    values: dict[str, Any] = {
+        "processes": Told(),
+        "links": Told(),
+        "ending": Told(begun=False),
+        "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
+        "view": committed,
+        "says": lambda _slot, _message: None,
+    }
+    return Places(options(), slots=local, **{**values, **parts})
+
+
 def generations(local: LocalSlots, **parts: Any) -> Generations:
     values: dict[str, Any] = {
         "links": Told(identity=7, incarnation=0),
@@ -199,16 +211,7 @@ async def test_nobody_is_killed_for_a_generation_that_has_come() -> None:
 @in_a_loop
 async def test_a_place_is_filled_once_and_not_when_the_job_ends() -> None:
     local, tasks, ending = slots(), Told(), Told(begun=False)
-    places = Places(
-        options(),
-        slots=local,
-        processes=Told(),  # type: ignore[arg-type]
-        links=Told(),  # type: ignore[arg-type]
-        ending=ending,  # type: ignore[arg-type]
-        tasks=tasks,  # type: ignore[arg-type]
-        view=committed,
-        says=lambda _slot, _message: None,
-    )
+    places = places_of(local, tasks=tasks, ending=ending)
     places.fill(local[0])
     places.fill(local[0])
     ending.begun = True
@@ -217,19 +220,6 @@ async def test_a_place_is_filled_once_and_not_when_the_job_ends() -> None:
     assert [call[0] for call in tasks.calls] == ["spawn"]
     for _, work in tasks.calls:
         work.close()  # type: ignore[attr-defined]
-
-
-def places_of(local: LocalSlots) -> Places:
-    return Places(
-        options(),
-        slots=local,
-        processes=Told(),  # type: ignore[arg-type]
-        links=Told(),  # type: ignore[arg-type]
-        ending=Told(begun=False),  # type: ignore[arg-type]
-        tasks=Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
-        view=committed,
-        says=lambda _slot, _message: None,
-    )
 
 
 @in_a_loop

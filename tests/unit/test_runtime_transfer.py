@@ -143,7 +143,6 @@ def test_where_memory_cannot_be_read_the_same_donor_sends_it(donor: Make, monkey
 def test_a_byte_that_changes_after_its_checksum_is_found_in_memory_that_is_read(
     donor: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     def read(pid: int, addresses: Sequence[range], into: Sequence[memoryview]) -> None:
         read_memory(pid, addresses, into)
         into[-1][-1] ^= 1

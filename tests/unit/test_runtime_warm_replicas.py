@@ -18,12 +18,8 @@ LOCAL, STEP = "127.0.0.1", 3
 
 @pytest.fixture
 def launcher(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLauncher]:
-    fake = FakeLauncher()
-    for name in ("HOLDFAST_FAULTS", "HOLDFAST_TOKEN", "HOLDFAST_EPOCH", "RANK", "WORLD_SIZE"):
-        monkeypatch.setenv(name, "")
-    monkeypatch.setenv("HOLDFAST_CONTROL_FD", str(fake.descriptor))
-    yield fake
-    fake.close()
+    with FakeLauncher.of_this_process(monkeypatch) as fake:
+        yield fake
 
 
 def made(kind: Callable[..., torch.optim.Optimizer] = torch.optim.Adam) -> tuple[nn.Module, torch.optim.Optimizer]:

@@ -13,18 +13,16 @@ ROW_WORDS = 512
 ROW_BYTES = 8 * ROW_WORDS
 
 
-def checksum_of(pieces: Iterable[memoryview | bytes], start: int = 0) -> int:
+def checksum_of(pieces: Iterable[memoryview | bytes]) -> int:
     """
     32 bits of pieces of memory; the same only where they are cut the same.
 
     Each piece is taken as rows of 4 KiB, of which the 64-bit words are added up, modulo 2^64. The sums and what is left
     of the piece go through a CRC-32. So any change of one word is seen, and any exchange of rows; changes of several
-    words of one row are not where they cancel each other.
-
-    Args:
-        start: The checksum of what came before. Default: nothing did
+    words of one row are not where they cancel each other. It is for bytes that are damaged on their way; whether two
+    states are equal is a question for a CRC, which sees words that changed places, too.
     """
-    checksum = start
+    checksum = 0
     for piece in pieces:
         whole = len(piece) // ROW_BYTES
         if whole:

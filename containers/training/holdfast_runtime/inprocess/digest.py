@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.transfer import tensor_bytes
 
 WORD_BYTES = 4
@@ -18,14 +17,14 @@ def digest_of(tensors: Iterable[Tensor]) -> int:
     """
     Of the bytes of tensors in their order; 32 bits.
 
-    On the host it is a checksum of sums. On a GPU each tensor is reduced there, to a weighted sum of its 32-bit words,
-    and only the sums come to the host. All weights are odd. Either way a change of one word is always seen.
+    On the host it is a CRC. On a GPU each tensor is reduced there, to a weighted sum of its 32-bit words, and only the
+    sums come to the host. All weights are odd, so a change of one word is always seen.
     """
     total = 0
     device: list[Tensor] = []
     for tensor in tensors:
         if tensor.device.type == "cpu":
-            total = checksum_of([tensor_bytes(tensor)], total)
+            total = zlib.crc32(tensor_bytes(tensor), total)
         else:
             device.append(weighted_sum(tensor))
     for found in device:

@@ -100,7 +100,7 @@ class Run:
                 )
             self._member = Member(
                 backend=backend or ("nccl" if on_gpu else "gloo"),
-                training=Training(state=self._state, tier=checkpoint, moves=warm_up),
+                training=Training(state=self._state, tier=checkpoint, moves=True, warm_up=warm_up),
             )
         answers(self._member)
         self._updates = Updates(

@@ -170,7 +170,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         return self._number is not None and self.run.step > self._number
 
     def _pass_batch(self, trainer: pl.Trainer) -> None:
-        """What Lightning does after the update of a batch: count it, and step the schedules."""
+        """As ``_TrainingEpochLoop.advance`` of Lightning after an update: count the batch, and step the schedules."""
         loop = trainer.fit_loop.epoch_loop
         loop.automatic_optimization.optim_progress.optimizer.step.increment_completed()
         loop.batch_progress.increment_processed()

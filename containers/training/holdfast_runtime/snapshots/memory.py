@@ -252,8 +252,8 @@ class Snapshots:
             SnapshotError: nobody can give it whole; the text says who was asked and what was wrong.
         """
         generation = self._joined()
-        block = self._keeper.find(generation.part, step)
-        if block is not None and block.label is not None and block.checksums() == block.label.checksums:
+        block = self.find(generation.part, step)
+        if block is not None:
             generation.shard.load(block)
             return "memory"
         refusals = []

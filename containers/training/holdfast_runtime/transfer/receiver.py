@@ -146,9 +146,9 @@ class _Receiver:
         """All chunks from the donor's memory, several at once; their checksums."""
         if len(header.addresses) != 1 + len(header.tensors):
             raise WireError(f"{len(header.addresses)} addresses of {len(header.tensors)} tensors")
+        memory = [*self._memory(header)]
+        addresses = [range(at, at + len(each)) for at, each in zip(header.addresses, memory, strict=True)]
         checksums: list[int] = []
-        done = 0
-        addresses = header.chunks_of(_addresses(header))
 
         def read(pieces: list[memoryview], where: list[range], number: int) -> None:
             self._line.check()
@@ -158,13 +158,13 @@ class _Receiver:
 
         with ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-read") as pool:
             reading = []
-            for number, chunk in enumerate(header.chunks_of(self._memory(header))):
+            chunks = zip(header.chunks_of(memory), header.chunks_of(addresses), strict=True)
+            for number, (chunk, where) in enumerate(chunks):
                 checksums.append(self._announced(chunk))
-                done += sum(map(len, chunk))
-                reading.append(pool.submit(read, chunk, next(addresses), number))
+                reading.append(pool.submit(read, chunk, where, number))
             for each in reading:
                 each.result()
-        self._unstage(done)
+        self._unstage(sum(map(len, memory)))
         return checksums
 
     def _announced(self, chunk: Sequence[memoryview]) -> int:
@@ -198,14 +198,6 @@ class _Receiver:
         while self._staged and self._staged[0].end <= done:
             staged = self._staged.popleft()
             staged.place.copy_(staged.host)
-
-
-def _addresses(header: Header) -> Iterator[range]:
-    """Where the donor has the bytes, one after the other."""
-    skeleton, *starts = header.addresses
-    yield range(skeleton, skeleton + header.skeleton_bytes)
-    for start, (kind, dimensions) in zip(starts, header.tensors, strict=True):
-        yield range(start, start + math.prod(dimensions) * getattr(torch, kind).itemsize)
 
 
 def _check(chunk: Sequence[memoryview], checksum: int, number: int) -> None:

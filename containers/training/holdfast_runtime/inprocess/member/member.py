@@ -232,7 +232,7 @@ class Member:
     def _buildable(self) -> Buildable:
         """On a GPU a model takes memory that the ranks of the node need."""
         made = self.training
-        able = self.recorded is not None if made is None else self.recorded is None and made.moves
+        able = self.recorded is not None if made is None else made.warm_up
         if not able:
             return ""
         return "apart" if "nccl" in self.peers.backend else "anywhere"

@@ -49,5 +49,7 @@ class Training:
     moves: bool = False
     """Whether what is made for one rank can become another's in place: the script keeps nothing of its rank, all have
     the same groups, and rows of all parameters."""
+    warm_up: bool = False
+    """Whether a spare of replicas does an update alone before it has a rank."""
     survive: Reach = "nothing"
     """What the script asks to be possible to lose."""
