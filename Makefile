@@ -40,9 +40,10 @@ $(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt tests/requir
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r examples/bytelm/requirements.txt -r tests/requirements-torch.txt
 	@touch $@
 
+# npm would leave compiled code in /tmp.
 node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 	@echo "installing the CDK CLI"
-	@npm ci --silent --no-audit --no-fund
+	@NODE_DISABLE_COMPILE_CACHE=1 npm ci --silent --no-audit --no-fund
 	@touch $@
 
 system: ## install Slurm and munge when they are missing and apt is there
