@@ -7,8 +7,9 @@ World 4 on one machine, gloo, 11.4 million parameters with Adam: 137 MB of state
 collective, each time another rank in another bucket, and each kill is proven by its mark. torchrun needs nothing more;
 torchft and NVRx run where a Python that has them is named (torchft 0.2.0, nvidia-resiliency-ext 0.4.1, both with torch
 2.13.0, numpy and psutil). Run it with nothing else on the machine: what it measures is mostly the time of two cores.
-The phases of our recoveries come from the events that launchers and ranks write. Exit status 1 when the median of ours
-is above the time of a usual step and 0.15 s.
+The phases of our recoveries come from the events that launchers and ranks write. A machine that is shared is faster at
+one minute than at the next, so a usual step is one of the two before each kill. Exit status 1 when the median of ours
+is above the median of those and 0.15 s.
 """
 
 import argparse
@@ -57,7 +58,9 @@ class Result:
     """Committed steps that were done again, median."""
     bitwise: str
     step_s: float = 0.0
-    """A usual step of all ranks, median."""
+    """A step of all ranks shortly before a kill, median."""
+    calm_step_s: float = 0.0
+    """The same in a run without kills."""
     phases: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
@@ -88,7 +91,7 @@ def main() -> int:
     beside_s = statistics.median(found.seconds) - found.step_s
     console.print(
         f"kill to the next step of all: {beside_s:.3f} s beside the time of a step, {found.step_s:.3f} s "
-        f"(limit {BESIDE_A_STEP_LIMIT_S:g} s)"
+        f"({found.calm_step_s:.3f} s in a run without kills; limit {BESIDE_A_STEP_LIMIT_S:g} s)"
     )
     return 0 if beside_s <= BESIDE_A_STEP_LIMIT_S else 1
 
@@ -111,7 +114,10 @@ def ours(trials: int) -> Result:
         launch(calm, total, [])
         launch(broken, total, faults)
         seconds, redone = measured(broken, faults)
-        step_s = usual_step_s(calm)
+        if len(seconds) < trials:
+            raise SystemExit(f"the newest state was lost in {trials - len(seconds)} of {trials} trials")
+        steps_s = [step_s(broken, int(str(fault["step"])) - 2, int(str(fault["step"])) - 1) for fault in faults]
+        calm_step_s = step_s(calm, FIRST + 1, total - 1)
         kills = [killed(broken, number) for number in range(trials)]
         phases = phases_of(events_of(broken), kills)
         same = digests(calm) == digests(broken) and losses(calm) == losses(broken)
@@ -122,7 +128,8 @@ def ours(trials: int) -> Result:
         seconds=tuple(seconds),
         redone=statistics.median(redone),
         bitwise="yes" if same else "NO",
-        step_s=step_s,
+        step_s=statistics.median(steps_s),
+        calm_step_s=calm_step_s,
         phases=phases,
     )
 
@@ -181,13 +188,13 @@ def killed(folder: Path, number: int) -> float:
     return mark.stat().st_mtime
 
 
-def usual_step_s(folder: Path) -> float:
-    """From the end of a step at all ranks to that of the next one, in a run without faults."""
+def step_s(folder: Path, first: int, last: int) -> float:
+    """From the end of a step at all ranks to that of the next one, median of the steps from ``first`` to ``last``."""
     ends: dict[int, float] = {}
     for line in (folder / "steps").read_text().splitlines():
         time_s, _, step, *_ = line.split()
         ends[int(step)] = max(float(time_s), ends.get(int(step), 0.0))
-    return statistics.median(ends[step] - ends[step - 1] for step in ends if step - 1 in ends and step > FIRST)
+    return statistics.median(ends[step] - ends[step - 1] for step in range(first, last + 1))
 
 
 def events_of(folder: Path) -> list[dict[str, object]]:

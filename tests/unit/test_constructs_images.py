@@ -171,8 +171,9 @@ def test_the_training_image_has_every_package_that_is_for_it(repository: Path) -
         for path in (containers / folder).glob("*/__init__.py")
     }
 
-    assert packages | {"training/holdfast-run"} == set(copied)
-    assert {f"!{package}" for package in packages} <= set(sent)
+    beside = {"training/holdfast-run", "training/requirements.txt"}
+    assert packages | beside == set(copied)
+    assert {f"!{path}" for path in packages | beside} <= set(sent)
 
 
 def test_the_training_image_is_one_that_the_cdk_can_publish(repository: Path) -> None:

@@ -281,6 +281,13 @@ def test_state_that_cannot_be_sent_is_refused_before_training(state: dict[str, A
         holdfast.Run(model, torch.optim.SGD(model.parameters()), state={"odd": Odd()})
 
 
+def test_an_optimizer_that_cannot_be_sent_is_refused_before_training() -> None:
+    model = make_model()
+    optimizer = torch.optim.SGD([{"params": model.parameters(), "rule": object()}])
+    with pytest.raises(ValueError, match=r"state_dict\(\) of optimizer cannot be sent"):
+        holdfast.Run(model, optimizer)
+
+
 def test_the_public_names_are_found_without_importing_torch_for_the_launcher() -> None:
     with pytest.raises(AttributeError, match="nothing"):
         _ = holdfast.nothing

@@ -214,7 +214,7 @@ def test_a_wrong_byte_is_found(donor: Make) -> None:
 
 
 def test_without_the_checksum_a_wrong_byte_would_be_taken(donor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast_runtime.transfer.receiver._check", lambda _chunk, _checksum, _number: None)
+    monkeypatch.setattr("holdfast_runtime.transfer.receiver._compare", lambda _found, _checksum, _number: None)
     state = {"numbers": torch.zeros(400_000, dtype=torch.uint8)}
     faults = Injector([Fault(kind="corrupt", phase="copy-out")])
     flat = take(donor(state, faults=faults))

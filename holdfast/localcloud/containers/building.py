@@ -25,8 +25,10 @@ TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
 TRAINING = "holdfast-training:latest"
 _BASE = "localhost/holdfast-base:local"
 _SITE = "usr/lib/python3/dist-packages"
-_PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
-_WITHOUT = {"training": "ACCELERATOR=cpu", "health-agent": "WHEELS=none"}
+_PACKAGES = (
+    "torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "xxhash",
+)  # fmt: skip
+_WITHOUT = {"training": ("ACCELERATOR=cpu", "WHEELS=none"), "health-agent": ("WHEELS=none",)}
 _MODULES = ("filelock", "fsspec", "typing_extensions.py")
 
 
@@ -193,6 +195,7 @@ def build(
     if not dockerfile.is_file():
         raise ImageError(f"no {dockerfile}; give the folder containers/ of a checkout")
     # Without namespaces of its own: the machine may have none to give.
-    arguments = ["--build-arg", f"BASE_IMAGE={base}", "--build-arg", _WITHOUT[image], "--isolation", "chroot"]
+    options = (f"BASE_IMAGE={base}", *_WITHOUT[image])
+    arguments = [*(f"--build-arg={option}" for option in options), "--isolation", "chroot"]
     arguments += ["--format", "docker", "--tag", tag, "--file", str(dockerfile), str(containers)]
     return tool.run("build", "--quiet", *arguments).strip().splitlines()[-1]

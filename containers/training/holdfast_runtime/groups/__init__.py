@@ -2,13 +2,15 @@
 Process groups that come back: made again in each generation under the names that they had, and left at once.
 
 ``group`` opens, breaks and closes them, ``recorded`` knows those that the script made, ``holders`` finds who keeps an
-old one. What is touched of torch behind its public interface is in ``private``, with the versions tested.
+old one, ``polling`` quiets one that cannot end yet. What is touched of torch behind its public interface is in
+``private``, with the versions tested.
 """
 
 from holdfast_runtime.groups import private
 from holdfast_runtime.groups.cutting import cut_anew, mesh_like, ordered
 from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
+from holdfast_runtime.groups.polling import poll_once
 from holdfast_runtime.groups.private import UnsupportedError, check_version
 from holdfast_runtime.groups.recorded import Made, Recorded
 from holdfast_runtime.groups.sockets import sockets_of
@@ -27,6 +29,7 @@ __all__ = [
     "holders",
     "mesh_like",
     "ordered",
+    "poll_once",
     "private",
     "sockets_of",
 ]

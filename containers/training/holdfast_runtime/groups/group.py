@@ -16,10 +16,11 @@ from torch._C._distributed_c10d import Store
 
 from holdfast_runtime.groups import private
 from holdfast_runtime.groups.connecting import can_leave
+from holdfast_runtime.groups.polling import poll_once
 from holdfast_runtime.groups.recorded import Recorded
 from holdfast_runtime.groups.sockets import newer_than, shut_down, sockets_of
 
-END_S = 0.1
+END_S = 0.03
 """For the end of a group; it takes a few milliseconds."""
 
 
@@ -132,9 +133,9 @@ class Group:
         """
         Break and forget the groups.
 
-        Rarely, a thread of gloo sleeps until the timeout of the group, although all of its connections are broken; and
-        the group's end waits for its threads. A survivor must not: nobody else may have the state. So such a group is
-        left to a thread of its own.
+        A thread of gloo that was in the middle of a payload sleeps until the timeout of the group, although all of its
+        connections are broken; and the group's end waits for its threads. A survivor must not: nobody else may have the
+        state. So such a group is left to a thread of its own.
 
         Args:
             look: Called with the groups that have just ended. Default: nothing.
@@ -145,6 +146,7 @@ class Group:
         opening, self._opening = self._opening, None
         if opening is None:
             return True
+        sockets = opening.sockets()
         self._release_and_end(opening)
         if self._recorded is not None:
             self._recorded.alone = False
@@ -157,7 +159,10 @@ class Group:
         ending = threading.Thread(target=last.clear, name="holdfast-group-end", daemon=True)
         ending.start()
         ending.join(END_S)
-        return not ending.is_alive()
+        if not ending.is_alive():
+            return True
+        poll_once(sockets)
+        return False
 
     def _release_and_end(self, opening: Opening) -> None:
         self._opening = opening

@@ -1,11 +1,11 @@
 """A short number for many tensors: equal numbers for equal bytes."""
 
-import zlib
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
+from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.transfer import tensor_bytes
 
 WORD_BYTES = 4
@@ -17,19 +17,12 @@ def digest_of(tensors: Iterable[Tensor]) -> int:
     """
     Of the bytes of tensors in their order; 32 bits.
 
-    On the host it is a CRC. On a GPU each tensor is reduced there, to a weighted sum of its 32-bit words, and only the
-    sums come to the host. All weights are odd, so a change of one word is always seen.
+    On a GPU each tensor is reduced there, to a weighted sum of its 32-bit words, and only the sums come to the host.
+    All weights are odd, so a change of one word is always seen.
     """
-    total = 0
-    device: list[Tensor] = []
-    for tensor in tensors:
-        if tensor.device.type == "cpu":
-            total = zlib.crc32(tensor_bytes(tensor), total)
-        else:
-            device.append(weighted_sum(tensor))
-    for found in device:
-        total = zlib.crc32(tensor_bytes(found), total)
-    return total
+    # All sums are begun before the first is waited for.
+    found = [tensor if tensor.device.type == "cpu" else weighted_sum(tensor) for tensor in tensors]
+    return checksum_of(map(tensor_bytes, found))
 
 
 def weighted_sum(tensor: Tensor) -> Tensor:

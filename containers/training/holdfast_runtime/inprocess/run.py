@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
+from holdfast_runtime.inprocess.host_memory import keep_freed_memory
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
@@ -27,7 +28,8 @@ class Run:
     Making one waits until this process has a rank; a spare waits here until it is needed. Without a launcher it
     trains alone. All ranks begin with the parameters of rank 0. In each step, random numbers (of torch, Python and
     NumPy) begin anew from the seed of rank 0, the step and the rank, so that another process can do the step again.
-    Buffers that a step changes, such as the statistics of a BatchNorm, are those of rank 0 after it.
+    Buffers that a step changes, such as the statistics of a BatchNorm, are those of rank 0 after it. Where the model is
+    on CPUs, the process keeps the host memory that it frees, unless glibc's own settings are in its environment.
 
     Args:
         model: On its device; not wrapped in DistributedDataParallel.
@@ -84,6 +86,8 @@ class Run:
         self._checkpoint_every = checkpoint_every
         logical = elastic_asked(elastic, sizes=())
         on_gpu = any(parameter.is_cuda for parameter in model.parameters())
+        if not on_gpu:
+            keep_freed_memory()
         self._member = begun(
             self._state,
             pipeline=pipeline,

@@ -227,8 +227,10 @@ class TrainingState:
 
     def _check_added(self) -> None:
         """Better now than at the first fault: what is sent may only consist of plain values, tensors and arrays."""
-        scheduler = {"scheduler": self.scheduler} if self.scheduler is not None else {}
-        for name, item in (*scheduler.items(), *self.added.items()):
+        own: dict[str, Stateful] = {"optimizer": self.optimizer}
+        if self.scheduler is not None:
+            own["scheduler"] = self.scheduler
+        for name, item in (*own.items(), *self.added.items()):
             _check_sendable(name, item)
 
 

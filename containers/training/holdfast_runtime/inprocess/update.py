@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.errors import DivergenceError, TriedError, of_peers
+from holdfast_runtime.inprocess.host_memory import use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
@@ -332,6 +333,7 @@ class Updates:
             self._state.optimizer.step()
         except Exception:  # noqa: BLE001 - one that asks for more than gradients makes its state in its first update
             self._state.forget()
+        use_memory_once(self._reducer.host_bytes)
 
     def _check_model(self) -> None:
         """Gradients of parameters that came later would not be added up. Raises ValueError."""

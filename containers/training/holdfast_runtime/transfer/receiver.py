@@ -1,7 +1,9 @@
 """The receiver's side: nothing counts before every chunk and the whole have been compared with the donor's numbers."""
 
+import encodings.idna  # noqa: F401 - else imported by the first connection, with everybody waiting
 import hmac
 import math
+import os
 import secrets
 import socket
 import time
@@ -29,7 +31,7 @@ from holdfast_runtime.transfer.wire import (
 )
 
 CONNECT_S = 5.0
-READERS = 4
+READERS = min(4, len(os.sched_getaffinity(0)))
 """Threads that read a donor's memory: one alone is slower than memory is."""
 Place = Callable[[int, torch.dtype, tuple[int, ...]], "Tensor | None"]
 
@@ -137,33 +139,31 @@ class _Receiver:
             checksums.append(self._announced(chunk))
             self._line.read_into(chunk)
             self._faults.point("copy-in")
-            _check(chunk, checksums[-1], len(checksums))
+            _compare(checksum_of(chunk), checksums[-1], len(checksums))
             done += sum(map(len, chunk))
             self._unstage(done)
         return checksums
 
     def _read(self, header: Header) -> list[int]:
-        """All chunks from the donor's memory, several at once; their checksums."""
+        """All chunks from the donor's memory, several at once while the donor works out checksums; these."""
         if len(header.addresses) != 1 + len(header.tensors):
             raise WireError(f"{len(header.addresses)} addresses of {len(header.tensors)} tensors")
         memory = [*self._memory(header)]
         addresses = [range(at, at + len(each)) for at, each in zip(header.addresses, memory, strict=True)]
-        checksums: list[int] = []
+        chunks = [*header.chunks_of(memory)]
 
-        def read(pieces: list[memoryview], where: list[range], number: int) -> None:
+        def read(chunk: list[memoryview], where: list[range]) -> int:
             self._line.check()
-            read_memory(header.pid, where, pieces)
+            read_memory(header.pid, where, chunk)
             self._faults.point("copy-in")
-            _check(pieces, checksums[number], number + 1)
+            return checksum_of(chunk)
 
         with ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-read") as pool:
-            reading = []
-            chunks = zip(header.chunks_of(memory), header.chunks_of(addresses), strict=True)
-            for number, (chunk, where) in enumerate(chunks):
-                checksums.append(self._announced(chunk))
-                reading.append(pool.submit(read, chunk, where, number))
-            for each in reading:
-                each.result()
+            reading = [pool.submit(read, *each) for each in zip(chunks, header.chunks_of(addresses), strict=True)]
+            found = [each.result() for each in reading]
+        checksums = [self._announced(chunk) for chunk in chunks]
+        for number, (own, checksum) in enumerate(zip(found, checksums, strict=True), 1):
+            _compare(own, checksum, number)
         self._unstage(sum(map(len, memory)))
         return checksums
 
@@ -200,7 +200,6 @@ class _Receiver:
             staged.place.copy_(staged.host)
 
 
-def _check(chunk: Sequence[memoryview], checksum: int, number: int) -> None:
-    found = checksum_of(chunk)
+def _compare(found: int, checksum: int, number: int) -> None:
     if found != checksum:
         raise WireError(f"chunk {number} has the checksum {found:08x}, the donor's is {checksum:08x}")
