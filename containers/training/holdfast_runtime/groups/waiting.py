@@ -20,7 +20,7 @@ from torch import Tensor
 from holdfast_runtime.groups import private
 
 _LOG = logging.getLogger(__name__)
-LOOK_UP = timedelta(seconds=0.2)
+LOOK_UP = timedelta(seconds=0.05)
 """Nearly always a wait ends by itself when it is time to leave, because its connections are broken."""
 
 
