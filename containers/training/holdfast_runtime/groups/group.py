@@ -21,7 +21,9 @@ from holdfast_runtime.groups.recorded import Recorded
 from holdfast_runtime.groups.sockets import newer_than, shut_down, sockets_of
 
 END_S = 0.03
-"""For the end of a group; it takes a few milliseconds."""
+"""For the end of a group of gloo; it takes a few milliseconds."""
+NCCL_END_S = 0.1
+"""Its threads look up ten times a second."""
 
 
 @dataclass
@@ -158,7 +160,7 @@ class Group:
         look(last)
         ending = threading.Thread(target=last.clear, name="holdfast-group-end", daemon=True)
         ending.start()
-        ending.join(END_S)
+        ending.join(NCCL_END_S if "nccl" in self.backend else END_S)
         if not ending.is_alive():
             return True
         poll_once(sockets)

@@ -11,10 +11,10 @@ once instead.
 
 import contextlib
 import ctypes
-import os
 import platform
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from holdfast_runtime.groups.sockets import DESCRIPTORS
 
@@ -43,21 +43,26 @@ def poll_once(sockets: Mapping[int, str]) -> None:
         sockets: Descriptors, and which socket each is.
     """
     for path in DESCRIPTORS.iterdir():
-        with contextlib.suppress(OSError):
-            if str(path.readlink()) != POLLING:
-                continue
-            for descriptor, data in POLLED.findall((INFORMATION / path.name).read_text()):
-                if _is(int(descriptor), sockets):
-                    _change(int(path.name), int(descriptor), data=int(data, 16))
+        if _target(path) == POLLING:
+            for descriptor, data in _polled(path.name):
+                if descriptor in sockets and _target(DESCRIPTORS / str(descriptor)) == sockets[descriptor]:
+                    _change(int(path.name), descriptor, data=data)
 
 
-def _is(descriptor: int, sockets: Mapping[int, str]) -> bool:
-    return descriptor in sockets and str((DESCRIPTORS / str(descriptor)).readlink()) == sockets[descriptor]
+def _target(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return str(path.readlink())
+    return ""
+
+
+def _polled(name: str) -> list[tuple[int, int]]:
+    with contextlib.suppress(OSError):
+        found = POLLED.findall((INFORMATION / name).read_text())
+        return [(int(descriptor), int(data, 16)) for descriptor, data in found]
+    return []
 
 
 def _change(polling: int, descriptor: int, *, data: int) -> None:
-    # Python's own epoll would tell the loop another word than the one that gloo gave.
+    """Nothing where the connection is not polled any more. Python's own epoll would not keep the word of gloo."""
     event = _Event(events=EPOLLIN | EPOLLET, data=data)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.epoll_ctl(polling, EPOLL_CTL_MOD, descriptor, ctypes.byref(event)):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    ctypes.CDLL(None).epoll_ctl(polling, EPOLL_CTL_MOD, descriptor, ctypes.byref(event))
