@@ -116,8 +116,8 @@ def ours(trials: int) -> Result:
         seconds, redone = measured(broken, faults)
         if len(seconds) < trials:
             raise SystemExit(f"the newest state was lost in {trials - len(seconds)} of {trials} trials")
-        steps_s = [step_s(broken, int(str(fault["step"])) - 2, int(str(fault["step"])) - 1) for fault in faults]
-        calm_step_s = step_s(calm, FIRST + 1, total - 1)
+        before_kills = [FIRST + SPACING * number - back for number in range(trials) for back in (2, 1)]
+        usual_s, calm_step_s = step_s(broken, before_kills), step_s(calm, range(FIRST + 1, total))
         kills = [killed(broken, number) for number in range(trials)]
         phases = phases_of(events_of(broken), kills)
         same = digests(calm) == digests(broken) and losses(calm) == losses(broken)
@@ -128,7 +128,7 @@ def ours(trials: int) -> Result:
         seconds=tuple(seconds),
         redone=statistics.median(redone),
         bitwise="yes" if same else "NO",
-        step_s=statistics.median(steps_s),
+        step_s=usual_s,
         calm_step_s=calm_step_s,
         phases=phases,
     )
@@ -188,13 +188,13 @@ def killed(folder: Path, number: int) -> float:
     return mark.stat().st_mtime
 
 
-def step_s(folder: Path, first: int, last: int) -> float:
-    """From the end of a step at all ranks to that of the next one, median of the steps from ``first`` to ``last``."""
+def step_s(folder: Path, steps: Iterable[int]) -> float:
+    """From the end of the step before at all ranks to its own, median of some steps."""
     ends: dict[int, float] = {}
     for line in (folder / "steps").read_text().splitlines():
         time_s, _, step, *_ = line.split()
         ends[int(step)] = max(float(time_s), ends.get(int(step), 0.0))
-    return statistics.median(ends[step] - ends[step - 1] for step in range(first, last + 1))
+    return statistics.median(ends[step] - ends[step - 1] for step in steps)
 
 
 def events_of(folder: Path) -> list[dict[str, object]]:

@@ -64,10 +64,11 @@ def test_a_thread_that_polls_a_broken_connection_for_ever_is_told_of_it_once(
     store = dist.FileStore(str(tmp_path / "store"), 2)
     group = ProcessGroupGloo(store, 0, 2, timedelta(seconds=60))
     sockets = Opening(before=before).sockets()
+    payload = torch.empty(NUMBERS)
     for _ in range(TRIES):
-        payload = torch.zeros(NUMBERS)
+        payload.zero_()
         work: Any = group.recv([payload], 1, 0)
-        eventually(lambda: payload[0], "the beginning of the payload", every_s=0.001)  # noqa: B023 - used at once
+        eventually(lambda: payload[0], "the beginning of the payload")
         sender.send_signal(signal.SIGSTOP)
         time.sleep(0.2)
         if not payload[-1]:

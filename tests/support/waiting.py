@@ -8,17 +8,16 @@ LIMIT_S = 90.0
 """Far beyond what anything here takes, so that a loaded machine fails no test; below pytest's own limit."""
 
 
-def eventually(holds: Callable[[], Any], what: str = "it", *, within_s: float = LIMIT_S, every_s: float = 0.02) -> Any:
+def eventually(holds: Callable[[], Any], what: str = "it", *, within_s: float = LIMIT_S) -> Any:
     """
     What ``holds`` returns once it is true.
 
     Args:
         what: What is waited for, in the message. Default: "it".
         within_s: Shorter only where the test is about the time.
-        every_s: From one look to the next. Default: 0.02.
     """
     deadline = time.monotonic() + within_s
     while not (found := holds()):
         assert time.monotonic() < deadline, f"{what} did not come about in {within_s:g} s"
-        time.sleep(every_s)
+        time.sleep(0.02)
     return found

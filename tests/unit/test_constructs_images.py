@@ -161,6 +161,16 @@ def test_the_training_image_has_the_pytorch_that_the_example_is_tried_with(repos
     assert f"pytorch/pytorch:{wanted[1]}-cuda" in text
 
 
+def test_the_training_image_has_the_checksum_that_the_example_is_tried_with(repository: Path) -> None:
+    pins = [
+        re.findall(r"^xxhash==(\S+)", (repository / folder / "requirements.txt").read_text(), re.MULTILINE)
+        for folder in ("containers/training", "examples/bytelm")
+    ]
+
+    assert len(pins[0]) == 1
+    assert pins[0] == pins[1]
+
+
 def test_the_training_image_has_every_package_that_is_for_it(repository: Path) -> None:
     containers = repository / "containers"
     copied = re.findall(r"^COPY (\S+)", (containers / "training/Dockerfile").read_text(), re.MULTILINE)

@@ -25,11 +25,9 @@ TOOLS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
 TRAINING = "holdfast-training:latest"
 _BASE = "localhost/holdfast-base:local"
 _SITE = "usr/lib/python3/dist-packages"
-_PACKAGES = (
-    "torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "xxhash",
-)  # fmt: skip
+_PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
 _WITHOUT = {"training": ("ACCELERATOR=cpu", "WHEELS=none"), "health-agent": ("WHEELS=none",)}
-_MODULES = ("filelock", "fsspec", "typing_extensions.py")
+_MODULES = ("filelock", "fsspec", "typing_extensions.py", "xxhash")
 
 
 class PackagesError(ImageError):

@@ -148,8 +148,7 @@ class Group:
         opening, self._opening = self._opening, None
         if opening is None:
             return True
-        sockets = opening.sockets()
-        self._release_and_end(opening)
+        broken = self._release_and_end(opening)
         if self._recorded is not None:
             self._recorded.alone = False
         if not dist.is_initialized():
@@ -163,14 +162,17 @@ class Group:
         ending.join(NCCL_END_S if "nccl" in self.backend else END_S)
         if not ending.is_alive():
             return True
-        poll_once(sockets)
+        poll_once(broken)
         return False
 
-    def _release_and_end(self, opening: Opening) -> None:
+    def _release_and_end(self, opening: Opening) -> dict[int, str]:
+        """The sockets that are broken then."""
         self._opening = opening
         self.release()
         self._opening = None
+        broken = opening.sockets()
         opening.over = True
+        return broken
 
     def _made_by_script(self, sockets: dict[int, str]) -> None:
         """The script has made a group of its own, which is recorded: its sockets are known too."""

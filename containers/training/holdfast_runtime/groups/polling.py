@@ -14,9 +14,8 @@ import ctypes
 import platform
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-from holdfast_runtime.groups.sockets import DESCRIPTORS
+from holdfast_runtime.groups.sockets import DESCRIPTORS, descriptors
 
 INFORMATION = DESCRIPTORS.with_name("fdinfo")
 POLLING = "anon_inode:[eventpoll]"
@@ -42,22 +41,18 @@ def poll_once(sockets: Mapping[int, str]) -> None:
     Args:
         sockets: Descriptors, and which socket each is.
     """
-    for path in DESCRIPTORS.iterdir():
-        if _target(path) == POLLING:
-            for descriptor, data in _polled(path.name):
-                if descriptor in sockets and _target(DESCRIPTORS / str(descriptor)) == sockets[descriptor]:
-                    _change(int(path.name), descriptor, data=data)
+    found = descriptors()
+    for number, target in found.items():
+        if target == POLLING:
+            for polled, data in _polled(number):
+                if polled in sockets and found.get(polled) == sockets[polled]:
+                    _change(number, polled, data=data)
 
 
-def _target(path: Path) -> str:
+def _polled(polling: int) -> list[tuple[int, int]]:
+    """What a loop polls, and the word that it is told with each."""
     with contextlib.suppress(OSError):
-        return str(path.readlink())
-    return ""
-
-
-def _polled(name: str) -> list[tuple[int, int]]:
-    with contextlib.suppress(OSError):
-        found = POLLED.findall((INFORMATION / name).read_text())
+        found = POLLED.findall((INFORMATION / str(polling)).read_text())
         return [(int(descriptor), int(data, 16)) for descriptor, data in found]
     return []
 

@@ -8,15 +8,18 @@ from pathlib import Path
 DESCRIPTORS = Path("/proc/self/fd")
 
 
-def sockets_of() -> dict[int, str]:
-    """Descriptors of sockets, and which socket each is."""
+def descriptors() -> dict[int, str]:
+    """All of this process, and what each points to."""
     found = {}
     for path in DESCRIPTORS.iterdir():
         with contextlib.suppress(OSError):
-            target = str(path.readlink())
-            if target.startswith("socket:"):
-                found[int(path.name)] = target
+            found[int(path.name)] = str(path.readlink())
     return found
+
+
+def sockets_of() -> dict[int, str]:
+    """Descriptors of sockets, and which socket each is."""
+    return {number: target for number, target in descriptors().items() if target.startswith("socket:")}
 
 
 def newer_than(before: dict[int, str]) -> dict[int, str]:

@@ -13,12 +13,12 @@ import torch
 
 TRIM, MAP = -1, -3
 """``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of mallopt(3)."""
-LARGEST_MAP = 32 << 20
+LARGEST_MAP_BYTES = 32 << 20
 """The largest that glibc takes."""
 NEVER = -1
 ASKED = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 """What somebody sets who wants it otherwise."""
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 
 
 def keep_freed_memory(*, environment: Mapping[str, str] = os.environ) -> bool:
@@ -26,10 +26,10 @@ def keep_freed_memory(*, environment: Mapping[str, str] = os.environ) -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None or any(name in environment for name in ASKED):
         return False
-    return bool(mallopt(MAP, LARGEST_MAP)) and bool(mallopt(TRIM, NEVER))
+    return bool(mallopt(MAP, LARGEST_MAP_BYTES)) and bool(mallopt(TRIM, NEVER))
 
 
-def use_memory_once(size: int) -> None:
+def use_memory_once(size_bytes: int) -> None:
     """Use so many bytes and free them: whoever needs memory next does not wait for the kernel's."""
-    held = [torch.zeros(PIECE, dtype=torch.uint8) for _ in range(-(-size // PIECE))]
+    held = [torch.zeros(PIECE_BYTES, dtype=torch.uint8) for _ in range(-(-size_bytes // PIECE_BYTES))]
     del held

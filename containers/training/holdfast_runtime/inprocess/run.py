@@ -58,7 +58,7 @@ class Run:
 
     Raises:
         StoppedError: the launcher has ended the job.
-        ValueError: ``state`` has something that cannot be sent to another process.
+        ValueError: ``optimizer``, ``scheduler`` or ``state`` has something that cannot be sent to another process.
     """
 
     def __init__(

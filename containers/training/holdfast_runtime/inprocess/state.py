@@ -78,7 +78,7 @@ class TrainingState:
     All of it, as one tree.
 
     Raises:
-        ValueError: the script's part cannot be sent to another process.
+        ValueError: the optimizer, or the script's part, cannot be sent to another process.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class TrainingState:
         # Walking through all modules in each step would cost more than looking at those that have buffers.
         self._owners = [(name, module) for name, module in model.named_modules() if module._buffers]
         self._kept = {name for name, _ in model.named_buffers()} & model.state_dict().keys()
-        self._check_added()
+        self._check_parts()
 
     def seed_step(self, *, step: int, rank: int) -> None:
         """Random numbers of a step are the same each time that it is done."""
@@ -225,7 +225,7 @@ class TrainingState:
                 if buffer is not None:
                     yield f"{prefix}.{name}" if prefix else name, buffer, module
 
-    def _check_added(self) -> None:
+    def _check_parts(self) -> None:
         """Better now than at the first fault: what is sent may only consist of plain values, tensors and arrays."""
         own: dict[str, Stateful] = {"optimizer": self.optimizer}
         if self.scheduler is not None:
