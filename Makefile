@@ -64,8 +64,10 @@ up-eks: setup ## the same under Kubernetes, whose binaries are built once; leave
 down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` made
 	@$(VENV)/bin/holdfast down
 
+# A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.
+STUCK = --max-worker-restart 0 -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
 test: setup monitoring lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder # short files last: none waits
+	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(STUCK) # short files last
 
 lint: $(VENV)/.torch
 	@ruff check .

@@ -1,9 +1,11 @@
 """A command in a container: what is asked of the API server, and what its answers mean."""
 
+import asyncio
 import json
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from kubernetes_pki import Pki
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
-from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from holdfast.cli.kubernetes import Client, Finished, KubernetesError, execute
@@ -35,30 +37,36 @@ class Server:
     def __init__(self, folder: Path) -> None:
         pki = Pki(folder)
         certificate, key = pki.sign("server")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate, key)
         self.messages: list[tuple[int, bytes]] = []
         self.stays = False
         self.refusal: Response | None = None
         self.request: Request | None = None
-        self._server = serve(
-            self._answer,
-            "127.0.0.1",
-            0,
-            ssl=context,
-            subprotocols=[Subprotocol("v4.channel.k8s.io")],
-            process_request=self._asked,
-        )
-        port = self._server.socket.getsockname()[1]
+        ready: Future[int] = Future()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(ready),))
+        self._thread.start()
+        port = ready.result(timeout=10.0)
         self.client = Client(
             endpoint=f"https://127.0.0.1:{port}", authority=pki.authority.read_text(), token="of somebody"
         )
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
+
+    async def _serve(self, ready: "Future[int]") -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        async with serve(
+            self._answer,
+            "127.0.0.1",
+            0,
+            ssl=self._context,
+            subprotocols=[Subprotocol("v4.channel.k8s.io")],
+            process_request=self._asked,
+        ) as server:
+            ready.set_result(next(iter(server.sockets)).getsockname()[1])
+            await self._stopped.wait()
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join(timeout=10.0)
 
     def ends(self, status: dict[str, Any]) -> None:
         self.messages.append((3, json.dumps(status).encode()))
@@ -71,12 +79,11 @@ class Server:
         self.request = request
         return self.refusal
 
-    def _answer(self, connection: ServerConnection) -> None:
+    async def _answer(self, connection: ServerConnection) -> None:
         for channel, data in self.messages:
-            connection.send(bytes([channel]) + data)
+            await connection.send(bytes([channel]) + data)
         if self.stays:
-            for _ in connection:
-                pass
+            await connection.wait_closed()
 
 
 @pytest.fixture

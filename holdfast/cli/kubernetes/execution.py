@@ -3,11 +3,14 @@ A command in a container, as ``kubectl exec`` runs it: words and no text of a sh
 
 The API server speaks WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
 staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 take.
+
+One thread does all of it: the threads of ``websockets.sync`` read and write one TLS session at the same time, which
+OpenSSL does not allow, and now and then an answer is lost or the process hangs (python/cpython#151508).
 """
 
+import asyncio
 import json
 import ssl
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +19,8 @@ from holdfast.cli.kubernetes.client import TIMEOUT_S, Client, KubernetesError, m
 PROTOCOL = "v4.channel.k8s.io"
 STDOUT, STDERR, ENDED = 1, 2, 3
 """Channels that the server sends."""
+CLOSE_S = 1.0
+"""For a server to say goodbye; what the command printed has arrived by then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,27 +43,11 @@ def execute(
             command has not ended in time.
     """
     from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
-    from websockets.sync.client import connect
-    from websockets.typing import Subprotocol
 
     asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
     path = with_query(f"/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
-    said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
-    deadline = time.monotonic() + timeout_s
     try:
-        with connect(
-            client.endpoint.replace("https://", "wss://", 1) + path,
-            ssl=ssl.create_default_context(cadata=client.authority),
-            subprotocols=[Subprotocol(PROTOCOL)],
-            additional_headers={"Authorization": f"Bearer {client.token}"},
-            compression=None,
-            proxy=None,
-            open_timeout=timeout_s,
-        ) as line:
-            while not said[ENDED]:
-                message = line.recv(timeout=max(deadline - time.monotonic(), 0.0), decode=False)
-                if message:
-                    said[message[0]] = said.get(message[0], b"") + message[1:]
+        said = asyncio.run(_said(client, path=path, timeout_s=timeout_s))
     except InvalidStatus as error:
         raise KubernetesError(error.response.status_code, message_of(bytes(error.response.body or b""))) from None
     except TimeoutError:
@@ -72,6 +61,32 @@ def execute(
         stdout=said[STDOUT].decode(errors="replace"),
         stderr=said[STDERR].decode(errors="replace"),
     )
+
+
+async def _said(client: Client, *, path: str, timeout_s: float) -> dict[int, bytes]:
+    """What came in each channel, once the last one has told the end."""
+    from websockets.asyncio.client import connect
+    from websockets.typing import Subprotocol
+
+    said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
+    async with (
+        asyncio.timeout(timeout_s),
+        connect(
+            client.endpoint.replace("https://", "wss://", 1) + path,
+            ssl=ssl.create_default_context(cadata=client.authority),
+            subprotocols=[Subprotocol(PROTOCOL)],
+            additional_headers={"Authorization": f"Bearer {client.token}"},
+            compression=None,
+            proxy=None,
+            open_timeout=None,  # the time of the whole is limited
+            close_timeout=CLOSE_S,
+        ) as line,
+    ):
+        while not said[ENDED]:
+            message = await line.recv(decode=False)
+            if message:
+                said[message[0]] = said.get(message[0], b"") + message[1:]
+    return said
 
 
 def _exit_code(status: bytes) -> int:
