@@ -4,8 +4,9 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from holdfast_agent.burn_in import Trial, burn_in, medians, slower
 from holdfast_agent.commands.configured import configured, declare_configuration
@@ -39,8 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         os.nice(19)
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     looked = examined(configuration)
-    trials = _trials(arguments, configuration) if arguments.deep else []
-    report = _report(looked, trials, Path(arguments.peers) if arguments.peers else None)
+    others = medians(Path(arguments.peers)) if arguments.peers else {}
+    trials = _trials(arguments, configuration, others) if arguments.deep else []
+    report = _report(looked, trials, others)
     print(json.dumps(report) if arguments.json else _text(report))
     return 1 if report["problems"] else 0 if report["looked"] else 2
 
@@ -53,23 +55,25 @@ def _mistake(arguments: argparse.Namespace) -> str:
     return ""
 
 
-def _trials(arguments: argparse.Namespace, configuration: Configuration) -> "list[Trial]":
+def _trials(
+    arguments: argparse.Namespace, configuration: Configuration, others: "Mapping[str, tuple[float, int]]"
+) -> "list[Trial]":
     trials = burn_in(
         seconds=configuration.burn_in_seconds if arguments.seconds is None else arguments.seconds,
         folder=Path(arguments.disk),
         nvml_library=configuration.nvml_library,
         gpus_expected=configuration.gpus_expected,
         fabric_root=configuration.fabric_root,
+        others=others,
     )
     return list(trials)
 
 
-def _report(looked: Examined, trials: "list[Trial]", peers: Optional[Path]) -> "dict[str, Any]":
+def _report(looked: Examined, trials: "list[Trial]", others: "Mapping[str, tuple[float, int]]") -> "dict[str, Any]":
     figures = {name: value for trial in trials for name, value in trial.figures.items()}
     problems = [f"{one['fault']} {one['device']}: {' '.join(one['evidence'][-1:])}".strip() for one in looked.incidents]
     tried = [f"{trial.name}: {problem}" for trial in trials for problem in trial.problems]
-    if peers is not None:
-        tried += slower(figures, medians(peers))
+    tried += slower(figures, others)
     problems += tried
     return {
         "healthy": not problems and bool(looked.supported),
