@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher.ranks import holds_device, killed_by, wait_for_death
+from holdfast_runtime.launcher.ranks import give_way, holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.zygote import Life
 
 MEMORY_BYTES = 400 << 20
@@ -57,6 +57,12 @@ def fill() -> bytearray:
 
 def leave() -> None:
     os._exit(3)
+
+
+def start_thread() -> threading.Thread:
+    thread = threading.Thread(target=threading.Event().wait, daemon=True)
+    thread.start()
+    return thread
 
 
 def become_another() -> None:
@@ -115,6 +121,21 @@ def test_what_is_no_lock_any_more_is_waited_for_no_longer() -> None:
 
 def test_one_that_is_gone_was_killed_by_nothing() -> None:
     assert killed_by(2**22 + 1) == 0
+
+
+@pytest.mark.parametrize("child", [start_thread], indirect=True)
+def test_all_threads_of_a_dying_process_give_way_to_those_that_recover(child: Child) -> None:
+    threads = [int(task.name) for task in Path(f"/proc/{child.pid}/task").iterdir()]
+
+    give_way(child.pid)
+
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert len(threads) == 2
+    assert [os.getpriority(os.PRIO_PROCESS, thread) > usual for thread in threads] == [True, True]
+
+
+def test_one_that_is_gone_need_not_give_way() -> None:
+    give_way(2**22 + 1)
 
 
 @pytest.mark.parametrize(

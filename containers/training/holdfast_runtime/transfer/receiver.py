@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from holdfast_runtime.transfer.state import Flat, is_direct, read_skeleton, tens
 from holdfast_runtime.transfer.wire import (
     CHUNK,
     NONCE_BYTES,
+    READ_BYTES,
     STALL_S,
     Header,
     Line,
@@ -107,6 +109,7 @@ class _Receiver:
         self._into = into
         self._faults = faults
         self._skeleton = bytearray()
+        self._tree: Any = None
         self._tensors: list[Tensor] = []
         self._staged: deque[_Staged] = deque()
 
@@ -129,7 +132,7 @@ class _Receiver:
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
             raise WireError("the digest of the whole is not the donor's")
-        return Flat(skeleton=read_skeleton(bytes(self._skeleton)), tensors=self._tensors)
+        return Flat(skeleton=self._tree, tensors=self._tensors)
 
     def _receive(self, header: Header) -> list[int]:
         """All chunks over the connection; their checksums."""
@@ -142,6 +145,7 @@ class _Receiver:
             _compare(checksum_of(chunk), checksums[-1], len(checksums))
             done += sum(map(len, chunk))
             self._unstage(done)
+        self._read_skeleton()
         return checksums
 
     def _read(self, header: Header) -> list[int]:
@@ -160,12 +164,18 @@ class _Receiver:
 
         with ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-read") as pool:
             reading = [pool.submit(read, *each) for each in zip(chunks, header.chunks_of(addresses), strict=True)]
+            for each in reading[: 1 + header.skeleton_bytes // READ_BYTES]:
+                each.result()
+            self._read_skeleton()  # it takes as long as the threads take for the rest
             found = [each.result() for each in reading]
         checksums = [self._announced(chunk) for chunk in chunks]
         for number, (own, checksum) in enumerate(zip(found, checksums, strict=True), 1):
             _compare(own, checksum, number)
         self._unstage(sum(map(len, memory)))
         return checksums
+
+    def _read_skeleton(self) -> None:
+        self._tree = read_skeleton(bytes(self._skeleton))
 
     def _announced(self, chunk: Sequence[memoryview]) -> int:
         """What the donor says of the next chunk: its checksum."""

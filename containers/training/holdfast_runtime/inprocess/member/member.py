@@ -2,7 +2,8 @@
 This process as a member of the job: out of a broken generation at once, into the next one with the right state.
 
 The order is always the same. Close the groups, so that no neighbour waits for this process. Report. Wait for a view.
-Take the state from where the view says. Connect. Confirm with all others that step and parameters are equal.
+Take the state from where the view says. Connect; where a replica's state is copied, at the same time. Confirm with all
+others that step and parameters are equal.
 
 In a sharded job the script makes its groups and its model between ``begin`` and the first ``join``: a newcomer makes
 them alone, while the others wait for nothing but its state. A spare does so before it has a rank, when it is told which
@@ -12,6 +13,7 @@ one that may be, and does a step alone: then it has to be given the state and no
 import contextlib
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
@@ -298,14 +300,8 @@ class Member:
         self.taking.recutting.enter(view, made)
         if made.sharded is not None:
             self.agreement.meet(view, made.sharded, made)
-        self.taking.take(view)
-        self.telling.progress("recover")
-        self.taking.offer(view)
-        # While others still take theirs: once all are connected, each waits for this.
-        digest = made.state.digest() if self.own.validity == "valid" and self.own.world_size > 1 else None
         try:
-            self.faults.point("connect")
-            self._connect(made, fresh=view.plan.source == "fresh")
+            digest = self._take_and_connect(view, made)
             self.taking.take_stored(view)
             self.faults.point("confirm")
             if view.plan.cut:
@@ -316,6 +312,30 @@ class Member:
                 self.faults.point("resized")
         finally:
             self.taking.withdraw()
+
+    def _take_and_connect(self, view: View, made: Training) -> int | None:
+        """Have the state, and all peers; a digest of the state, once there is one."""
+
+        def take() -> int | None:
+            self.taking.take(view)
+            self.telling.progress("recover")
+            self.taking.offer(view)
+            # While others still take theirs: once all are connected, each waits for this.
+            return made.state.digest() if self.own.validity == "valid" and self.own.world_size > 1 else None
+
+        def connect() -> None:
+            self.faults.point("connect")
+            self._connect(made, fresh=view.plan.source == "fresh")
+
+        if view.plan.source != "peer" or made.sharded is not None or "nccl" in self.peers.backend:
+            digest = take()
+            connect()
+            return digest
+        # Nothing of a replica's state has to do with its groups, so it is copied meanwhile.
+        with ThreadPoolExecutor(1, thread_name_prefix="holdfast-take") as aside:
+            taken = aside.submit(take)
+            connect()
+            return taken.result()
 
     def _become(self, view: View) -> None:
         """Have the rank of a view; from now on the thread of the control socket may break its groups."""

@@ -3,7 +3,7 @@ The processes of this node: started, seen to die, what each last said, what each
 made here.
 """
 
-from holdfast_runtime.launcher.ranks.dying import holds_device, killed_by, wait_for_death
+from holdfast_runtime.launcher.ranks.dying import give_way, holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
@@ -20,6 +20,7 @@ __all__ = [
     "Processes",
     "Program",
     "end_orphans",
+    "give_way",
     "holds_device",
     "killed_by",
     "rank_views",

@@ -1,6 +1,7 @@
 """Processes that were killed and whose memory the kernel still has to give back."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from holdfast_runtime.launcher.zygote import Life
 DEVICES = ("/dev/nvidia", "/dev/neuron", "/dev/kfd")
 STARTS_S = 0.01
 """Between two looks whether a process has begun to hold its lock."""
+GIVES_WAY = 10
+"""Nice value of a process that is dying: a tenth of a usual one's share of a core (sched(7))."""
 _EXIT_CODE = 49
 """Place of a process's exit code in what follows its name in /proc/PID/stat (proc_pid_stat(5): field 52)."""
 
@@ -37,6 +40,18 @@ def killed_by(pid: int, *, proc: Path = Path("/proc")) -> int:
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return int(fields[_EXIT_CODE]) & 0x7F
     return 0
+
+
+def give_way(pid: int, *, proc: Path = Path("/proc")) -> None:
+    """
+    The kernel gives back a dying process's memory in one of its threads; those that recover need the cores more.
+
+    It is no hurry: another process takes its place.
+    """
+    with contextlib.suppress(OSError):
+        for task in (proc / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, int(task.name), GIVES_WAY)
 
 
 def holds_device(pid: int, *, proc: Path = Path("/proc")) -> bool:

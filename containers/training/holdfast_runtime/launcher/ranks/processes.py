@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.ranks.dying import holds_device, killed_by, wait_for_death
+from holdfast_runtime.launcher.ranks.dying import give_way, holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.ranks.forker import Child, Forker
 from holdfast_runtime.launcher.zygote import Life, Request, die_with_parent
 
@@ -150,6 +150,8 @@ class Processes:
     def _dying(self, process: Process) -> None:
         number = 0 if process.ended else killed_by(process.pid)
         if number:
+            if not process.has_device:
+                give_way(process.pid)
             self._on_dying(process, -number, _killed(number))
 
     def close(self) -> None:
