@@ -143,6 +143,38 @@ def test_a_group_that_does_not_end_keeps_nobody(monkeypatch: pytest.MonkeyPatch)
         Stuck.end.set()
 
 
+def test_who_handles_an_error_does_not_wait_for_a_group_that_was_given_to_what_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A collective that is left raises, and its traceback has all that the calls were given."""
+
+    def collective(given: object, *, known: list[str]) -> None:
+        del known
+        raise ConnectionError("it was time to leave")
+
+    def step(given: object) -> None:
+        try:
+            collective(given, known=[])
+        except ConnectionError as error:
+            raise RuntimeError("the step failed") from error
+
+    distributed = Distributed()
+    monkeypatch.setattr("holdfast_runtime.groups.group.dist", distributed)
+    monkeypatch.setattr("holdfast_runtime.groups.private.groups", distributed.groups)
+    monkeypatch.setattr(Stuck, "end", threading.Event())
+    group = opened(sockets_of())
+    made(group, {})
+    began = time.monotonic()
+    try:
+        try:
+            step(distributed.WORLD)
+        except RuntimeError:
+            assert not group.close()
+        assert time.monotonic() - began < 2.0
+    finally:
+        Stuck.end.set()
+
+
 def test_after_such_a_group_gradients_go_to_other_memory() -> None:
     model = nn.Linear(3, 2)
     reducer = Reducer(list(model.parameters()), tail=2)

@@ -5,7 +5,9 @@ Closing its connections is the only thing that frees a thread that waits in a gl
 but silent, so the sockets of the groups are known: those that opening them made. NCCL has an abort of its own.
 """
 
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -156,6 +158,7 @@ class Group:
         last = private.groups()
         private.forget_meshes()
         dist.destroy_process_group()
+        _forget_calls(sys.exc_info()[1])
         look(last)
         ending = threading.Thread(target=last.clear, name="holdfast-group-end", daemon=True)
         ending.start()
@@ -179,3 +182,19 @@ class Group:
         opening = self._opening
         if opening is not None and opening.made is not None:
             opening.made = opening.made | sockets
+
+
+def _forget_calls(error: BaseException | None) -> None:
+    """
+    Let go of what the calls were given that ended with an error, such as a group.
+
+    Else the last one to hold a group is whoever is handling the error, and waits for the end of its threads.
+    """
+    known: set[int] = set()
+    errors = [error]
+    while errors:
+        each = errors.pop()
+        if each is not None and id(each) not in known:
+            known.add(id(each))
+            traceback.clear_frames(each.__traceback__)
+            errors += [each.__cause__, each.__context__]
