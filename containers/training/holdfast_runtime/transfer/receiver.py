@@ -132,6 +132,8 @@ class _Receiver:
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
             raise WireError("the digest of the whole is not the donor's")
+        if not header.pid:
+            self._read_skeleton()
         return Flat(skeleton=self._tree, tensors=self._tensors)
 
     def _receive(self, header: Header) -> list[int]:
@@ -145,7 +147,6 @@ class _Receiver:
             _compare(checksum_of(chunk), checksums[-1], len(checksums))
             done += sum(map(len, chunk))
             self._unstage(done)
-        self._read_skeleton()
         return checksums
 
     def _read(self, header: Header) -> list[int]:
