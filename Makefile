@@ -17,6 +17,8 @@ IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-bas
 CONTAINERS := gcc libc6-dev libslurm-dev runc
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
+# A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.
+STUCK := --max-worker-restart 0 -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
 # What benchmarks start and share is no benchmark.
 BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py))
 
@@ -64,8 +66,6 @@ up-eks: setup ## the same under Kubernetes, whose binaries are built once; leave
 down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` made
 	@$(VENV)/bin/holdfast down
 
-# A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.
-STUCK = --max-worker-restart 0 -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
 test: setup monitoring lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
 	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(STUCK) # short files last
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -43,19 +44,19 @@ def burn_in(
     if fabric_root:
         yield links(root=fabric_root)
     until_s = time.monotonic() + seconds
-    yield _best(lambda wanted_s: compute(seconds=wanted_s), seconds=seconds * 0.4, others=others)
-    yield _best(lambda wanted_s: memory(seconds=wanted_s), seconds=seconds * 0.2, others=others)
-    yield _best(lambda wanted_s: disk(seconds=wanted_s, folder=folder), seconds=seconds * 0.2, others=others)
+    yield _best(compute, seconds=seconds * 0.4, others=others)
+    yield _best(memory, seconds=seconds * 0.2, others=others)
+    yield _best(partial(disk, folder=folder), seconds=seconds * 0.2, others=others)
     left_s = min(seconds * 0.2, max(until_s - time.monotonic(), 0.2))
-    yield _best(lambda wanted_s: loopback(seconds=wanted_s), seconds=left_s, others=others)
+    yield _best(loopback, seconds=left_s, others=others)
 
 
-def _best(trial: "Callable[[float], Trial]", *, seconds: float, others: "Mapping[str, tuple[float, int]]") -> Trial:
-    found = trial(seconds)
+def _best(trial: "Callable[..., Trial]", *, seconds: float, others: "Mapping[str, tuple[float, int]]") -> Trial:
+    found = trial(seconds=seconds)
     for _ in range(TRIES - 1):
         if found.problems or not slower(found.figures, others):
             break
-        again = trial(min(seconds, AGAIN_S))
+        again = trial(seconds=min(seconds, AGAIN_S))
         best = {name: max(value, again.figures.get(name, value)) for name, value in found.figures.items()}
         found = replace(found, problems=again.problems, figures=best)
     return found

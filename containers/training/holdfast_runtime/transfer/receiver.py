@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -109,7 +110,6 @@ class _Receiver:
         self._into = into
         self._faults = faults
         self._skeleton = bytearray()
-        self._tree: Any = None
         self._tensors: list[Tensor] = []
         self._staged: deque[_Staged] = deque()
 
@@ -132,8 +132,6 @@ class _Receiver:
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
             raise WireError("the digest of the whole is not the donor's")
-        if not header.pid:
-            self._read_skeleton()
         return Flat(skeleton=self._tree, tensors=self._tensors)
 
     def _receive(self, header: Header) -> list[int]:
@@ -167,7 +165,7 @@ class _Receiver:
             reading = [pool.submit(read, *each) for each in zip(chunks, header.chunks_of(addresses), strict=True)]
             for each in reading[: 1 + header.skeleton_bytes // READ_BYTES]:
                 each.result()
-            self._read_skeleton()  # it takes as long as the threads take for the rest
+            _ = self._tree  # it takes as long as the threads take for the rest
             found = [each.result() for each in reading]
         checksums = [self._announced(chunk) for chunk in chunks]
         for number, (own, checksum) in enumerate(zip(found, checksums, strict=True), 1):
@@ -175,8 +173,10 @@ class _Receiver:
         self._unstage(sum(map(len, memory)))
         return checksums
 
-    def _read_skeleton(self) -> None:
-        self._tree = read_skeleton(bytes(self._skeleton))
+    @cached_property
+    def _tree(self) -> Any:
+        """What the tensors are parts of; parsed once, when all of its bytes have come."""
+        return read_skeleton(bytes(self._skeleton))
 
     def _announced(self, chunk: Sequence[memoryview]) -> int:
         """What the donor says of the next chunk: its checksum."""
