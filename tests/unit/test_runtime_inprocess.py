@@ -671,7 +671,7 @@ def test_state_of_an_optimizer_keeps_its_type_and_bits_when_it_is_taken_over() -
     for parameter in model.parameters():
         optimizer.state[parameter]["momentum_buffer"] = torch.rand(parameter.shape)
     _, newcomer, other = make()
-    other.load(Flat(skeleton=read_skeleton(state.flat().skeleton_bytes()), tensors=state.flat().tensors))
+    other.load(Flat(skeleton=read_skeleton(state.flat().skeleton_bytes), tensors=state.flat().tensors))
     own, taken = ([value["momentum_buffer"] for value in each.state.values()] for each in (optimizer, newcomer))
     assert [tensor.dtype for tensor in taken] == [torch.float32] * 2
     assert all(map(torch.equal, own, taken))
@@ -705,7 +705,7 @@ def test_state_of_torchs_schedulers_can_be_sent(make: Callable[[torch.optim.Opti
     state = TrainingState(model, optimizer, scheduler=make(optimizer), added={})
     flat = state.flat()
 
-    state.load(Flat(skeleton=read_skeleton(flat.skeleton_bytes()), tensors=flat.tensors))
+    state.load(Flat(skeleton=read_skeleton(flat.skeleton_bytes), tensors=flat.tensors))
 
     assert state.flat().skeleton["scheduler"] == flat.skeleton["scheduler"]
 

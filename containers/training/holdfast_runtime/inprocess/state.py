@@ -268,7 +268,7 @@ def like(parameter: Tensor, part: Tensor) -> Tensor:
 
 def _check_sendable(name: str, item: Stateful) -> None:
     try:
-        read_skeleton(flatten(item.state_dict()).skeleton_bytes())
+        read_skeleton(flatten(item.state_dict()).skeleton_bytes)
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"state_dict() of {name} cannot be sent to another process: {error}") from error
 

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -56,7 +54,7 @@ def read_memory(pid: int, addresses: Sequence[range], into: Sequence[memoryview]
         NotReadableError: it is not allowed, or the process is gone.
     """
     parts = _Part * len(into)
-    local = parts(*[_Part(np.frombuffer(piece, dtype=np.uint8).ctypes.data, len(piece)) for piece in into])
+    local = parts(*[_Part(ctypes.addressof(ctypes.c_char.from_buffer(piece)), len(piece)) for piece in into])
     remote = parts(*[_Part(each.start, len(each)) for each in addresses])
     count = _process_vm_readv()(pid, ctypes.byref(local), len(into), ctypes.byref(remote), len(into), 0)
     if count != sum(map(len, into)):

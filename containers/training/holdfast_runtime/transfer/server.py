@@ -137,7 +137,7 @@ class Server:
 
     def _send(self, line: Line, offer: Offer, request: Request) -> None:
         flat = offer.state()
-        skeleton = flat.skeleton_bytes()
+        skeleton = flat.skeleton_bytes
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
         here = bool(request.host) and request.host == this_host() and not self._faults.of_links

@@ -4,6 +4,7 @@ import io
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from torch import Tensor
 
 MARK = "holdfast tensor"
 ARRAY_MARK = "holdfast array"
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Types of NumPy's by their bytes; torch has more of its own, such as bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class Flat:
     skeleton: Any
     tensors: list[Tensor]
 
+    @cached_property
     def skeleton_bytes(self) -> bytes:
         """What ``read_skeleton`` takes."""
         buffer = io.BytesIO()
@@ -98,8 +102,9 @@ def tensor_bytes(tensor: Tensor) -> memoryview:
     host = tensor.detach().to("cpu").contiguous()
     if host.numel() == 0:
         return memoryview(b"")
-    data: Any = host.reshape(-1).view(torch.uint8).numpy()
-    return memoryview(data)
+    words = WORDS.get(host.itemsize)
+    plain: Any = (host.view(words) if words is not None else host.reshape(-1).view(torch.uint8)).numpy()
+    return memoryview(plain).cast("B")
 
 
 def is_direct(tensor: Tensor) -> bool:

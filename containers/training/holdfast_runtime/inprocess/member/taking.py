@@ -1,6 +1,7 @@
 """Where this process has the state from that a view asks for: itself, a twin, a keeper, a checkpoint."""
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ class Taking:
         self._deadlines = deadlines
         self._faults = faults
         self._token = token
+        self._places: list[Tensor] | None = None
         self._server = Server(token=token, faults=faults, deadline_s=deadlines.transfer)
         self.recutting = Recutting(
             own,
@@ -66,11 +68,20 @@ class Taking:
             return UNKNOWN
         return self.training.tier.newest_step() if self.training.tier is not None else -1
 
+    def make_ready(self) -> None:
+        """A rank of a model that moves comes with a state: have the memory for it, and know where it is."""
+        self.warm_up()
+        if self.made.sharded is None:
+            self._places = self.made.state.receivers()
+
     def offer(self, view: View) -> None:
         """Whoever asks may have the state of a view."""
         if view.plan.cut:
             return
-        self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=self.made.state.flat))
+        state = cache(self.made.state.flat)
+        if view.plan.receivers:
+            _ = state().skeleton_bytes  # somebody is about to ask, and all others wait for that
+        self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=state))
 
     def withdraw(self) -> None:
         """Nobody has it any more."""
@@ -160,7 +171,7 @@ class Taking:
                 raise
 
     def _receive(self, view: View) -> None:
-        places = self.made.state.receivers()
+        places, self._places = self._places or self.made.state.receivers(), None
 
         def place(number: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
             own = places[number] if number < len(places) else None
