@@ -13,8 +13,6 @@ from torch import Tensor
 
 MARK = "holdfast tensor"
 ARRAY_MARK = "holdfast array"
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""Types of NumPy's by their bytes; torch has more of its own, such as bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,8 @@ def tensor_bytes(tensor: Tensor) -> memoryview:
     host = tensor.detach().to("cpu").contiguous()
     if host.numel() == 0:
         return memoryview(b"")
-    words = WORDS.get(host.itemsize)
-    plain: Any = (host.view(words) if words is not None else host.reshape(-1).view(torch.uint8)).numpy()
-    return memoryview(plain).cast("B")
+    data: Any = host.reshape(-1).view(torch.uint8).numpy()
+    return memoryview(data)
 
 
 def is_direct(tensor: Tensor) -> bool:

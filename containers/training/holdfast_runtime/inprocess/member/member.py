@@ -270,7 +270,7 @@ class Member:
             view = self.telling.place(needed=needed)
             if isinstance(view, Build):
                 self.own.built = view.rank
-                self.taking.make_ready()
+                self.taking.warm_up()
                 self._say_ready(reason, planned=planned)
                 continue
             if isinstance(view, Stop) or view.rank >= 0:

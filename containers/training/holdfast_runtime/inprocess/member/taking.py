@@ -38,7 +38,6 @@ class Taking:
         self._deadlines = deadlines
         self._faults = faults
         self._token = token
-        self._places: list[Tensor] | None = None
         self._server = Server(token=token, faults=faults, deadline_s=deadlines.transfer)
         self.recutting = Recutting(
             own,
@@ -67,12 +66,6 @@ class Taking:
         if self.training is None:
             return UNKNOWN
         return self.training.tier.newest_step() if self.training.tier is not None else -1
-
-    def make_ready(self) -> None:
-        """A rank of a model that moves comes with a state: have the memory for it, and know where it is."""
-        self.warm_up()
-        if self.made.sharded is None:
-            self._places = self.made.state.receivers()
 
     def offer(self, view: View) -> None:
         """Whoever asks may have the state of a view."""
@@ -171,7 +164,7 @@ class Taking:
                 raise
 
     def _receive(self, view: View) -> None:
-        places, self._places = self._places or self.made.state.receivers(), None
+        places = self.made.state.receivers()
 
         def place(number: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
             own = places[number] if number < len(places) else None
