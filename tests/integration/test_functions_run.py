@@ -3,10 +3,14 @@
 import json
 import os
 import subprocess
+import sys
+import sysconfig
+import tempfile
 import textwrap
 import time
 import urllib.error
 import urllib.request
+import venv
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +21,7 @@ from installed_charts import BUCKET, Stacks, installer, release, zipped
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws.cloudformation.resources.custom import Answers
-from holdfast.localcloud.functions import Function, PackageError, Packages, Run, run
+from holdfast.localcloud.functions import Function, FunctionError, PackageError, Packages, Run, run
 
 pytestmark = pytest.mark.root
 
@@ -64,6 +68,59 @@ def test_a_function_gets_its_event_its_variables_and_its_layers(tmp_path: Path) 
     assert done.ended, done.output
     assert "{'n': 1} ['GIVEN', 'LC_CTYPE'] f True" in done.output
     assert "layer" in done.output
+
+
+@pytest.fixture
+def python_below_opt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """This process's interpreter and packages are in a virtual environment below /opt, as hosted runners have them."""
+    packages = sysconfig.get_path("purelib")
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-", dir="/opt") as folder:
+        place = Path(folder) / "python"
+        place.parent.chmod(0o755)
+        venv.create(place, symlinks=True)
+        own = place / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+        (own / "these.pth").write_text(f"import site; site.addsitedir({packages!r})\n")
+        monkeypatch.setattr(sys, "prefix", str(place))
+        monkeypatch.setattr(sys, "executable", str(place / "bin" / "python"))
+        yield place
+
+
+def test_a_function_gets_its_layers_beside_an_interpreter_below_opt(tmp_path: Path, python_below_opt: Path) -> None:
+    packed = zipped({"python/told.py": b"said = 'a layer'\n", "helm/helm": b"#!/bin/sh\n", "helm.txt": b"one file"})
+    layers = Packages(tmp_path).unpacked("layer", fetch=[lambda: packed])
+    (layers / "linked").symlink_to("helm.txt")
+    body = """
+        import os, sys
+        def handler(event, context):
+            sys.path.insert(0, "/opt/python")
+            import told
+            print(told.said, "in", sys.prefix)
+            print(sorted(os.listdir("/opt")), os.listdir("/opt/helm"), open("/opt/linked").read())
+            try:
+                open("/opt/x", "w")
+            except OSError as error:
+                print("not written:", error.strerror)
+    """
+
+    done = ran(tmp_path, body, layers=layers)
+
+    assert done.ended, done.output
+    assert f"a layer in {python_below_opt}" in done.output
+    seen = sorted(["helm", "helm.txt", "linked", "python", python_below_opt.parent.name])
+    assert f"{seen} ['helm'] one file" in done.output
+    assert "not written: Read-only file system" in done.output
+
+
+def test_layers_that_would_hide_the_interpreter_are_refused_with_what_to_do(
+    tmp_path: Path, python_below_opt: Path
+) -> None:
+    packed = zipped({f"{python_below_opt.relative_to('/opt')}/bin/python": b"another"})
+    layers = Packages(tmp_path).unpacked("layer", fetch=[lambda: packed])
+
+    with pytest.raises(
+        FunctionError, match=f"have {python_below_opt}, where this machine's Python is .* outside of /opt"
+    ):
+        ran(tmp_path, "def handler(event, context):\n    print('begun')\n", layers=layers)
 
 
 def test_a_function_sees_no_home_and_no_process_of_the_machine_and_writes_to_its_tmp_alone(tmp_path: Path) -> None:

@@ -85,14 +85,25 @@ def test_in_a_large_job_one_that_falls_silent_is_lost_for_all() -> None:
     async def test() -> None:
         ends = await job(PROMPT)
         others = [end for end in ends if end is not ends[5]]
-        for link in ends[5].links._links.values():
-            link.replaced = True  # no more beats of it, though its connections stay
+        freeze(ends[5])
 
         await until(lambda: all(5 in [node for node, _ in end.down] for end in others))
 
         assert all(node == 5 for end in others for node, _ in end.down)
 
     run(test())
+
+
+def freeze(end: End) -> None:
+    """As a process that is stopped: its connections stay, and it says nothing, also to who calls it anew."""
+    links = end.links
+    assert links._server is not None
+    assert links._reach is not None
+    for listening in links._server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    links._reach.close(last=False)
+    for link in links._links.values():
+        link.replaced = True
 
 
 def test_in_a_large_job_nobody_is_watched_before_there_is_a_view() -> None:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +28,8 @@ ACCOUNTS = {
     "/etc/passwd": "sbx_user1051:x:64993:64993::/tmp:/sbin/nologin\n",
     "/etc/group": "sbx_user1051:x:64993:\n",
 }
+LAYERS = "/opt"
+"""Where a function finds its layers (Lambda developer guide, chapter-layers, 2026-11)."""
 RUNTIME = "/var/runtime/bootstrap.py"
 HERE = Path(__file__).parent
 
@@ -109,6 +111,9 @@ def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float]
 def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
     links = {path: str(Path(path).readlink()) for path in MACHINE if Path(path).is_symlink()}
     there = [path for path in (*MACHINE, *SETTINGS) if path not in links and Path(path).exists()]
+    python = _python()
+    layers = _around(function.layers, LAYERS, python) if function.layers else {}
+    links.update({path: str(source.readlink()) for path, source in layers.items() if source.is_symlink()})
     return {
         "caller": os.getpid(),
         "root": root,
@@ -116,10 +121,10 @@ def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[st
         "links": links,
         "binds": {
             **{path: os.path.realpath(path) for path in there},
-            **_python(),
+            **python,
             RUNTIME: str(HERE / "bootstrap.py"),
             "/var/task": str(function.code),
-            **({"/opt": str(function.layers)} if function.layers else {}),
+            **{path: str(source) for path, source in layers.items() if not source.is_symlink()},
         },
         "tmp_mib": function.tmp_mib,
         "environment": {**function.environment},
@@ -136,6 +141,26 @@ def _python() -> dict[str, str]:
     """The interpreter and its packages, boto3 among them, at their own paths, where the machine's folders lack them."""
     folders = dict.fromkeys((sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)))
     return {path: os.path.realpath(path) for path in folders if f"/{path.split('/')[1]}" not in MACHINE}
+
+
+def _around(folder: Path, at: str, python: Collection[str]) -> dict[str, Path]:
+    """
+    What is shown of a folder, by where: all of it, or its parts where an interpreter is to be seen between them.
+
+    Raises:
+        FunctionError: the folder has something of its own where the interpreter is.
+    """
+    inside = [path for path in python if f"{path}/".startswith(f"{at}/")]
+    if not inside:
+        return {at: folder}
+    if folder.is_symlink() or not folder.is_dir() or at in inside:
+        raise FunctionError(
+            f"the function's layers have {at}, where this machine's Python is ({inside[0]}); "
+            f"make the virtual environment, or install Python, outside of {LAYERS}"
+        )
+    return {
+        path: source for each in folder.iterdir() for path, source in _around(each, f"{at}/{each.name}", python).items()
+    }
 
 
 def _keep(stream: IO[bytes], kept: list[bytes]) -> None:

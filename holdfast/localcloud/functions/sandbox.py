@@ -80,6 +80,7 @@ def _build(plan: dict[str, Any]) -> None:
     for path, text in plan["files"].items():
         _file(path, text)
     for path, target in plan["links"].items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).symlink_to(target)
     # Before what is bound: the interpreter may lie below it.
     boot.mount(source="tmp", target="/tmp", kind="tmpfs", flags=QUIET, data=f"mode=1777,size={plan['tmp_mib']}m")  # noqa: S108
