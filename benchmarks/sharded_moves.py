@@ -5,7 +5,8 @@ A planned move of a rank of a sharded job to a spare that is warm: how long it p
 
 Four ranks of the job of ``sharded.py`` (FSDP2, gloo, 137 MB of state per rank) under four launchers, and a fifth one
 with a spare. Again and again one of the four gives its rank away, as a health agent would ask it to, and is started
-anew as the spare. For each move: the time without a step, beyond the usual one, beside a usual step and the copy of the
+anew as the spare some steps later: a node that has given its ranks away is repaired first, and its start takes no CPU
+of the others. For each move: the time without a step, beyond the usual one, beside a usual step and the copy of the
 state; and the first step after it beside a usual one. Exit status 1 when the pause is longer than a step and the copy,
 or the first step longer than its limit, by the median of all moves, or when a step was done twice. ``--compile``: with
 each block under torch.compile.
@@ -35,6 +36,10 @@ from sharded import FIRST_STEP_LIMIT, HERE, PRELOADED, PYTHONPATH, WARM, Row, ro
 LAUNCHERS, RANKS = 5, 1
 BETWEEN_S = 12.0
 """From one move to the next: a launcher comes back, and its spare makes its model."""
+EVERY = 6
+"""Updates between two snapshots."""
+STEADY = 2 * EVERY + WARM
+"""The step from which on memory for snapshots is there at all ranks."""
 LIMIT_S = 900.0
 AGAIN = 75
 """Exit code of a launcher that has given its ranks away."""
@@ -108,8 +113,9 @@ def moved(folder: Path, moves: int) -> list[int]:
             while len(steps) < moves or not _has(folder, step=steps[-1] + WARM):
                 if time.monotonic() > end:
                     raise SystemExit(f"{len(steps)} moves in {LIMIT_S:g} s:\n{(folder / 'said').read_text()[-3000:]}")
+                settled = _has(folder, step=steps[-1] + WARM if steps else STEADY)
                 for node, launcher in enumerate(launchers):
-                    if launcher.poll() == AGAIN:
+                    if launcher.poll() == AGAIN and settled and not asked:
                         launchers[node] = _start(folder, node, peers, log.fileno())
                 for agent in agents:
                     agent.poll()
@@ -119,8 +125,7 @@ def moved(folder: Path, moves: int) -> list[int]:
                             last = time.monotonic()
                         asked = asked and answer.outcome == "begun"
                     able = [job for job in agent.jobs() if job.can_hand_over]
-                    trains = _has(folder, step=max([0, *steps]) + WARM)
-                    due = trains and len(steps) < moves and time.monotonic() - last > BETWEEN_S
+                    due = settled and len(steps) < moves and time.monotonic() - last > BETWEEN_S
                     if able and due and not asked:
                         order = node_socket.Command(id=str(time.time_ns()), command="hand-over", reason="measured")
                         asked = agent.tell(able[0], order)
@@ -140,7 +145,7 @@ def _start(folder: Path, node: int, peers: str, log: int) -> subprocess.Popen[by
     command = [sys.executable, "-m", "holdfast_runtime.launcher", "--nproc-per-node", str(RANKS), "--spares", "0"]
     command += ["--peers", peers, "--node-rank", str(node), "--spare-nodes", "1", "--rdzv-id", str(folder)]
     command += ["--socket", str(folder / f"{node}.sock"), "--preload", PRELOADED]
-    command += [str(HERE / "sharded_program.py"), str(folder), "100000", "50"]
+    command += [str(HERE / "sharded_program.py"), str(folder), "100000", str(EVERY)]
     return subprocess.Popen(command, env=variables, stdout=log, stderr=log)
 
 

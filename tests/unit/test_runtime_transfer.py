@@ -18,14 +18,13 @@ import torch
 
 from holdfast_runtime import transfer
 from holdfast_runtime.faults import Fault, Injector
+from holdfast_runtime.neighbour import NotReadableError, read_memory
 from holdfast_runtime.transfer import (
     Flat,
-    NotReadableError,
     Offer,
     Server,
     TransferError,
     flatten,
-    read_memory,
     receive,
     unflatten,
 )

@@ -3,15 +3,17 @@
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from holdfast_runtime.elastic import Part, Rows, check, complete, put_in, taken_out
-from holdfast_runtime.groups import Group, Recorded, UnsupportedError, cut_anew, mesh_like, private
+from holdfast_runtime.groups import Group, Recorded, UnsupportedError, cut_anew, mesh_like, moved, private
 from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.transfer import local
 
@@ -149,3 +151,57 @@ def test_a_process_that_had_another_rank_at_this_size_has_the_coordinate_of_the_
             meshes = [tensor.device_mesh for tensor in (*model.parameters(), *moments)]
             assert {mesh.get_coordinate() for mesh in meshes} == {(rank,)}
             private.forget_fsdp(model)
+
+
+def even(size: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 4))
+    for layer in model:
+        fully_shard(layer, mesh=init_device_mesh("cpu", (size,)))
+    return fully_shard(model, mesh=init_device_mesh("cpu", (size,))), torch.optim.AdamW(model.parameters(), lr=0.1)
+
+
+def never(*_: Any) -> NoReturn:
+    raise AssertionError("asked again")
+
+
+def test_a_process_becomes_another_rank_whose_part_is_as_large_and_caches_of_layouts_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with alone(1, 4):
+        model, optimizer = even(4)
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        private.forget_fsdp(model)
+
+    assert moved(model, 3)
+
+    with alone(3, 4):
+        private.renew_fsdp(model)
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        with monkeypatch.context() as patched:
+            patched.setattr(ShardingPropagator, "propagate_op_sharding_non_cached", never)
+            optimizer.step()
+        moments = [value for state in optimizer.state.values() for value in state.values() if value.dim()]
+        assert {tensor.device_mesh.get_coordinate() for tensor in (*model.parameters(), *moments)} == {(3,)}
+        assert {info.shard_mesh_rank for info in private.fsdp_mesh_infos(model)} == {3}
+        wanted, _ = even(4)
+        for own, right in zip(model.parameters(), wanted.parameters(), strict=True):
+            assert own.to_local().shape == right.to_local().shape
+            assert type(own) is type(right)
+        private.forget_fsdp(model)
+        private.forget_fsdp(wanted)
+
+
+def test_a_process_is_no_other_rank_where_parts_differ_in_size_or_a_mesh_was_cut() -> None:
+    with alone(0, 4):
+        uneven, _ = made(0, 4)
+        model, optimizer = even(4)
+        cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (4,))))
+
+        for each in (uneven, model):
+            assert not moved(each, 1)
+            assert {info.mesh.get_coordinate() for info in private.fsdp_mesh_infos(each)} == {(0,)}
+            private.forget_fsdp(each)

@@ -7,7 +7,7 @@ old one, ``polling`` quiets one that cannot end yet. What is touched of torch be
 """
 
 from holdfast_runtime.groups import private
-from holdfast_runtime.groups.cutting import cut_anew, mesh_like, ordered
+from holdfast_runtime.groups.cutting import cut_anew, mesh_like, moved, ordered
 from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
 from holdfast_runtime.groups.polling import poll_once
@@ -28,6 +28,7 @@ __all__ = [
     "has_ended",
     "holders",
     "mesh_like",
+    "moved",
     "ordered",
     "poll_once",
     "private",

@@ -1,5 +1,6 @@
 """
-FSDP2 modules cut anew for another number of ranks, in place: modules, parameters and optimizer keep their identity.
+FSDP2 modules for another rank or another number of ranks, in place: modules, parameters and optimizer keep their
+identity.
 
 Like ``private`` this touches fields of torch that are not public, and was tested with the versions named there.
 """
@@ -38,6 +39,24 @@ def mesh_like(mesh: "DeviceMesh") -> "DeviceMesh":
     made = init_device_mesh(mesh.device_type, (dist.get_world_size(),), mesh_dim_names=mesh.mesh_dim_names)
     made._thread_id = dist.get_rank()
     return made
+
+
+def moved(model: nn.Module, rank: int) -> bool:
+    """
+    Make this process another rank of the meshes that it has, where the parts of all ranks are of one size.
+
+    Nothing else changes, so that all that DTensor and the compiler know of these layouts stays, and stays right.
+
+    Returns:
+        False where parts differ in size, or where a mesh is of ``mesh_like``, of which the caches hold several: nothing
+        is changed then, and the model has to be cut anew.
+    """
+    parts = [
+        part for state in private.fsdp_states(model) for group in state._fsdp_param_groups for part in group.fsdp_params
+    ]
+    if any(part._orig_size[0] % part.mesh_info.shard_mesh_size for part in parts):
+        return False
+    return private.move_meshes(model, rank)
 
 
 @torch.no_grad()

@@ -179,6 +179,18 @@ def remember_meshes() -> None:
             mesh._pg_registry[name] = group  # type: ignore[union-attr]
 
 
+def move_meshes(model: nn.Module, rank: int) -> bool:
+    """Have each mesh the coordinate of this rank. False, with none changed, where one tells ranks apart itself."""
+    meshes = [mesh for reference in _meshes if (mesh := reference()) is not None]
+    meshes += [info.mesh for info in fsdp_mesh_infos(model)]
+    if any(mesh._thread_id is not None for mesh in meshes):
+        return False
+    for mesh in meshes:
+        mesh._rank = rank
+        mesh._coordinate_on_dim = mesh._compute_coordinate_on_dim()
+    return True
+
+
 def is_fsdp1(module: nn.Module) -> bool:
     """Whether a module is wrapped in FullyShardedDataParallel, the first one."""
     from torch.distributed.fsdp import FullyShardedDataParallel

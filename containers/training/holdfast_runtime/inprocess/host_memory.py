@@ -8,6 +8,7 @@ at its first use: a tenth of a step on CPUs, and more in the first step after a 
 import ctypes
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 
@@ -27,6 +28,11 @@ def keep_freed_memory(*, environment: Mapping[str, str] = os.environ) -> bool:
     if mallopt is None or any(name in environment for name in ASKED):
         return False
     return bool(mallopt(MAP, LARGEST_MAP_BYTES)) and bool(mallopt(TRIM, NEVER))
+
+
+def resident_bytes() -> int:
+    """Memory that this process has now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def use_memory_once(size_bytes: int) -> None:

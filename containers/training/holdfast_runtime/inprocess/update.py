@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from holdfast_runtime.elastic import Rounds, exact_norm
+from holdfast_runtime.elastic import Rounds, exact_norm, is_cut_by_rows
 from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.errors import DivergenceError, TriedError, of_peers
-from holdfast_runtime.inprocess.host_memory import use_memory_once
+from holdfast_runtime.inprocess.host_memory import resident_bytes, use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
@@ -58,6 +58,7 @@ class Updates:
         """Whether the optimizer was seen to need no other rank in its update."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
+        self._before_trial_bytes = 0
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
         self._reducer: Reducer | Ballot = (
@@ -137,6 +138,7 @@ class Updates:
             self._state.note()
             if self.trial:
                 member.faults.point("trial")
+                self._before_trial_bytes = resident_bytes()
                 return
             member.telling.progress("forward")
             self._in_step = True
@@ -253,15 +255,13 @@ class Updates:
         """
         member = self._member
         if self.trial:
-            self._state.optimizer.step()
+            self._optimize()
             raise TriedError
         if member is not None:
             if self._kept is not None:
                 self._kept.before_update()
             member.own.validity = "torn"
-        with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
-            self._state.optimizer.step()
-        self._checked = True
+        self._optimize()
         if self._state.scheduler is not None:
             self._state.scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
         self.end()
@@ -279,6 +279,11 @@ class Updates:
         if not rejoining:
             self._committed()
 
+    def _optimize(self) -> None:
+        with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
+            self._state.optimizer.step()
+        self._checked = True
+
     def end(self) -> None:
         """The step is over."""
         self._in_step = False
@@ -294,7 +299,7 @@ class Updates:
         member = self._member
         if self.trial and member is not None:
             if isinstance(error, TriedError):
-                self._state.forget()
+                self._tried()
                 member.take_rank()
                 return True
             if isinstance(error, Exception):
@@ -319,6 +324,16 @@ class Updates:
         """Until a collective is done. Raises BrokenError."""
         if self._member is not None:
             self._member.peers.wait(work)
+
+    def _tried(self) -> None:
+        """Nothing is left of a step that was tried, but the memory that a rank's steps and snapshots take."""
+        model, grown = self._state.model, resident_bytes() - self._before_trial_bytes
+        if self._kept is not None and is_cut_by_rows(model):  # nobody else has this part
+            self._kept.make_room()
+        self._state.forget()
+        if not any(parameter.is_cuda for parameter in model.parameters()):
+            # Collectives that take time hold as much again as those of a step alone.
+            use_memory_once(2 * max(0, grown))
 
     def _warm_up(self) -> None:
         """

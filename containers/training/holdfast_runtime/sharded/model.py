@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.boxes import boxes_of, placements_of
-from holdfast_runtime.groups import Recorded, cut_anew, mesh_like, private
+from holdfast_runtime.groups import Recorded, cut_anew, mesh_like, moved, private
 
 
 class Sharded:
@@ -57,12 +57,22 @@ class Sharded:
         for schedule in self._pipelines:
             private.forget_pipeline(schedule)
 
+    def moved(self, rank: int) -> bool:
+        """Have room for the part of another rank, of as many. False where that takes ``cut_anew``."""
+        if not moved(self._model, rank):
+            return False
+        self._placed(rank, self.place[1])
+        return True
+
     def cut_anew(self, optimizer: torch.optim.Optimizer) -> None:
         """Have the part of this rank in the groups that there are now, of another number of ranks; empty."""
         mesh = private.data_mesh(self._model)
         assert mesh is not None
         cut_anew(self._model, optimizer, mesh_like(mesh))
-        self.place = rank, size = dist.get_rank(), dist.get_world_size()
+        self._placed(dist.get_rank(), dist.get_world_size())
+
+    def _placed(self, rank: int, size: int) -> None:
+        self.place = rank, size
         self.data_place = self._data_place(rank=rank, world_size=size)
         self.holds = self._holds(rank=rank)
 

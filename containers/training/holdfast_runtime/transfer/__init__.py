@@ -1,6 +1,5 @@
 """State from rank to rank over TCP: in chunks, each with its checksum, all of it against the donor's digest."""
 
-from holdfast_runtime.transfer.neighbour import NotReadableError, read_memory
 from holdfast_runtime.transfer.receiver import TransferError, receive
 from holdfast_runtime.transfer.server import Offer, Server
 from holdfast_runtime.transfer.state import Flat, flatten, local, read_skeleton, tensor_bytes, unflatten
@@ -21,7 +20,6 @@ __all__ = [
     "NONCE_BYTES",
     "Flat",
     "Header",
-    "NotReadableError",
     "Offer",
     "Server",
     "TransferError",
@@ -29,7 +27,6 @@ __all__ = [
     "digest_of",
     "flatten",
     "local",
-    "read_memory",
     "read_skeleton",
     "receive",
     "tensor_bytes",

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.transfer.neighbour import NotReadableError, read_memory, this_host
+from holdfast_runtime.neighbour import NotReadableError, read_memory, this_host
 from holdfast_runtime.transfer.state import Flat, is_direct, read_skeleton, tensor_bytes
 from holdfast_runtime.transfer.wire import (
     CHUNK,

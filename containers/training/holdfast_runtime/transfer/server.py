@@ -15,7 +15,7 @@ import numpy as np
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.transfer.neighbour import this_host
+from holdfast_runtime.neighbour import this_host
 from holdfast_runtime.transfer.state import Flat, is_direct, tensor_bytes
 from holdfast_runtime.transfer.wire import (
     CHUNK,

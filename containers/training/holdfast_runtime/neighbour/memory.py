@@ -1,5 +1,5 @@
 """
-Memory of another process of this host, read where it is: a copy that takes neither a socket nor the donor's time.
+Memory of another process of this host, read where it is: a copy that takes neither a socket nor that process's time.
 
 Linux allows it between processes of one user, unless Yama or a filter of system calls forbids it; then state goes over
 the connection, as between hosts.
