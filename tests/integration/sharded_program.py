@@ -35,6 +35,9 @@ from holdfast_runtime.inprocess import digest_of
 from holdfast_runtime.snapshots import Checkpoints
 from holdfast_runtime.transfer import local
 
+TRIAL_S = 3.0
+"""A spare needs at most, on a busy machine, from the end of its backward pass until it can have a rank."""
+
 
 class Collectives(TorchDispatchMode):
     """Counts those of a step, and lets faults strike before each."""
@@ -140,10 +143,11 @@ def main() -> None:
                 (out / "tried").touch()
                 time.sleep(float(os.environ.get("TRIAL_TAKES_S", "0")))
             elif str(step.number) == os.environ.get("UNTIL_TRIED"):
-                until_there(out / "tried")
+                until_there(out / "tried", for_s=TRIAL_S)
             step.update(loss)
             compiled = counters["stats"]["unique_graphs"] - before
-            written(out, run, step, model, optimizer, more={"tried": tried, "compiled": compiled})
+            cut = any(p.device_mesh._thread_id is not None for p in model.parameters() if hasattr(p, "device_mesh"))
+            written(out, run, step, model, optimizer, more={"tried": tried, "compiled": compiled, "cut": cut})
     (out / f"done{run.rank}").write_text("")
 
 
@@ -160,9 +164,9 @@ def shapes(model: Model) -> dict[str, Tensor]:
     }
 
 
-def until_there(path: Path) -> None:
+def until_there(path: Path, *, for_s: float) -> None:
     for _ in range(1000):
-        if path.exists():
+        if path.exists() and time.time() - path.stat().st_mtime > for_s:
             return
         time.sleep(0.05)
     raise TimeoutError(f"nobody has made {path}")

@@ -50,20 +50,24 @@ def killed(folder: Path, layout: str, *, rank: int, every: int | None = None, **
     [
         ("replicate2 shard2", None, 3, {}),
         ("shard2", 2, 0, {"ELASTIC": "throughput"}),
+        ("shard2", 2, 0, {"ELASTIC": "throughput", "EVEN_ROWS": "1"}),
         ("pp2 shard2", 2, 3, {"STAGE_SHAPES": "1"}),
     ],
-    ids=["built for this rank", "built for another one that it becomes", "a stage of a pipeline"],
+    ids=["built for this rank", "cut anew for another one", "becomes another one", "a stage of a pipeline"],
 )
 def test_a_warm_spare_takes_a_lost_rank_and_compiles_nothing_in_its_first_step(
     tmp_path: Path, layout: str, every: int | None, rank: int, more: dict[str, str]
 ) -> None:
-    calm = calm_run(tmp_path / "calm", layout, **COMPILED)
+    rows = {name: value for name, value in more.items() if name == "EVEN_ROWS"}
+    calm = calm_run(tmp_path / "calm", layout, **COMPILED, **rows)
 
     outcome = killed(tmp_path / "killed", layout, rank=rank, every=every, **COMPILED, **WARM, **more)
 
     assert differences(outcome, calm) == []
     assert lines(outcome.folder, rank=rank)[0]["compiled"] > 0, "compiling was not counted"
-    assert {(line["tried"], line["compiled"]) for line in after_the_kill(outcome, rank=rank)} == {(True, 0)}
+    cut = "ELASTIC" in more and not rows
+    found = after_the_kill(outcome, rank=rank)
+    assert {(line["tried"], line["compiled"], line["cut"]) for line in found} == {(True, 0, cut)}
 
 
 def test_a_spare_gets_its_rank_while_it_makes_its_model_and_gives_its_state_after_the_next_loss(tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ def test_a_spare_gets_its_rank_while_it_makes_its_model_and_gives_its_state_afte
     faults = tuple(
         {"kind": "SIGKILL", "phase": "vote", "rank": rank, "step": step} for rank, step in ((1, WAITS), (0, KILLED))
     )
-    slow = {**WARM, "TRIAL_TAKES_S": "2"}
+    slow = {**WARM, "TRIAL_TAKES_S": "6"}
 
     outcome = run_job(
         tmp_path / "killed", sharded("replicate2", steps=STEPS, faults=faults, pause_s=0.1, environment=slow)

@@ -6,6 +6,8 @@ import torch
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.sharded import (
     Facts,
+    Joined,
+    Kept,
     Pace,
     agreed_snapshot,
     alike,
@@ -18,6 +20,7 @@ from holdfast_runtime.sharded import (
     survives,
     twins,
 )
+from holdfast_runtime.snapshots import Shard
 
 
 def facts(**changes: object) -> Facts:
@@ -106,6 +109,26 @@ def test_memory_that_does_not_suffice_is_refused_before_the_first_step() -> None
         UnsupportedError, match=r"need about 0.1 GB of host memory on a node of 2 ranks .* 0.1 GB are free"
     ):
         check_memory(model, ranks=2, available=95_000_000)
+    check_memory(model, ranks=2, available=95_000_000, held=1_000_000)
+
+
+def test_memory_that_ranks_have_for_snapshots_is_not_asked_for_again_after_a_loss(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a host with just enough would do until the first recovery."""
+    model = torch.nn.Linear(999, 1000)
+    monkeypatch.setattr("holdfast_runtime.sharded.kept.available_bytes", lambda: 50_000_000)
+    shard = Shard(model, torch.optim.Adam(model.parameters()))
+    kept = Kept(lambda: shard, every=2, transfer_s=5.0, restored=lambda: None)
+    told = [facts(holds=str(rank), held=held) for rank, held in enumerate((((0, 4),), ((1, 4),), ()))]
+    try:
+        for rank in range(3):
+            kept.join(told, Joined(rank=rank, generation=3, resume_step=4), agree=lambda numbers: numbers)
+        with pytest.raises(UnsupportedError, match="on a node of 2 ranks"):
+            kept.join([*told, told[2]], Joined(rank=0, generation=3, resume_step=4), agree=lambda numbers: numbers)
+    finally:
+        kept.leave()
+        kept._snapshots.close()
 
 
 @pytest.mark.parametrize(

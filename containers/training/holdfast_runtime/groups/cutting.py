@@ -54,7 +54,7 @@ def moved(model: nn.Module, rank: int) -> bool:
     parts = [
         part for state in private.fsdp_states(model) for group in state._fsdp_param_groups for part in group.fsdp_params
     ]
-    if any(part._orig_size[0] % part.mesh_info.shard_mesh_size for part in parts):
+    if any(part.mesh_info.mesh.ndim > 1 or part._orig_size[0] % part.mesh_info.mesh.size() for part in parts):
         return False
     return private.move_meshes(model, rank)
 

@@ -6,7 +6,6 @@ their cost allows: the CPU that they take, here and for others, is at most a sma
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,8 +90,10 @@ class Kept:
         """Begin a generation. Raises UnsupportedError where the memory of the host does not suffice."""
         self.needed = bool(self.every) or in_one_place(facts)
         shard = self._shard()
-        if self.needed:
-            check_memory(shard.model, ranks=int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        node = facts[place.rank].node
+        new = sum(fact.node == node and not fact.held for fact in facts)  # the others have their memory
+        if self.needed and new:
+            check_memory(shard.model, ranks=new, held=self._snapshots.memory_bytes)
         self._agree = agree
         self._snapshots.join(
             shard,
@@ -194,15 +195,21 @@ def in_one_place(facts: Sequence[Facts]) -> bool:
     return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(wanted)
 
 
-def check_memory(model: torch.nn.Module, *, ranks: int, available: int | None = None) -> None:
-    """Raises UnsupportedError where the host cannot hold the snapshots of so many ranks."""
+def check_memory(model: torch.nn.Module, *, ranks: int, held: int = 0, available: int | None = None) -> None:
+    """
+    Raises UnsupportedError where the host cannot hold the snapshots of so many ranks.
+
+    Args:
+        ranks: That begin here.
+        held: What each of them has for snapshots already, in bytes. Default: nothing
+    """
     own = sum(local(tensor).nbytes for tensor in model.parameters()) * (1 + MOMENTS)
     needed, there = BLOCKS * own * ranks, available_bytes() if available is None else available
-    if needed > there:
+    if needed - held * ranks > there:
         raise UnsupportedError(
             f"snapshots need about {needed / 1e9:.1f} GB of host memory on a node of {ranks} ranks ({BLOCKS} times the "
-            f"state of each), and {there / 1e9:.1f} GB are free; divide the model among more ranks, or say "
-            'snapshot_every="never", and a lost rank costs the way back to the last checkpoint'
+            f"state of each), and {(there + held * ranks) / 1e9:.1f} GB are free for them; divide the model among more "
+            'ranks, or say snapshot_every="never", and a lost rank costs the way back to the last checkpoint'
         )
 
 

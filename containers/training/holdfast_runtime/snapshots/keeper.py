@@ -96,6 +96,13 @@ class Keeper:
         with self._changed:
             return [(rank, step) for rank, pair in sorted(self._pairs.items()) for step in pair.steps()]
 
+    @property
+    def memory_bytes(self) -> int:
+        """Of all blocks."""
+        with self._changed:
+            blocks = [*self._room, *(block for pair in self._pairs.values() for block in pair.blocks)]
+            return sum(len(block.data) for block in blocks)
+
     def find(self, rank: int, step: int) -> Block | None:
         """The block that holds a shard."""
         with self._changed:

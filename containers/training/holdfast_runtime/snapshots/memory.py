@@ -129,6 +129,11 @@ class Snapshots:
         return self._spent_s + self._keeper.spent_s
 
     @property
+    def memory_bytes(self) -> int:
+        """Host memory that this process has for snapshots."""
+        return self._keeper.memory_bytes
+
+    @property
     def agreed_step(self) -> int:
         """The newest step that is known to be whole everywhere."""
         return self._agreed
