@@ -110,11 +110,12 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(READ, refused)
 
 
-def test_a_newcomer_gets_the_lost_shard_over_the_connection_where_memory_cannot_be_read(apart: None) -> None:
-    test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_the_same()
-
-
-def test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_the_same() -> None:
+@pytest.mark.parametrize("readable", [True, False], ids=["from memory", "over the connection"])
+def test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_the_same(
+    readable: bool, request: pytest.FixtureRequest
+) -> None:
+    if not readable:
+        request.getfixturevalue("apart")
     with ExitStack() as stack:
         ranks = joined(stack, 2)
         ranks[0].train(1.0)

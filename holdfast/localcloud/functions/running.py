@@ -29,7 +29,7 @@ ACCOUNTS = {
     "/etc/group": "sbx_user1051:x:64993:\n",
 }
 LAYERS = "/opt"
-"""Where a function finds its layers (Lambda developer guide, chapter-layers, 2026-11)."""
+"""Where a function finds its layers (Lambda developer guide, packaging-layers, 2026-11)."""
 RUNTIME = "/var/runtime/bootstrap.py"
 HERE = Path(__file__).parent
 

@@ -51,12 +51,14 @@ def moved(model: nn.Module, rank: int) -> bool:
         False where parts differ in size, or where a mesh is of ``mesh_like``, of which the caches hold several: nothing
         is changed then, and the model has to be cut anew.
     """
-    parts = [
-        part for state in private.fsdp_states(model) for group in state._fsdp_param_groups for part in group.fsdp_params
-    ]
-    if any(part.mesh_info.mesh.ndim > 1 or part._orig_size[0] % part.mesh_info.mesh.size() for part in parts):
+    return all(map(_is_cut_evenly, model.parameters())) and private.move_meshes(model, rank)
+
+
+def _is_cut_evenly(parameter: Tensor) -> bool:
+    if not isinstance(parameter, DTensor):
         return False
-    return private.move_meshes(model, rank)
+    mesh = parameter.device_mesh
+    return mesh.ndim == 1 and parameter.shape[0] % mesh.size() == 0
 
 
 @torch.no_grad()

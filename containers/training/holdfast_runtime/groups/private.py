@@ -161,28 +161,30 @@ def has_async_tp() -> bool:
     return bool(getattr(inductor, "_micro_pipeline_tp", False))
 
 
+def _alive_meshes() -> "list[DeviceMesh]":
+    return [mesh for reference in _meshes if (mesh := reference()) is not None]
+
+
 def forget_meshes() -> None:
     """Meshes keep groups for the compiler; while there are none they keep nothing."""
-    alive = [(reference, mesh) for reference in _meshes if (mesh := reference()) is not None]
-    _meshes[:] = [reference for reference, _ in alive]
-    for _, mesh in alive:
+    alive = _alive_meshes()
+    _meshes[:] = map(weakref.ref, alive)
+    for mesh in alive:
         getattr(mesh, "_pg_registry", {}).clear()
 
 
 def remember_meshes() -> None:
     """Each mesh keeps the groups of its names again."""
-    for reference in _meshes:
-        mesh = reference()
-        for name in getattr(mesh, "_dim_group_names", ()) if mesh is not None else ():
+    for mesh in _alive_meshes():
+        for name in getattr(mesh, "_dim_group_names", ()):
             group = c10d._resolve_process_group(name)
-            mesh._get_root_mesh()._pg_registry[name] = group  # type: ignore[union-attr]
-            mesh._pg_registry[name] = group  # type: ignore[union-attr]
+            mesh._get_root_mesh()._pg_registry[name] = group
+            mesh._pg_registry[name] = group
 
 
 def move_meshes(model: nn.Module, rank: int) -> bool:
     """Have each mesh the coordinate of this rank. False, with none changed, where one tells ranks apart itself."""
-    meshes = [mesh for reference in _meshes if (mesh := reference()) is not None]
-    meshes += [info.mesh for info in fsdp_mesh_infos(model)]
+    meshes = [*_alive_meshes(), *(info.mesh for info in fsdp_mesh_infos(model))]
     if any(mesh._thread_id is not None for mesh in meshes):
         return False
     for mesh in meshes:

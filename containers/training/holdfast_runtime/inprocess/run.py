@@ -85,8 +85,7 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         logical = elastic_asked(elastic, sizes=())
-        on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-        if not on_gpu:
+        if not self._state.on_gpu:
             keep_freed_memory()
         self._member = begun(
             self._state,
@@ -103,7 +102,7 @@ class Run:
                     "state: give ReplicaCheckpoints"
                 )
             self._member = Member(
-                backend=backend or ("nccl" if on_gpu else "gloo"),
+                backend=backend or ("nccl" if self._state.on_gpu else "gloo"),
                 training=Training(state=self._state, tier=checkpoint, moves=True, warm_up=warm_up),
             )
         answers(self._member)

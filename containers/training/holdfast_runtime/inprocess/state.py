@@ -100,6 +100,11 @@ class TrainingState:
         self._kept = {name for name, _ in model.named_buffers()} & model.state_dict().keys()
         self._check_parts()
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether some parameter of the model is."""
+        return any(parameter.is_cuda for parameter in self.model.parameters())
+
     def seed_step(self, *, step: int, rank: int) -> None:
         """Random numbers of a step are the same each time that it is done."""
         seed_generators(self.seed, step, rank)

@@ -327,11 +327,11 @@ class Updates:
 
     def _tried(self) -> None:
         """Nothing is left of a step that was tried, but the memory that a rank's steps and snapshots take."""
-        model, grown = self._state.model, resident_bytes() - self._before_trial_bytes
-        if self._kept is not None and is_cut_by_rows(model):  # nobody else has this part
+        grown = resident_bytes() - self._before_trial_bytes
+        if self._kept is not None and is_cut_by_rows(self._state.model):  # nobody else has this part
             self._kept.make_room()
         self._state.forget()
-        if not any(parameter.is_cuda for parameter in model.parameters()):
+        if not self._state.on_gpu:
             # Collectives that take time hold as much again as those of a step alone.
             use_memory_once(2 * max(0, grown))
 

@@ -110,8 +110,7 @@ class Kept:
     def make_room(self) -> None:
         """A spare has a state as large as the one that it will be given: have memory for it, where there is enough."""
         shard = self._shard()
-        own = sum(local(tensor).nbytes for tensor in shard.model.parameters()) * (1 + MOMENTS)
-        if available_bytes() > BLOCKS * own:
+        if available_bytes() > BLOCKS * _state_bytes(shard.model):
             self._snapshots.make_room(shard)
 
     def leave(self) -> None:
@@ -203,14 +202,18 @@ def check_memory(model: torch.nn.Module, *, ranks: int, held: int = 0, available
         ranks: That begin here.
         held: What each of them has for snapshots already, in bytes. Default: nothing
     """
-    own = sum(local(tensor).nbytes for tensor in model.parameters()) * (1 + MOMENTS)
-    needed, there = BLOCKS * own * ranks, available_bytes() if available is None else available
+    needed, there = BLOCKS * _state_bytes(model) * ranks, available_bytes() if available is None else available
     if needed - held * ranks > there:
         raise UnsupportedError(
             f"snapshots need about {needed / 1e9:.1f} GB of host memory on a node of {ranks} ranks ({BLOCKS} times the "
             f"state of each), and {(there + held * ranks) / 1e9:.1f} GB are free for them; divide the model among more "
             'ranks, or say snapshot_every="never", and a lost rank costs the way back to the last checkpoint'
         )
+
+
+def _state_bytes(model: torch.nn.Module) -> int:
+    """Of this rank, as far as it can be told before an update."""
+    return sum(local(tensor).nbytes for tensor in model.parameters()) * (1 + MOMENTS)
 
 
 def available_bytes(*, proc: Path = Path("/proc/meminfo"), limit: Path = Path("/sys/fs/cgroup")) -> int:

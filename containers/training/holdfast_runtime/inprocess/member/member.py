@@ -27,9 +27,6 @@ from holdfast_runtime.inprocess.member.taking import Taking
 from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.sharded import check_length
 
-GIVES_WAY = 10
-"""Added to the nice value of a process that has given its rank away."""
-
 
 class Member:
     """
@@ -185,8 +182,6 @@ class Member:
             if isinstance(view, Stop):
                 if view.exit_code == 0 and not self.own.gives:
                     return False
-                if self.own.gives:
-                    os.nice(GIVES_WAY)  # nobody waits for its end, and the others are in their first step without it
                 raise StoppedError(view.reason, view.exit_code)
             if self.own.built not in (-1, view.rank) and not self.taking.made.moves:
                 raise StoppedError(f"this process has the model of rank {self.own.built}, and not {view.rank}", 1)
