@@ -10,7 +10,7 @@ from holdfast_runtime.inprocess.beginning import init_process_group
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.host_memory import keep_freed_memory, use_memory_once
+from holdfast_runtime.inprocess.host_memory import use_memory_once
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
@@ -43,7 +43,6 @@ __all__ = [
     "digest_of",
     "elastic_event_detected",
     "init_process_group",
-    "keep_freed_memory",
     "layout",
     "use_memory_once",
     "weighted_sum",

@@ -1,33 +1,16 @@
 """
-Memory of the host that a step gives back stays with the process, for the next step.
+Memory of the host, used before it is needed.
 
-glibc gives large pieces back to the kernel and takes them again in each step, and the kernel fills each page with zeros
-at its first use: a tenth of a step on CPUs, and more in the first step after a recovery (ADR 325).
+The kernel fills each page with zeros at its first use, for which all others wait: a tenth of a step on CPUs. What a
+process frees stays with it (ADR 325), so it pays once.
 """
 
-import ctypes
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
-TRIM, MAP = -1, -3
-"""``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of mallopt(3)."""
-LARGEST_MAP_BYTES = 32 << 20
-"""The largest that glibc takes."""
-NEVER = -1
-ASKED = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
-"""What somebody sets who wants it otherwise."""
 PIECE_BYTES = 1 << 20
-
-
-def keep_freed_memory(*, environment: Mapping[str, str] = os.environ) -> bool:
-    """Have this process keep the memory that it frees. False where the environment or another C library decides."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None or any(name in environment for name in ASKED):
-        return False
-    return bool(mallopt(MAP, LARGEST_MAP_BYTES)) and bool(mallopt(TRIM, NEVER))
 
 
 def resident_bytes() -> int:

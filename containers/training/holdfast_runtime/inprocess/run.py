@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
-from holdfast_runtime.inprocess.host_memory import keep_freed_memory
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import Stateful, TrainingState
@@ -85,8 +84,6 @@ class Run:
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
         logical = elastic_asked(elastic, sizes=())
-        if not self._state.on_gpu:
-            keep_freed_memory()
         self._member = begun(
             self._state,
             pipeline=pipeline,

@@ -4,7 +4,7 @@ made here.
 """
 
 from holdfast_runtime.launcher.ranks.dying import give_way, holds_device, killed_by, wait_for_death
-from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans
+from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, allocating, end_orphans
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
 from holdfast_runtime.launcher.ranks.views import rank_views
@@ -19,6 +19,7 @@ __all__ = [
     "Process",
     "Processes",
     "Program",
+    "allocating",
     "end_orphans",
     "give_way",
     "holds_device",
