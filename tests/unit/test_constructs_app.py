@@ -22,7 +22,7 @@ def run_app(
         env={"PATH": path, "CDK_OUTDIR": str(folder / "cdk.out"), "CDK_CONTEXT_JSON": json.dumps(context), **variables},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=240,
         check=False,
     )
 
@@ -126,7 +126,7 @@ def test_loading_the_stack_asks_node_nothing_so_that_it_can_do_something_else(re
         env={**os.environ, "TMPDIR": str(tmp_path)},  # the folder of a Node that is killed is left behind
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=240,
         check=False,
     )
 

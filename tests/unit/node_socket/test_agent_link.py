@@ -136,7 +136,7 @@ def test_an_agent_that_is_absent_or_does_nothing_holds_nobody_up(tmp_path: Path,
                 slowest = max(slowest, loop.time() - began)
         for line in held:
             line.close()
-        assert slowest < 0.5
+        assert slowest < 2.0
         assert launcher.reports < 100
 
     asyncio.run(story())
