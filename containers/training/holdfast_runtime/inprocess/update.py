@@ -59,6 +59,8 @@ class Updates:
         self._after_update = after_update
         self._ended = False
         """Whether a step was committed here since the code between two steps ran last."""
+        self._between_generation = 0
+        """The generation in which it ran last: in a new one all ranks see to the step's end, newcomers too."""
         self._stepped: Any = None
         """How often the scheduler has stepped, as it was left by the last update."""
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
@@ -162,11 +164,12 @@ class Updates:
             return
         state.reach_boundary()
         state.seed_between(step=self.finished, rank=self.data_place[0])
-        if self._ended:
-            if self._kept is not None and member is not None:
-                self._kept.after_step(member.own.committed_step)
+        generation = member.own.generation if member is not None else 0
+        if self.finished and (self._ended or generation != self._between_generation):
+            if self._kept is not None:
+                self._kept.after_step(self.finished)
             self._committed()
-            self._ended = False
+        self._ended, self._between_generation = False, generation
 
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again. Raises ValueError for a model that is another than at first."""
@@ -176,7 +179,7 @@ class Updates:
         if member is not None:
             self._state.begin(number)
             if member.own.generation != self._generation:
-                self._generation = member.own.generation
+                self._generation, self._stepped = member.own.generation, None
                 self._buffers = dict.fromkeys(self._state.buffers(), False)
         if member is not None and not member.peers.left_cleanly:
             self._reducer.renew()
@@ -241,7 +244,7 @@ class Updates:
         member.faults.point("vote")  # a rank that has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
             unpack(buffers, changed)
-        self._buffers = dict.fromkeys(self._state.buffers(), False) | {name: True for name in self._new_buffers()}
+        self._buffers = dict.fromkeys(self._state.buffers(), False) | dict.fromkeys(self._new_buffers(), True)
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
