@@ -19,11 +19,10 @@ from holdfast_runtime.patience.errors import (
     noted,
 )
 from holdfast_runtime.patience.pace import Pace, moved, paused, silence_s
-from holdfast_runtime.patience.refusals import TRIES, Refusals, refused
+from holdfast_runtime.patience.refusals import Refusals, refused
 
 __all__ = [
     "STEPS",
-    "TRIES",
     "Error",
     "Ledger",
     "Pace",
