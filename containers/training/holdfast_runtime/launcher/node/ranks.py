@@ -186,7 +186,7 @@ class Ranks:
             # A rank that passed the last barrier has closed its connections before this one had passed it.
             slot.finished = True
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
-        else:
+        elif not (slot.copies and self._judgement.refused(reason)):
             self._generations.trouble(reason)
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
@@ -228,7 +228,7 @@ class Ranks:
         self._journal.died(how.removeprefix("it "))
         self._journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
-            self._ending.end(1, f"{reason}; others have finished already")
+            self._ending.end(1, f"{reason}; all steps are done, and other ranks have finished already")
             return
         if rank >= 0 and in_training and not self._generations.wanted:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)
