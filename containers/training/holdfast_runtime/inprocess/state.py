@@ -40,6 +40,8 @@ from holdfast_runtime.state import (
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 SMALL_BYTES = 1 << 16
+RECEIVED = "received by newcomers: "
+"""In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
 
 
 class Stateful(Protocol):
@@ -269,8 +271,7 @@ class TrainingState:
         """
         changes = None
         if self._baseline is not None:
-            now = self._notes.model if self._notes is not None else self._reader.note(buffers=False)
-            changes = self._reader.changes(now, self._baseline)
+            changes = self._reader.changes(self._reader.note(buffers=False), self._baseline)
         return {
             "begun": self._notes is not None,
             "model": changes,
@@ -283,27 +284,24 @@ class TrainingState:
             "by rank": sorted(self.by_rank),
         }
 
-    def facts(self, *, whole: bool, model: bool, added: bool, now: bool = False) -> dict[Path, Any]:
+    def facts(self, *, whole: bool, model: bool, added: bool) -> dict[Path, Any]:
         """
-        Return what ranks must have alike besides parameters and buffers, by path.
+        Return what ranks must have alike besides parameters and buffers, as it is now, by path.
 
         Args:
             whole: With large tensors of ``state=``.
             model: With all but ``state=``.
             added: With ``state=``.
-            now: As it is now. Default: as it was when the step began
         """
-        notes = self._notes if self._notes is not None and not now else self._note()
-        rest = unflatten(notes.rest)
         tree: dict[str, Any] = {}
         if model and self._baseline is not None:
-            tree["model"] = self._reader.changes(notes.model, self._baseline)
+            now = self._reader.note(buffers=False)
+            tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
             tree["hooks"] = self._reader.hooks()
-            tree["optimizer"] = {"param_groups": groups_of(self.model, self.optimizer)}
-            tree["objects"] = self._reader.unsent(notes.model, self._baseline)
-            tree |= {key: value for key, value in rest.items() if key != "state"}
+            tree["objects"] = self._reader.unsent(now, self._baseline)
         if added:
-            tree["state"] = rest["state"]
+            kept = {name: item for name, item in self.added.items() if not name.startswith(RECEIVED)}
+            tree["state"] = {name: unflatten(flatten(item.state_dict())) for name, item in kept.items()}
         return {
             path: value
             for path, value in leaves(tree)

@@ -267,13 +267,14 @@ class Updates:
         own = self._member.own if self._member is not None else None
         assert own is not None
         self._comparison.judge(facts, recovered=own.recovered, group=group, rank=own.rank, wait=self.wait)
+        self._comparison.gather(step=own.committed_step + 1, wait=self.wait)
 
-    def _compare_twins(self, member: Member, sharded: Sharded, *, now: bool) -> None:
+    def _compare_twins(self, member: Member, sharded: Sharded) -> None:
         """Compare parameters and ``state=`` of ranks that have the same part of a model. A collective of all ranks."""
         size, twins = member.own.world_size, sharded.twins
         digests = gathered(self._state.digest(), world_size=size, wait=self.wait)
         member.agreement.compare(digests, twins=twins)
-        facts = self._state.facts(whole=True, model=False, added=True, now=now)
+        facts = self._state.facts(whole=True, model=False, added=True)
         digests = gathered(digest_of_facts(facts), world_size=size, wait=self.wait)
         odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
         if any(gathered(int(odd), world_size=size, wait=self.wait)):
@@ -285,14 +286,14 @@ class Updates:
         if member is None or member.own.world_size == 1:
             return
         self._state.reach_boundary()
-        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None, now=True)
+        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None)
         tail = torch.zeros(vote.LENGTH, device=member.peers.device)
         digest = self._state.digest() if self._sharded is None else 0
         vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
         self.wait(dist.all_reduce(tail, async_op=True))
         self._judge(vote.count(tail, world_size=member.own.world_size), facts)
         if self._sharded is not None:
-            self._compare_twins(member, self._sharded, now=True)
+            self._compare_twins(member, self._sharded)
 
     def _new_buffers(self) -> list[str]:
         return [name for name in self._state.buffers() if name not in self._buffers]
@@ -327,7 +328,7 @@ class Updates:
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
         member.telling.progress("vote")
         if compares and self._sharded is not None:
-            self._compare_twins(member, self._sharded, now=False)
+            self._compare_twins(member, self._sharded)
         self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
         self._loss = loss
         member.own.prepared = True

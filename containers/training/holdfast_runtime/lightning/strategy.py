@@ -10,7 +10,7 @@ from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
-from holdfast_runtime.inprocess import CheckpointTier, Run
+from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run
 from holdfast_runtime.lightning.data import divide
 
 
@@ -89,7 +89,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
-        self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **options)
+        self._run = Run(module, self.optimizers[0], state={RECEIVED + "loops": loops, **schedulers}, **options)
         self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         if loops.value is not None and self._run.step:
