@@ -2,7 +2,7 @@
 How often what failed is tried again, and how long silence is no failure: the rules by which a job ends with its reason.
 
 ``errors`` is about exceptions of the program and generations that lead nowhere, ``pace`` about the time that steps
-take. Pure: no clock, no process, no socket.
+take, ``hang`` about ranks that make no progress. Pure: no clock, no process, no socket.
 """
 
 from holdfast_runtime.patience.errors import (
@@ -18,19 +18,23 @@ from holdfast_runtime.patience.errors import (
     judged,
     noted,
 )
+from holdfast_runtime.patience.hang import Limits, ProgressReport, hang
 from holdfast_runtime.patience.pace import Pace, moved, paused, silence_s
 
 __all__ = [
     "STEPS",
     "Error",
     "Ledger",
+    "Limits",
     "Pace",
+    "ProgressReport",
     "Spent",
     "Verdict",
     "Where",
     "begun",
     "budget",
     "failed",
+    "hang",
     "judged",
     "moved",
     "noted",

@@ -71,6 +71,7 @@ class Launcher:
             journal=self.journal,
             deadlines=options.deadlines,
             trouble=lambda reason: self.generations.trouble(reason),
+            unended=lambda process: self.tasks.spawn(self.ranks.unended(process)),
         )
         self._judgement = Judgement(
             slots=self.slots,
