@@ -2,7 +2,8 @@
 How often what failed is tried again, and how long silence is no failure: the rules by which a job ends with its reason.
 
 ``errors`` is about exceptions of the program and generations that lead nowhere, ``refusals`` about state that ranks do
-not get, ``pace`` about the time that steps take. Pure: no clock, no process, no socket.
+not get, ``pace`` about the time that steps take, ``hang`` about ranks that make no progress. Pure: no clock, no process,
+no socket.
 """
 
 from holdfast_runtime.patience.errors import (
@@ -18,6 +19,7 @@ from holdfast_runtime.patience.errors import (
     judged,
     noted,
 )
+from holdfast_runtime.patience.hang import Limits, ProgressReport, hang
 from holdfast_runtime.patience.pace import Pace, moved, paused, silence_s
 from holdfast_runtime.patience.refusals import Refusals, refused
 
@@ -25,7 +27,9 @@ __all__ = [
     "STEPS",
     "Error",
     "Ledger",
+    "Limits",
     "Pace",
+    "ProgressReport",
     "Refusals",
     "Spent",
     "Verdict",
@@ -33,6 +37,7 @@ __all__ = [
     "begun",
     "budget",
     "failed",
+    "hang",
     "judged",
     "moved",
     "noted",

@@ -63,6 +63,10 @@ class LocalSlot:
     """Whether the process waits for the others after its last step: it votes, and has begun no step since the last."""
     awaited: control.View | None = None
     """The place that the next process here takes, which begins for one that was built for another rank."""
+    killed_for: str = ""
+    """Why the launcher killed the process; empty where it did not."""
+    blocked: Process | None = None
+    """A process that does not end after SIGKILL and still holds the device of this place: no other starts here."""
     late: list[bytes] = field(default_factory=list)
     """What others of the view had to say to it before it was there."""
 
@@ -74,6 +78,12 @@ class LocalSlot:
         """Send to the process; one that is gone gets nothing."""
         if self.writer is not None:
             self.writer.write(TO_RANK.encode(message) + b"\n")
+
+    def kill(self, why: str) -> None:
+        """End the process with SIGKILL; its loss is reported with the reason."""
+        if self.process is not None:
+            self.killed_for = why
+            self.process.kill()
 
     def vacate(self) -> None:
         """The process is gone. The next one in this place is another."""
@@ -89,7 +99,7 @@ class LocalSlot:
             self.process.kill()
         self.process, self.writer, self.ready, self.progress = None, None, None, None
         self.speaks, self.epoch, self.held, self.given, self.built = False, 0, False, -1, -1
-        self.last_wait = False
+        self.last_wait, self.killed_for = False, ""
 
     def take(self, view: control.View) -> None:
         """Tell the process its place in a view. One that makes its model says nothing until it has it."""
@@ -274,7 +284,7 @@ class LocalSlots:
             known_step=self.known_step,
             leaving=self.leaving,
             asked=self.asked,
-            places=0 if self.leaving else sum(not slot.finished for slot in self._slots),
+            places=0 if self.leaving else sum(not slot.finished and slot.blocked is None for slot in self._slots),
             done=any(slot.done for slot in self._slots),
         )
 
