@@ -25,12 +25,12 @@ class Module(pl.LightningModule):
     def __init__(self, seen: list[tuple[int, int, float, float]]) -> None:
         super().__init__()
         self.layer = torch.nn.Linear(4, 1)
-        self.seen = seen
+        self.see = seen.append  # a list of the module would be part of its state
 
     def training_step(self, batch: list[Tensor], index: int) -> Tensor:
         loss: Tensor = self.layer(batch[0]).square().mean()
         rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
-        self.seen.append((self.current_epoch, index, rate, float(loss)))
+        self.see((self.current_epoch, index, rate, float(loss)))
         return loss
 
     def configure_optimizers(self) -> Any:

@@ -128,7 +128,7 @@ def test_parameters_that_come_or_go_are_refused_by_name(change: Callable[[Mean],
 
     change(model)
 
-    with pytest.raises(StructureError, match="has other parameters or parts than when Run was made .*more|weight_orig"):
+    with pytest.raises(StructureError, match=r"has other parameters or parts than when Run was .*(more|weight_orig)"):
         reader.check_structure()
 
 

@@ -196,6 +196,14 @@ class Run:
             if self._updates.may_begin():
                 yield Step(self._updates, number, trial=self._updates.trial)
 
+    def take_over(self) -> None:
+        """Put in what was received, now and not when the first step begins: for a framework that changes it after."""
+        self._state.reach_boundary()
+
+    def end_step(self) -> None:
+        """Take the snapshot and the checkpoint that are due now, and not when the next step can begin."""
+        self._updates.end_step()
+
     def finish(self) -> bool:
         """
         After the last step of a loop that uses ``attempts``: wait for the others.

@@ -139,6 +139,7 @@ class Updates:
         member = self._member
         if member is None or self.trial:
             self._between()
+            self.end_step()
             return True
         member.faults.step = self.finished
         if member.at_boundary:
@@ -150,6 +151,7 @@ class Updates:
         try:
             member.peers.check()
             self._between()
+            self.end_step()
             member.faults.point("data")
         except Exception as error:
             if not self._left(error, number=self.finished):
@@ -159,11 +161,16 @@ class Updates:
 
     def _between(self) -> None:
         """The loop's body has run: the state is that of the step's end, as every rank sees it."""
-        state, member = self._state, self._member
         if self.trial:
             return
-        state.reach_boundary()
-        state.seed_between(step=self.finished, rank=self.data_place[0])
+        self._state.reach_boundary()
+        self._state.seed_between(step=self.finished, rank=self.data_place[0])
+
+    def end_step(self) -> None:
+        """Take the snapshot and the checkpoint that are due, unless they were since the step was committed."""
+        member = self._member
+        if self.trial:
+            return
         generation = member.own.generation if member is not None else 0
         if self.finished and (self._ended or generation != self._between_generation):
             if self._kept is not None:

@@ -2,8 +2,8 @@
 How often what failed is tried again, and how long silence is no failure: the rules by which a job ends with its reason.
 
 ``errors`` is about exceptions of the program and generations that lead nowhere, ``refusals`` about state that ranks do
-not get, ``pace`` about the time that steps take, ``hang`` about ranks that make no progress. Pure: no clock, no process,
-no socket.
+not get, ``pace`` about the time that steps take, ``hang`` about ranks that make no progress. Pure: no clock, no
+process, no socket.
 """
 
 from holdfast_runtime.patience.errors import (

@@ -177,6 +177,8 @@ class Member:
                 self.taking.use_own(view.resume_step)
             except Exception as error:  # noqa: BLE001 - the program's own, in what it puts back
                 self._problem = error
+        if isinstance(view, View) and view.resume_step > self.own.committed_step and self._problem is None:
+            self.join()  # others have committed the step: the code behind it sees their state
 
     def join(self, reason: str = "", *, planned: bool = False) -> bool:
         """
