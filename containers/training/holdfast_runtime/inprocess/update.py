@@ -1,6 +1,7 @@
 """What a step does to the training, in two phases, and what follows where one of them breaks."""
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,6 +17,7 @@ from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.behind import behind
 from holdfast_runtime.inprocess.buffers import packed, shared_from_first, unpack
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
+from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
 from holdfast_runtime.inprocess.host_memory import resident_bytes, use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
@@ -25,6 +27,12 @@ from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives, Sharded, gathered
 from holdfast_runtime.state import Path, StructureError
 from holdfast_runtime.transfer import local
+
+_LOG = logging.getLogger(__name__)
+OWN_BUFFERS = (
+    "ranks with the same part of the model have other buffers: a rank that is lost ends the job, since no other rank "
+    "has its buffers; make them equal on all ranks, or shard over all ranks, with Run(snapshot_every=...)"
+)
 
 
 class Updates:
@@ -286,6 +294,13 @@ class Updates:
         odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
         if any(gathered(int(odd), world_size=size, wait=self.wait)):
             self._differ(facts, group=sorted({member.own.rank, *twins}))
+        if sharded.own_buffers:
+            return
+        digests = gathered(digest_of(self._state.buffers().values()), world_size=size, wait=self.wait)
+        odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
+        sharded.own_buffers = any(gathered(int(odd), world_size=size, wait=self.wait))
+        if sharded.own_buffers and member.own.rank == 0:
+            _LOG.warning("%s", OWN_BUFFERS)
 
     def compare(self) -> None:
         """Compare all that must be equal, as it is now. A collective of all ranks; for ends and checkpoints."""

@@ -31,6 +31,8 @@ class Sharded:
     def __init__(self, model: nn.Module, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
         self.twins: tuple[int, ...] = ()
         """Ranks that have the same part of the state, once it is known."""
+        self.own_buffers = False
+        """Whether ranks with the same part of the parameters have buffers of their own: then they are no twins."""
         self.recorded = recorded
         self._model = model
         self._pipelines = list(pipelines)

@@ -34,7 +34,7 @@ class Agreement:
             every=kept.every if kept is not None else -1,
             held=tuple(kept.held()) if kept is not None else (),
             groups=sharded.recorded.digest(),
-            holds=sharded.holds,
+            holds=f"{sharded.holds} of rank {view.rank}" if sharded.own_buffers else sharded.holds,
             torch=torch.__version__,
             rack=os.environ.get("HOLDFAST_RACK", ""),
         )

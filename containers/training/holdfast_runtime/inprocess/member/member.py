@@ -282,6 +282,14 @@ class Member:
             return ""
         return "apart" if "nccl" in self.peers.backend else "anywhere"
 
+    @property
+    def _twins(self) -> tuple[int, ...] | None:
+        """Ranks that can stand in for this one; None for all."""
+        sharded = self.training.sharded if self.training is not None else None
+        if sharded is None:
+            return None
+        return () if sharded.own_buffers else sharded.twins
+
     def _say_ready(self, reason: str, *, planned: bool) -> None:
         made = self.training
         self.telling.send(
@@ -296,7 +304,7 @@ class Member:
                     *(made.kept.held() if made is not None and made.kept is not None else ()),
                     *self.taking.recutting.held(),
                 ),
-                twins=made.sharded.twins if made is not None and made.sharded is not None else None,
+                twins=self._twins,
                 prepared=self.own.prepared,
                 part=self.taking.recutting.part(made),
                 buildable=self._buildable,
