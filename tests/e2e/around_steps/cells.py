@@ -24,6 +24,8 @@ THIRD = ("backward", "after", "pause")
 """Places with snapshots after each third update."""
 TWINS = ("backward", "after", "pause")
 """Places in HSDP of forms that are one habit in many variants."""
+STATEMENT = r"|form\.after|statement|was left"
+"""Words of a message about code behind a collective that was left."""
 PAUSES = ("pause", "mean")
 """After ``with step:``, and the survivors notice it between two steps: at the next one, or in a collective there."""
 ELASTIC = ("backward", "vote", "after", "between")
@@ -57,9 +59,14 @@ class Cell:
     def verdict(self) -> str:
         """What is expected."""
         entry = self.entry
-        if self.place == "mean" and entry.verdict == SAME:
-            return NAMED
+        if (self.place == "mean" or self.collective) and entry.verdict == SAME:
+            return NAMED  # what stands behind a collective that was left may end the job, which names the statement
         return entry.by_place.get(self.place) or entry.by_layout.get(self.layout.rstrip("3")) or entry.verdict
+
+    @property
+    def words(self) -> str:
+        """What a message has to have one of."""
+        return self.entry.words + (STATEMENT if self.collective else "")
 
     @property
     def allowed(self) -> tuple[str, ...]:

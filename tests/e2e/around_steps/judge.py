@@ -78,7 +78,7 @@ class Judged:
 def calm_run(cell: Cell, folder: Path) -> Calm:
     """Run the job of a cell without its kill."""
     outcome = run_cell(cell, folder)
-    message = named(outcome.text, cell.entry.words)
+    message = named(outcome.text, cell.words)
     if not any(outcome.codes):
         ranks = printed(outcome.text)
         if len(ranks) == RANKS[cell.layout]:
@@ -120,7 +120,7 @@ def _verdict(cell: Cell, calm: Calm, outcome: Outcome, *, ranks: Mapping[int, Ma
     if not outcome.killed:
         return "not killed", last_words(outcome.text)
     if any(code not in (0, -9) for code in outcome.codes) or all(outcome.codes):
-        message = named(outcome.text, cell.entry.words)
+        message = named(outcome.text, cell.words)
         return ("named", message) if message else ("other", last_words(outcome.text))
     if cell.layout == "elastic":
         found = differences_of_sums(ranks, calm.ranks)

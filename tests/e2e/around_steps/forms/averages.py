@@ -153,7 +153,8 @@ for where in ("before", "after", "between", "after_update"):
         at_place(where, Counting.count, Counting),
         row="state=",
         words=WORDS,
-        verdict=NAMED if where in ("after", "between") else SAME,
+        verdict=NAMED,  # of a lost rank nobody else has its own sum, but for snapshots
+        by_layout={} if where in ("after", "between") else {"fsdp": SAME},
         changes_after=where == "after",
     )
     add(

@@ -158,6 +158,8 @@ def at_place(place: str, change: Callable[[Any, int], None], base: type[Form], *
             change(form, step.number)
 
     at: dict[str, Any] = {"between": between} if place in ("between", "guarded") else {place: change}
+    if place == "ready":
+        at = {"ready": lambda form: change(form, 0)}
     if place == "after_update":
         at = {"arguments": lambda form: {**base.arguments(form), "after_update": lambda done: change(form, done - 1)}}
     made: type[Form] = type(f"{base.__name__}At", (base,), {**at, **values})

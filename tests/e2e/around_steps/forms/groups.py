@@ -193,11 +193,14 @@ class Clipped(Form):
 
 
 class Noisy(Form):
-    """Gradients with noise of the default generator, the same on all ranks of replicas by reduction."""
+    """Whole gradients with noise, a function of the step; this rank's part of it in a sharded layout."""
 
-    def before(self, number: int) -> None:
+    def update(self, step: holdfast.Step, loss: Tensor) -> None:
+        step.reduce(loss)
+        generator = torch.Generator().manual_seed(step.number)
         for parameter in HERE.model.first.parameters():
-            parameter.grad.mul_(1 + 0.1 * torch.rand(1).item())
+            local(parameter.grad).mul_(1 + 0.1 * torch.rand(1, generator=generator).item())
+        step.update()
 
 
 class Accumulated(Form):
@@ -211,15 +214,17 @@ def forget_gradients(form: Form, number: int) -> None:
 
 
 class KeptGradient(Form):
-    """The gradient of the step before, as a buffer of the model."""
+    """A mean of whole gradients, as a buffer of the model."""
 
     def model(self) -> nn.Module:
         model = Net()
         model.register_buffer("previous", torch.zeros(16))
         return model
 
-    def before(self, number: int) -> None:
+    def update(self, step: holdfast.Step, loss: Tensor) -> None:
+        step.reduce(loss)
         HERE.model.previous.mul_(0.9).add_(local(HERE.model.last.bias.grad).mean())
+        step.update()
 
     def loss(self, values: Tensor) -> Tensor:
         return super().loss(values + 0.1 * HERE.model.previous)
@@ -227,7 +232,7 @@ class KeptGradient(Form):
 
 add("gradients.clipped", Clipped, row="gradients", words="grad")
 add("gradients.noise", Noisy, row="gradients", words="grad")
-add("gradients.two_backwards", Accumulated, row="gradients", words="grad", verdict=NAMED)
+add("gradients.two_backwards", Accumulated, row="gradients", words="grad|backward|accumulate", verdict=NAMED)
 for where in ("outset", "top", "after", "between"):
     add(
         f"gradients.zero.{where}",
@@ -265,7 +270,7 @@ class Scaled(Form):
 
 
 SCALER = "scaler|scale"
-for where in ("after", "between", "after_update"):
+for where in ("after", "guarded", "after_update"):
     add(
         f"scaler.{where}.state",
         at_place(where, Scaled.grow, Scaled),

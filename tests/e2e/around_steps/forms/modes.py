@@ -192,7 +192,15 @@ add("modes.frozen_norm", Frozen, row="modes", words=WORDS + "|norm")
 add("modes.eval_from_step", EvalFromStep, row="modes", words=WORDS + "|drop", elastic=True)
 add("modes.in_forward", InForward, row="modes", words=WORDS + "|drop", verdict=NAMED)
 add("modes.by_rank", ByRank, row="modes", words=WORDS + "|drop", verdict=NAMED)
-add("modes.raises", Raises, row="modes", words=WORDS + "|has no data", verdict=NAMED)
+# Two ranks of two are lost in the step of the evaluation: that ends the job, whatever it has.
+add(
+    "modes.raises",
+    Raises,
+    row="modes",
+    words=WORDS + "|has no data|no process has the state",
+    verdict=NAMED,
+    places=("top", "forward", "backward", "vote", "after", "between", "pause"),
+)
 add("modes.update_bn", UpdateBn, row="modes", words=WORDS + "|norm|momentum", verdict=NAMED, changes_after=True)
 add("modes.one_by_one", OneByOne, row="modes", words=WORDS + "|drop", changes_after=True)
 ALONE = "a forward of a sharded model is a collective, and belongs into a step"

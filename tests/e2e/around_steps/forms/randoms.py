@@ -47,7 +47,15 @@ class OutsetThenWasted(Drawn):
         torch.rand(3)
 
 
-add("random.top", at_place("top", Drawn.draw, Drawn), row="random states", words=WORDS, elastic=True)
+class InPart(Drawn):
+    """Drawn with the batch of a part, which begins the random numbers."""
+
+    def batch(self, number: int, part: int) -> Tensor:
+        return samples(number, part) + sum(draws())
+
+
+add("random.top", at_place("top", Drawn.draw, Drawn), row="random states", words=WORDS)
+add("random.part", InPart, row="random states", words=WORDS, elastic=True)
 add("random.outset", at_place("outset", Drawn.draw, Drawn), row="random states", words=WORDS, verdict=NAMED)
 add("random.outset_and_between", OutsetThenWasted, row="random states", words=WORDS, verdict=NAMED)
 for where in ("ready", "outset", "after", "between"):
@@ -113,7 +121,8 @@ for where in ("before", "after", "between", "after_update"):
         at_place(where, HeldDraw.draw, HeldDraw),
         row="random states",
         words=WORDS + "|state|noise",
-        verdict=SAME if where in ("before", "after_update") else NAMED,
+        verdict=NAMED,  # ranks draw other numbers, and those of a lost rank are nobody else's, but for snapshots
+        by_layout={"fsdp": SAME} if where in ("before", "after_update") else {},
         changes_after=where == "after",
     )
 
@@ -143,7 +152,14 @@ class Own(Form):
 
 
 add("generator.state", type("OwnSame", (Own,), {"by_rank": False}), row="random states", words=WORDS + "|state")
-add("generator.by_rank.state", Own, row="random states", words=WORDS + "|state")
+add(
+    "generator.by_rank.state",
+    Own,
+    row="random states",
+    words=WORDS + "|state",
+    verdict=NAMED,
+    by_layout={"fsdp": SAME},
+)
 add("variables.generator", type("OwnFree", (Own,), {"held": False}), row="variables", words=WORDS, verdict=NEITHER)
 
 

@@ -59,7 +59,9 @@ class Scheduled(Form):
         return {"scheduler": self.scheduler} if self.held in ("run", "both") else {}
 
     def result(self) -> Any:
-        return [self.scheduler.last_epoch, [round(value, 12) for value in self.scheduler.get_last_lr()]]
+        if self.held == "free":  # only what it does to the optimizer counts
+            return None
+        return [getattr(self.scheduler, "last_epoch", 0), [round(value, 12) for value in self.scheduler.get_last_lr()]]
 
 
 def stepped(form: Any, number: int) -> None:
