@@ -103,7 +103,7 @@ def cells() -> Iterator[Cell]:
                 continue
             for place in places(entry, layout):
                 yield Cell(name, layout, place)
-                if entry.changes_after and place in ("backward", "after", "between"):
+                if entry.changes_after and place == "after":  # elsewhere the loss is noticed in other collectives
                     yield Cell(name, layout, place, collective=True)
 
 
@@ -119,7 +119,7 @@ def places(entry: Entry, layout: str) -> tuple[str, ...]:
     if layout == "elastic":
         return ELASTIC
     if layout == "fsdp3":
-        return tuple(place for place in entry.places if place in THIRD)
+        return ("after",) if entry.places == THIN else tuple(place for place in entry.places if place in THIRD)
     if layout == "hsdp" and entry.places == THIN:
         return TWINS
     return entry.places + (("mean",) if entry.mean else ())

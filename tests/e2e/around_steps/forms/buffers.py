@@ -90,7 +90,7 @@ class Grown(Mean):
 
     def forward(self, values: Tensor) -> Tensor:
         length = 4 + HERE.number // 4
-        if self.cache.shape[0] < length:
+        while self.cache.shape[0] < length:
             self.cache = torch.cat([self.cache, self.cache[-1:] * 0.9])
         return values * self.cache.mean()
 
