@@ -121,7 +121,7 @@ class Trainer:
 
     def fetch_back(self) -> tuple[float, bool]:
         """How long this rank's shard takes to come back from its buddy, in ms, and whether it has the same bytes."""
-        parts = {**self.shard.steady(), **self.shard.moving()}
+        parts = self.shard.tensors()
         before = {name: tensor.clone() for name, tensor in parts.items()}
         self.alone()
         self.snapshots.leave()
@@ -157,7 +157,7 @@ def work(rank: int, options: argparse.Namespace, folder: str) -> None:
     problem = trainer.snapshots.wait()
     alone = statistics.median(trainer.alone() for _ in range(7))
     duration, same = trainer.fetch_back()
-    size = sum(tensor.numel() * tensor.element_size() for tensor in trainer.shard.steady().values())
+    size = sum(tensor.numel() * tensor.element_size() for tensor in trainer.shard.tensors().values())
     figures = {"rounds": rounds, "size": size, "alone": alone, "fetch_ms": duration, "same": same, "problem": problem}
     Path(folder, f"{rank}.json").write_text(json.dumps(figures))
     dist.barrier()

@@ -40,7 +40,7 @@ def test_the_copy_is_of_the_moment_though_the_update_is_enqueued_at_once() -> No
         join(1, 0)
         forward_and_backward()
         optimizer.step()
-        wanted = {name: tensor.clone() for name, tensor in shard.steady().items()}
+        wanted = {name: tensor.clone() for name, tensor in shard.tensors().items()}
         snapshots.take(1)
         forward_and_backward()
         snapshots.before_update()
@@ -52,7 +52,7 @@ def test_the_copy_is_of_the_moment_though_the_update_is_enqueued_at_once() -> No
         join(2, 1)
         assert snapshots.restore(1) == "memory"
 
-        found = shard.steady()
+        found = shard.tensors()
         assert found.keys() == wanted.keys()
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     finally:

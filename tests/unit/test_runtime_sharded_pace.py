@@ -119,7 +119,7 @@ def test_memory_that_ranks_have_for_snapshots_is_not_asked_for_again_after_a_los
     model = torch.nn.Linear(999, 1000)
     monkeypatch.setattr("holdfast_runtime.sharded.kept.available_bytes", lambda: 50_000_000)
     shard = Shard(model, torch.optim.Adam(model.parameters()))
-    kept = Kept(lambda: shard, every=2, transfer_s=5.0, restored=lambda: None)
+    kept = Kept(lambda: shard, every=2, transfer_s=5.0)
     told = [facts(holds=str(rank), held=held) for rank, held in enumerate((((0, 4),), ((1, 4),), ()))]
     try:
         for rank in range(3):

@@ -115,7 +115,7 @@ def test_a_step_that_was_tried_leaves_nothing_but_parameters_that_are_replaced(g
     state = TrainingState(model, optimizer, scheduler=None, added={"counted": counted})
     before = [buffer.clone() for buffer in model.buffers()]
 
-    state.note()
+    state.begin(0)
     model(torch.ones(2, 4)).sum().backward()
     counted.value = 7
     optimizer.step()

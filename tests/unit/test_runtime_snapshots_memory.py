@@ -59,7 +59,7 @@ class Rank:
         self.counter.value += 1
 
     def state(self) -> dict[str, Any]:
-        return {name: part.clone() for name, part in {**self.shard.steady(), **self.shard.moving()}.items()}
+        return {name: part.clone() for name, part in self.shard.tensors().items()}
 
 
 class Counter:

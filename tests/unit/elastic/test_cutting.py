@@ -47,14 +47,14 @@ def part_of(rank: int, size: int) -> Part:
     with alone(rank, size):
         model, optimizer = made(rank, size)
         shard = Shard(model, optimizer)
-        tensors = {name: tensor.clone() for name, tensor in shard.steady().items()}
-        extra = shard.pack_extra()
+        tensors = {name: tensor.clone() for name, tensor in {**shard.weights(), **shard.steady()}.items()}
+        extra, _ = shard.pack()
         private.forget_fsdp(model)
     return Part(rank, size, 1, tensors, extra)
 
 
 def state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in Shard(model, optimizer).steady().items()}
+    return {name: tensor.clone() for name, tensor in Shard(model, optimizer).tensors().items()}
 
 
 @pytest.mark.parametrize(("old", "new"), [(4, 2), (2, 4), (4, 3), (3, 1), (1, 5), (8, 3)])
@@ -69,11 +69,12 @@ def test_every_rank_of_another_size_has_what_it_would_have_had_from_the_start(ol
         with alone(rank, new):
             cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (new,))))
             rows = Rows.of(model)
-            extra = b""
+            extra: tuple[bytes, dict[str, Tensor]] | None = None
             for source in rows.sources(rank, old=old, new=new):
                 flat = taken_out(parts[source], rows, target=rank, size=new)
                 extra = put_in(flat, rows, rank=rank, size=new, model=model, optimizer=optimizer) or extra
-            complete(model, optimizer, extra)
+            assert extra is not None
+            complete(model, optimizer, extra[0])
             wanted_model, wanted = made(rank, new)
 
             assert parameters == [id(parameter) for parameter in model.parameters()], "objects stay"

@@ -17,9 +17,10 @@ from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.boxes import Box, Shard, boxes_of, transfers
 from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.state import put_buffers, put_groups
 from holdfast_runtime.transfer import Flat, local
 
-PARAMETER, OPTIMIZER, BUFFER = "parameter ", "optimizer ", "buffer "
+PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "state "
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
         mine = own.get(of)
         if mine is not None and tuple(tensor.shape) == mine.shape:
             cut[of].append(name)
-        elif not (name.startswith(PARAMETER) or (tensor.dim() and tensor.numel() == 0)):
+        elif name.startswith(STATE) or not (name.startswith(PARAMETER) or (tensor.dim() and tensor.numel() == 0)):
             whole.append(name)
     listed: list[list[Any]] = []
     tensors = []
@@ -109,32 +110,34 @@ def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
 @torch.no_grad()
 def put_in(
     flat: Flat, rows: Rows, *, rank: int, size: int, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> bytes:
-    """Put into a rank of a size what it got of one part; what is no tensor, where it is in this one."""
+) -> tuple[bytes, dict[str, Tensor]] | None:
+    """Put into a rank of a size what it got of one part. Return all other state, as ``Shard.pack``, if it is in it."""
     own, parameters = rows.held(rank, size), dict(model.named_parameters())
     listed, whole = flat.skeleton["rows"], flat.skeleton["whole"]
     for (name, row), values in zip(listed, flat.tensors, strict=False):
         of = _parameter_of(name)
         place = _place(name, parameters[of], optimizer, dtype=values.dtype)
         place.narrow(0, row - own[of].offsets[0], values.shape[0]).copy_(values)
-    buffers = dict(model.named_buffers())
+    buffers, state = {}, {}
     rest = flat.tensors[len(listed) :]
     for name, values in zip(whole, rest, strict=False):
         if name.startswith(BUFFER):
-            buffers[name.removeprefix(BUFFER)].copy_(values)
+            buffers[name.removeprefix(BUFFER)] = values
+        elif name.startswith(STATE):
+            state[name] = values
         else:
             key, _, of = name.removeprefix(OPTIMIZER).partition(" ")
             kept = optimizer.state[parameters[of]]
             kept[key] = kept[key].copy_(values) if key in kept else values.clone()
-    return rest[-1].numpy().tobytes() if len(rest) > len(whole) else b""
+    put_buffers(model, buffers)
+    return (rest[-1].numpy().tobytes(), state) if len(rest) > len(whole) else None
 
 
 @torch.no_grad()
 def complete(model: nn.Module, optimizer: torch.optim.Optimizer, extra: bytes) -> None:
     """Settings and plain values of the optimizer, and room for moments of which this rank has no row."""
     state = torch.load(io.BytesIO(extra), weights_only=True)
-    for group, values in zip(optimizer.param_groups, state["groups"], strict=True):
-        group.update(values)
+    put_groups(model, optimizer, state["groups"])
     keys = {key for kept in optimizer.state.values() for key, value in kept.items() if isinstance(value, DTensor)}
     for name, parameter in model.named_parameters():
         kept = optimizer.state[parameter] if keys or state["values"][name] else {}

@@ -146,7 +146,6 @@ def begun(
             state.shard,
             every=every,
             transfer_s=member.deadlines.transfer,
-            restored=state.noted_nothing,
             faults=member.faults,
         )
     )

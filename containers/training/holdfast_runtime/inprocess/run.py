@@ -1,7 +1,7 @@
 """What a training script uses: ``Run`` and its steps."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import torch
@@ -13,7 +13,7 @@ from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
-from holdfast_runtime.inprocess.state import Stateful, TrainingState
+from holdfast_runtime.inprocess.state import Stateful, TrainingState, seed_generators
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
@@ -33,9 +33,11 @@ class Run:
     Args:
         model: On its device; not wrapped in DistributedDataParallel.
         optimizer: Of torch, over the model's parameters.
-        scheduler: Stepped after each update. Default: none.
+        scheduler: Stepped after each update, here and nowhere else. Default: none.
         state: What else belongs to the state, by name: each is copied to newcomers and put back for a step that is
             done again. Default: nothing.
+        after_update: Called with the number of finished updates after each update, as part of it: exactly once for each
+            committed step on all ranks. For averages, clamps and schedules; it needs no other rank. Default: nothing.
         checkpoint: Where state comes from when no process has it: ``Checkpoints`` for a sharded model, else
             ``ReplicaCheckpoints``. Default: nowhere, the job ends with a reason.
         checkpoint_every: Updates between two checkpoints. Default: 0, none is made here.
@@ -67,6 +69,7 @@ class Run:
         *,
         scheduler: Stateful | None = None,
         state: Mapping[str, Stateful] | None = None,
+        after_update: Callable[[int], object] | None = None,
         checkpoint: CheckpointTier | Checkpoints | None = None,
         checkpoint_every: int = 0,
         digest_every: int = 50,
@@ -109,6 +112,7 @@ class Run:
             digest_every=digest_every,
             bucket_bytes=bucket_bytes,
             committed=self._save,
+            after_update=after_update,
             rounds=Rounds(logical) if self._member is None and logical else None,
         )
         if self._member is not None:
@@ -183,6 +187,8 @@ class Run:
                 yield from self.attempts(self.step)
             if self.finish():
                 break
+        # What a script draws between two epochs is the same in a process that was not there.
+        seed_generators(self.seed, total)
 
     def attempts(self, number: int) -> Iterator[Step]:
         """The step that follows ``number`` updates, as often as it takes; for loops that count steps themselves."""
@@ -199,6 +205,7 @@ class Run:
         """
         if self._member is not None and not self._member.finish():
             return False
+        self._state.reach_boundary()
         if self._checkpoint is not None and self._checkpoint_every:
             self._save(last=True)
         return True
@@ -206,6 +213,8 @@ class Run:
     def all_reduce_mean(self, value: Tensor) -> Tensor:
         """The mean of a tensor over all ranks, inside a step."""
         if self.world_size > 1:
+            if self._member is not None:
+                self._member.peers.check()
             value = value.detach().clone()
             self._updates.wait(dist.all_reduce(value, async_op=True))
             value /= self.world_size
@@ -215,6 +224,8 @@ class Run:
         every = self._checkpoint_every
         if self._checkpoint is None or not every or not (last or self.step % every == 0):
             return
+        if not last:
+            self._updates.compare()
         if isinstance(self._checkpoint, Checkpoints):
             assert self._member is not None
             self._member.taking.save_stored(last=last)

@@ -1,16 +1,16 @@
 """
-What training has: parameters, buffers, optimizer, scheduler and what the script adds.
+The state of a training: model, optimizer, scheduler, what the script adds, and what a loop changes around a step.
 
-A step that is done again, perhaps by another process, has to be the same step. So random numbers begin anew in each
-step, as a function of seed, step and rank; and what a step changes before its update (buffers, what the script adds) is
-noted when it begins and put back when it is done again.
+A step that is done again, perhaps by another process, has to be the same step. So random numbers start from a function
+of seed, step and rank, and all that a step or the code around it can change is noted when the step begins. When it
+begins again, after the loop's body has run once more, it is put back: here, or by a process that has received it.
 """
 
 import random
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,59 +18,59 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
-from holdfast_runtime.sharded import is_statistic
+from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.snapshots import Shard
+from holdfast_runtime.state import (
+    ModelNotes,
+    ModelReader,
+    Path,
+    Schedulers,
+    groups_of,
+    leaves,
+    named,
+    put_buffers,
+    put_groups,
+    replaced,
+    switch_back,
+    switched,
+)
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
-SMALL = 1 << 16
-"""Buffers of so many numbers or fewer are copied in each step, because batch_norm counts no version for its changes."""
+SMALL_BYTES = 1 << 16
 
 
 class Stateful(Protocol):
-    """What the script may add: a scheduler, a data loader, a counter."""
+    """An object with state that the script may add: a scheduler, a data loader, a counter."""
 
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any], /) -> object: ...
 
 
-class _Seed:
-    """Of the random numbers of all steps, as something that has state."""
+class _Rest:
+    """All state but the tensors of model and optimizer, as a snapshot takes it."""
 
     def __init__(self, state: "TrainingState") -> None:
         self._state = state
 
-    def state_dict(self) -> dict[str, int]:
-        return {"seed": self._state.seed}
+    def state_dict(self) -> dict[str, Any]:
+        return self._state.rest()
 
-    def load_state_dict(self, state: dict[str, int], /) -> None:
-        self._state.seed = state["seed"]
-
-
-@dataclass
-class _Copy:
-    """A copy of a tensor, and which state of which memory it is a copy of."""
-
-    version: int
-    address: int
-    values: Tensor
-
-    @staticmethod
-    def of(tensor: Tensor) -> "_Copy":
-        return _Copy(tensor._version, tensor.data_ptr(), tensor.detach().clone())
-
-    def is_of(self, tensor: Tensor) -> bool:
-        """Whether the copy is still that of the tensor, as far as its version tells."""
-        return self.version == tensor._version and self.address == tensor.data_ptr()
+    def load_state_dict(self, rest: dict[str, Any], /) -> None:
+        self._state.load_rest(rest)
 
 
 @dataclass
 class _Notes:
-    """How the step that is running began."""
+    """The state when a step began."""
 
-    open: bool = False
-    """Whether there is a step to put back; not after its update."""
-    buffers: dict[str, _Copy] = field(default_factory=dict)
-    added: dict[str, Flat] = field(default_factory=dict)
+    model: ModelNotes
+    rest: Flat
+    """Groups, schedulers, ``state=`` and switches, with copies of all tensors."""
+    named: list[tuple[str, nn.Parameter]]
+    versions: list[tuple[int, int]]
+    """Address and version of each parameter."""
+    parameters: list[Tensor] | None
+    """Copies of the parameters; None where none was made."""
 
 
 class TrainingState:
@@ -94,141 +94,342 @@ class TrainingState:
         self.optimizer = optimizer
         self.scheduler = scheduler
         self.added = dict(added)
-        self._notes = _Notes()
-        # Walking through all modules in each step would cost more than looking at those that have buffers.
-        self._owners = [(name, module) for name, module in model.named_modules() if module._buffers]
-        self._kept = {name for name, _ in model.named_buffers()} & model.state_dict().keys()
+        self.left_last = -1
+        """The step that this process has left last, behind which the loop's body has run; -1 for none."""
+        self.number = 0
+        """Updates of the state that is here."""
+        self.by_rank: set[str] = set()
+        """Names of values in ``rest`` that each rank has of its own."""
+        self._of_ranks: dict[int, list[dict[Path, Any] | None]] = {}
+        """Those of all ranks, by the number of updates; of the last two votes."""
+        self._reader = ModelReader(model)
+        self._schedulers: Schedulers | None = None
+        """Those of the program that were not given to ``Run``; None before the first step."""
+        self._baseline: ModelNotes | None = None
+        """The model before the first step of this process: what of it has changed since is sent."""
+        self._notes: _Notes | None = None
+        """Of the step that runs, until its update."""
+        self._old_notes: _Notes | None = None
+        """Whose memory new copies are made in."""
+        self._received: tuple[Flat, list[Tensor]] | None = None
+        """The rest of a state of another process, and copies of its parameters, until the next step can begin."""
+        self._at_update: tuple[list[bool], dict[str, Any]] = [], {}
+        """Modes of all modules and settings of torch, as the last update left them."""
+        self._changes_parameters = False
+        """Whether the program was seen to change parameters in a step before its update."""
         self._check_parts()
 
     @property
     def on_gpu(self) -> bool:
-        """Whether some parameter of the model is."""
+        """True if some parameter of the model is."""
         return any(parameter.is_cuda for parameter in self.model.parameters())
 
     def seed_step(self, *, step: int, rank: int) -> None:
-        """Random numbers of a step are the same each time that it is done."""
+        """Start the random numbers of a step: the same each time that it is done."""
         seed_generators(self.seed, step, rank)
 
-    def note(self) -> None:
-        """A step begins, for the first time or again: remember what it may change before its update."""
-        notes = self._notes
-        for name, buffer, _ in self._buffers():
-            known = notes.buffers.get(name)
-            if known is None or buffer.numel() <= SMALL or not known.is_of(buffer):
-                notes.buffers[name] = _Copy.of(buffer)
-        for name, item in self.added.items():
-            before = notes.added.get(name)
-            notes.added[name] = _copied(flatten(item.state_dict()), before.tensors if before else [])
-        notes.open = True
+    def seed_between(self, *, step: int, rank: int) -> None:
+        """Start the random numbers of the code before a step: the same in each process that gets there."""
+        seed_generators(self.seed, step, rank, 1)
+
+    def reach_boundary(self) -> None:
+        """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
+        if self._baseline is None:
+            self._baseline = self._reader.note(buffers=False)
+            known = [*self.added.values(), *([self.scheduler] if self.scheduler is not None else [])]
+            self._schedulers = Schedulers(self.optimizer, known=known)
+        if self._received is None:
+            return
+        (flat, parameters), self._received = self._received, None
+        _put([*self._parameters()], parameters)
+        rest = unflatten(flat)
+        self._put_rest(rest)
+        if rest["begun"]:
+            self._notes = self._note()
+            self._notes.parameters = parameters
+
+    def begin(self, number: int) -> None:
+        """A step begins, for the first time or again: put back what was noted the first time, and note it."""
+        self.number = number
+        if self._notes is not None:
+            self.put_back()
+        self._notes = self._note()
 
     def committed(self) -> None:
         """The update is finished: nothing of the step is put back any more."""
-        self._notes.open = False
+        self.number += 1
+        self._at_update = [module.training for _, module in self._reader.modules()], switched()
+        if self._notes is not None:
+            self._old_notes, self._notes = self._notes, None
+            self._old_notes.parameters = None
+
+    def changed_mode(self) -> str:
+        """Return a sentence on a mode of a module or of torch that is not as it was at the update; empty for none."""
+        modes, settings = self._at_update
+        for (name, module), mode in zip(self._reader.modules(), modes, strict=True):
+            if module.training != mode:
+                of = named(("model", name))
+                return f"{of}.training is {module.training}, and was {mode} at the update"
+        for name, value in switched().items():
+            if value != settings[name]:
+                return f"{name} of torch is {value}, and was {settings[name]} at the update"
+        return ""
+
+    def changed_parameter(self) -> str:
+        """Return the name of a parameter that the step has changed, of which there is no copy; empty for none."""
+        notes = self._notes
+        if notes is None or notes.parameters is not None:
+            return ""
+        return self._moved(notes)
+
+    def before_update(self) -> None:
+        """The step is about to change parameters: see whether the program has done so itself, as a swap for an
+        evaluation does. From then on copies are made when a step begins."""
+        if self._notes is not None and not self._changes_parameters:
+            self._changes_parameters = bool(self._moved(self._notes))
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Undo what a step without its update has changed."""
-        if not self._notes.open:
+        """Undo what was changed since the step began; parameters as far as there are copies, which are made here."""
+        notes = self._notes
+        if notes is None:
             return
-        for name, buffer, _ in self._buffers():
-            known = self._notes.buffers.get(name)
-            if known is not None and (buffer.numel() <= SMALL or not known.is_of(buffer)):
-                buffer.copy_(known.values)
-        for name, flat in self._notes.added.items():
-            self.added[name].load_state_dict(unflatten(flat))
-        self._notes = _Notes()
+        self._reader.restore(notes.model)
+        if notes.parameters is None:
+            notes.parameters = [local(parameter).clone() for _, parameter in notes.named]
+        else:
+            _put([parameter for _, parameter in notes.named], notes.parameters)
+        self._put_rest(unflatten(_copy(notes.rest)), model=False)
 
     def forget(self) -> None:
         """A step was tried for nothing. Parameters are left as it has made them: another state is put in."""
-        self.put_back()
-        self.noted_nothing()
+        notes = self._notes
+        if notes is not None:
+            notes.parameters = []
+            self.put_back()
+        self._notes = None
         self.optimizer.state.clear()
         for parameter in self.model.parameters():
             parameter.grad = None
 
     def shard(self) -> Shard:
         """All of it, as snapshots take it."""
-        extra: dict[str, Stateful] = {"holdfast seed": _Seed(self), **self.added}
-        if self.scheduler is not None:
-            extra["holdfast scheduler"] = self.scheduler
-        return Shard(self.model, self.optimizer, extra)
+        return Shard(self.model, self.optimizer, {"training": _Rest(self)})
 
-    def noted_nothing(self) -> None:
-        """Another state has been put in: there is no step to put back."""
-        self._notes = _Notes()
+    def check_structure(self) -> None:
+        """Raise ValueError if the model or the optimizer has parameters that others could not take over."""
+        self._reader.check_structure()
+        groups_of(self.model, self.optimizer)
 
-    def changed_buffers(self) -> list[Tensor]:
-        """Those of the model's kept buffers that the running step has changed: the same ones on all ranks."""
-        known = self._notes.buffers
-        return [
-            buffer
-            for name, buffer, module in self._buffers()
-            if name in self._kept and (is_statistic(module) or name not in known or not known[name].is_of(buffer))
-        ]
+    def changed_buffers(self) -> list[tuple[str, bool]]:
+        """Return the names of all buffers, and which of them are not as they were when the step began."""
+        before = self._notes.model.contents if self._notes is not None else {}
+        return [(name, not _same(buffer, before.get(name))) for name, buffer, _ in self._reader.buffers()]
+
+    def buffers(self) -> dict[str, Tensor]:
+        """All buffers by name, not copies."""
+        return {name: local(buffer) for name, buffer, _ in self._reader.buffers()}
+
+    def layout_of_buffers(self) -> int:
+        """Return a digest of the names, types and shapes of all buffers; 32 bits."""
+        listed = [(name, str(buffer.dtype), tuple(buffer.shape)) for name, buffer, _ in self._reader.buffers()]
+        return zlib.crc32(repr(listed).encode()) if listed else 0
+
+    def put_buffers(self, tensors: Mapping[str, Tensor]) -> None:
+        """Have these buffers."""
+        put_buffers(self.model, tensors)
 
     def digest(self) -> int:
         """Of the parameters, as far as this rank holds them."""
         return digest_of(map(local, self.model.parameters()))
 
+    def rest(self) -> dict[str, Any]:
+        """
+        Return all but the tensors of model and optimizer, as it is now; tensors in it are those in use.
+
+        ``begun`` is True where it is the state with which a step begins, so that the code before the step is in it.
+        """
+        changes = None
+        if self._baseline is not None:
+            now = self._notes.model if self._notes is not None else self._reader.note(buffers=False)
+            changes = self._reader.changes(now, self._baseline)
+        return {
+            "begun": self._notes is not None,
+            "model": changes,
+            "optimizer": {"param_groups": groups_of(self.model, self.optimizer)},
+            "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
+            "schedulers": [item.state_dict() for item in self._found()],
+            "torch": switched(),
+            "seed": self.seed,
+            "state": {name: item.state_dict() for name, item in self.added.items()},
+            "by rank": sorted(self.by_rank),
+        }
+
+    def facts(self, *, whole: bool, model: bool, added: bool, now: bool = False) -> dict[Path, Any]:
+        """
+        Return what ranks must have alike besides parameters and buffers, by path.
+
+        Args:
+            whole: With large tensors of ``state=``.
+            model: With all but ``state=``.
+            added: With ``state=``.
+            now: As it is now. Default: as it was when the step began
+        """
+        notes = self._notes if self._notes is not None and not now else self._note()
+        rest = unflatten(notes.rest)
+        tree: dict[str, Any] = {}
+        if model and self._baseline is not None:
+            tree["model"] = self._reader.changes(notes.model, self._baseline)
+            tree["hooks"] = self._reader.hooks()
+            tree |= {key: value for key, value in rest.items() if key != "state"}
+        if added:
+            tree["state"] = rest["state"]
+        return {
+            path: value
+            for path, value in leaves(tree)
+            if not (self.by_rank and named(path) in self.by_rank)
+            and (whole or not (isinstance(value, Tensor | np.ndarray) and value.nbytes > SMALL_BYTES))
+        }
+
+    def own_values(self) -> dict[Path, Any]:
+        """Return this rank's values of ``by_rank``, as they are now."""
+        return {path: value for path, value in leaves(self.rest()) if named(path) in self.by_rank}
+
+    def keep_of_ranks(self, step: int, values: list[dict[Path, Any] | None]) -> None:
+        """Keep the values of all ranks, as they are after so many updates."""
+        kept = {number: each for number, each in self._of_ranks.items() if number >= step - 1}
+        self._of_ranks = {**kept, step: values}
+
+    def load_rest(self, rest: dict[str, Any]) -> None:
+        """Take over what ``rest`` gave in another process; tensors of the model and the optimizer are there already."""
+        self._notes = None
+        self.by_rank |= {*rest["by rank"]}
+        self.seed = rest["seed"]
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(unflatten(_copy(flatten(rest["scheduler"]))))
+        flat = _copy(flatten(rest))
+        for name, item in self.added.items():
+            item.load_state_dict(unflatten(_copy(flatten(rest["state"][name]))))
+        self._received = flat, [local(parameter).clone() for parameter in self._parameters()]
+
     def tree(self) -> dict[str, Any]:
         """The state between two steps; tensors in it are those in use, not copies."""
         return {
-            "model": self._tensors(),
+            "model": {name: local(parameter) for name, parameter in self.model.named_parameters()},
             "optimizer": self.optimizer.state_dict(),
-            "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
-            "seed": self.seed,
-            "added": {name: item.state_dict() for name, item in self.added.items()},
+            "buffers": self.buffers(),
+            "rest": self.rest(),
+            "ranks": self._values_of_ranks(),
         }
+
+    def _values_of_ranks(self) -> list[dict[Path, Any] | None]:
+        """Return the values that ranks have of their own, by rank; without those that change after the vote."""
+        values = self._of_ranks.get(self.number, [])
+        own = self.own_values() if values else {}
+        return values if any(each is not None and _same_values(each, own) for each in values) else []
 
     def flat(self) -> Flat:
         """The tree in two parts, to be sent."""
         return flatten(self.tree())
 
     def places(self) -> list[Tensor]:
-        """Tensors of the model in the order in which ``flat`` has them."""
-        return [*self._tensors().values()]
+        """Tensors of the model, which are the first rank's when a job starts."""
+        return [*map(local, self._parameters()), *self.buffers().values()]
 
     def receivers(self) -> list[Tensor]:
         """
-        Tensors of the model, and of the optimizer as far as it has state, in the order in which ``flat`` has them.
+        Parameters, and tensors of the optimizer as far as it has state, in the order in which ``flat`` has them.
 
-        What is received may be put into them: ``load`` takes it as it is.
+        Received values may be put into them: ``load`` takes them as they are.
         """
-        return flatten({"model": self._tensors(), "optimizer": self.optimizer.state_dict()}).tensors
+        model = {name: local(parameter) for name, parameter in self.model.named_parameters()}
+        return flatten({"model": model, "optimizer": self.optimizer.state_dict()}).tensors
 
     @torch.no_grad()
-    def load(self, flat: Flat) -> None:
-        """Take over a state. Raises KeyError or ValueError when it is of another program."""
-        self.load_tree(unflatten(flat))
+    def load(self, flat: Flat, *, rank: int = 0) -> None:
+        """Take over a state for a rank. Raises KeyError or ValueError when it is of another program."""
+        self.load_tree(unflatten(flat), rank=rank)
 
     @torch.no_grad()
-    def load_tree(self, tree: dict[str, Any]) -> None:
-        """Take over a state. Raises KeyError or ValueError when it is of another program."""
-        own = self._tensors()
+    def load_tree(self, tree: dict[str, Any], *, rank: int = 0) -> None:
+        """
+        Take over a state for a rank.
+
+        Raises:
+            KeyError, ValueError: it is of another program.
+            DivergenceError: the rank had values of its own, and they are lost.
+        """
+        rest = tree["rest"]
+        if rest["by rank"]:
+            values = tree["ranks"][rank] if rank < len(tree["ranks"]) else None
+            if values is None:
+                names = ", ".join(rest["by rank"][:3])
+                raise DivergenceError(
+                    f"{names} differs by rank, and the value of rank {rank} was lost with its process; make it a "
+                    "function of run.seed, step.number and run.data_rank, or change it before step.update"
+                )
+            rest = replaced(rest, values)
+        own = {name: local(parameter) for name, parameter in self.model.named_parameters()}
         if own.keys() != tree["model"].keys():
             different = sorted(own.keys() ^ tree["model"].keys())
             raise ValueError(f"the state is of another model: {', '.join(different[:3])} only on one side")
         for name, tensor in own.items():
             if tensor.data_ptr() != tree["model"][name].data_ptr():
                 tensor.copy_(tree["model"][name])
+        put_buffers(self.model, tree["buffers"])
+        put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         self.optimizer.load_state_dict(tree["optimizer"])
         _keep_kinds(self.optimizer, tree["optimizer"]["state"])
+        self.load_rest(rest)
+
+    def _parameters(self) -> Iterator[nn.Parameter]:
+        return self.model.parameters()
+
+    def _note(self) -> _Notes:
+        old, parameters = self._old_notes, list(self.model.named_parameters())
+        rest = {
+            "optimizer": {"param_groups": groups_of(self.model, self.optimizer)},
+            "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
+            "schedulers": [item.state_dict() for item in self._found()],
+            "torch": switched(),
+            "state": {name: item.state_dict() for name, item in self.added.items()},
+        }
+        return _Notes(
+            model=self._reader.note(old.model if old is not None else None),
+            rest=_copy(flatten(rest), old.rest.tensors if old is not None else ()),
+            named=parameters,
+            versions=[_version(parameter) for _, parameter in parameters],
+            parameters=[local(p).clone() for p in self._parameters()] if self._changes_parameters else None,
+        )
+
+    def _moved(self, notes: _Notes) -> str:
+        """Return the name of a parameter with another address or version than noted; empty for none."""
+        for (name, parameter), before in zip(notes.named, notes.versions, strict=True):
+            if _version(parameter) != before:
+                return name
+        return ""
+
+    def _put_rest(self, rest: Mapping[str, Any], *, model: bool = True) -> None:
+        """Have groups, schedulers, ``state=``, switches and, from another process, what the model has changed."""
+        if model and rest["model"] is not None and self._baseline is not None:
+            self._reader.apply(rest["model"], self._baseline)
+        schedulers = self._found()
+        if len(schedulers) != len(rest["schedulers"]):
+            raise ValueError(
+                f"this process has {len(schedulers)} schedulers of torch that were not given to Run, and the state has "
+                f"{len(rest['schedulers'])}; give them to Run(state=...)"
+            )
+        for item, state in zip(schedulers, rest["schedulers"], strict=True):
+            item.load_state_dict(state)
         if self.scheduler is not None:
-            self.scheduler.load_state_dict(tree["scheduler"])
+            self.scheduler.load_state_dict(rest["scheduler"])
         for name, item in self.added.items():
-            item.load_state_dict(tree["added"][name])
-        self.seed = tree["seed"]
-        self._notes = _Notes()
+            item.load_state_dict(rest["state"][name])
+        put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
+        switch_back(rest["torch"])
 
-    def _tensors(self) -> dict[str, Tensor]:
-        named = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
-        return {name: local(tensor) for name, tensor in named.items()}
-
-    def _buffers(self) -> Iterable[tuple[str, Tensor, nn.Module]]:
-        for prefix, module in self._owners:
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    yield f"{prefix}.{name}" if prefix else name, buffer, module
+    def _found(self) -> list[Any]:
+        return self._schedulers.all() if self._schedulers is not None else []
 
     def _check_parts(self) -> None:
         """Better now than at the first fault: what is sent may only consist of plain values, tensors and arrays."""
@@ -237,6 +438,39 @@ class TrainingState:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
             _check_sendable(name, item)
+
+
+def _version(parameter: Tensor) -> tuple[int, int]:
+    part = getattr(parameter, "_local_tensor", parameter)
+    return part.data_ptr(), part._version
+
+
+@torch.no_grad()
+def _put(parameters: list[nn.Parameter], copies: list[Tensor]) -> None:
+    for parameter, copy in zip(parameters, copies, strict=False):
+        if not torch.equal(local(parameter), copy):
+            local(parameter).copy_(copy)
+
+
+def _same_values(one: Mapping[Path, Any], other: Mapping[Path, Any]) -> bool:
+    return one.keys() == other.keys() and all(
+        torch.equal(value, other[path]) if isinstance(value, Tensor) else repr(value) == repr(other[path])
+        for path, value in one.items()
+    )
+
+
+def _same(buffer: Tensor, before: Tensor | None) -> bool:
+    return (
+        before is not None and before.shape == buffer.shape and before.dtype == buffer.dtype and _equal(buffer, before)
+    )
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """Bit for bit, so that NaN equals NaN."""
+    mine = local(one)
+    if torch.equal(mine, other):
+        return True
+    return digest_of([mine]) == digest_of([other])
 
 
 def _keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str, Any]]) -> None:
@@ -278,9 +512,9 @@ def _check_sendable(name: str, item: Stateful) -> None:
         raise ValueError(f"state_dict() of {name} cannot be sent to another process: {error}") from error
 
 
-def _copied(flat: Flat, memory: list[Tensor]) -> Flat:
+def _copy(flat: Flat, memory: "tuple[Tensor, ...] | list[Tensor]" = ()) -> Flat:
     """
-    With copies of all tensors, in the memory of older copies where they fit.
+    With copies of all that can change in place, of tensors in the memory of older copies where they fit.
 
     All are copied: what scripts keep there is often changed through ``.data``, which no version tells.
     """
@@ -293,7 +527,7 @@ def _copied(flat: Flat, memory: list[Tensor]) -> Flat:
 
 
 def seed_generators(*numbers: int) -> None:
-    """Torch's, Python's and NumPy's generators begin anew, from numbers that say where training is."""
+    """Start torch's, Python's and NumPy's generators from numbers that say where training is."""
     seed = zlib.crc32(struct.pack(f"!{len(numbers)}q", *numbers)) << 32 | zlib.crc32(repr(numbers).encode())
     torch.manual_seed(seed)
     random.seed(seed)

@@ -44,8 +44,12 @@ class Update(Protocol):
     def end(self) -> None:
         """The step is over."""
 
-    def survive(self, error: BaseException, *, number: int) -> bool:
-        """True if the step can be retried; the process has rejoined."""
+    def is_done(self, number: int) -> bool:
+        """True if the update of a step is committed."""
+        ...
+
+    def survive(self, error: BaseException, *, step: "Step") -> bool:
+        """True if the training goes on, with this step again or with the next one."""
         ...
 
 
@@ -54,7 +58,7 @@ class Step:
     ``with step:`` around all that belongs to one update.
 
     Leaving it after the loss of a peer is no error: the loop yields the same step again, or, when some rank had
-    finished it, the next one.
+    finished it, the next one. Code after the ``with`` runs for a step that was left, too; ``done`` tells it.
     """
 
     def __init__(self, update: Update, number: int, *, trial: bool = False) -> None:
@@ -68,6 +72,11 @@ class Step:
         self._reduced = False
         self._updated = False
         self._noted = 0.0
+
+    @property
+    def done(self) -> bool:
+        """True once the update is committed; False after a step that was left and will begin again."""
+        return self._update.is_done(self.number)
 
     def __enter__(self) -> "Step":
         self._update.begin(self.number)
@@ -114,12 +123,14 @@ class Step:
         """
         Reduce, unless ``reduce`` has done it, then update and commit; the mean loss of all ranks.
 
-        What is in ``Run(state=...)`` has to be changed before this, or in a hook of the optimizer: what comes after is
-        not part of the step, and a process that takes part in a recovery there does not finish it.
+        What stands after it in the step is part of the step's end as well. But where a peer is lost in a collective
+        there, the rest does not run: then the job ends and names the statement, unless it is of no consequence.
 
         Args:
             loss: Of this rank's batch, for the mean. Default: what ``backward`` was given, or 0.
         """
+        if self._updated:
+            raise RuntimeError(f"step {self.number} has had its update; call step.update(loss) once in each step")
         if not self._reduced:
             self.reduce(loss)
         self._update.apply()
@@ -140,4 +151,4 @@ class Step:
                 raise RuntimeError(f"step {self.number} ended without step.update(loss); call it after backward")
             self._update.end()
             return False
-        return self._update.survive(error, number=self.number)
+        return self._update.survive(error, step=self)

@@ -1,22 +1,29 @@
 """What a step does to the training, in two phases, and what follows where one of them breaks."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.elastic import Rounds, exact_norm, is_cut_by_rows
+from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import vote
-from holdfast_runtime.inprocess.errors import DivergenceError, TriedError, of_peers
+from holdfast_runtime.inprocess.behind import behind
+from holdfast_runtime.inprocess.buffers import packed, shared_from_first, unpack
+from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
 from holdfast_runtime.inprocess.host_memory import resident_bytes, use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.reducer import Reducer
 from holdfast_runtime.inprocess.state import TrainingState
-from holdfast_runtime.sharded import Ballot, NoCollectives, gathered
+from holdfast_runtime.inprocess.step import Step
+from holdfast_runtime.sharded import Ballot, NoCollectives, Sharded, gathered
+from holdfast_runtime.state import Path, StructureError
 from holdfast_runtime.transfer import local
 
 
@@ -28,7 +35,8 @@ class Updates:
         member: None for a process that trains alone.
         digest_every: Updates between two comparisons of all replicas' parameters.
         bucket_bytes: Of gradients that are reduced together.
-        committed: Called after each update.
+        committed: Called between two steps, when one was committed.
+        after_update: Called with the number of finished updates, as part of each update. Default: nothing.
         rounds: Logical ranks of a process that trains alone. Default: none, or the member's
     """
 
@@ -40,14 +48,19 @@ class Updates:
         digest_every: int,
         bucket_bytes: int,
         committed: Callable[[], None],
+        after_update: Callable[[int], object] | None = None,
         rounds: Rounds | None = None,
     ) -> None:
         self.alone_step = 0
         """Updates that are finished, where there is no member to count them."""
         self._state = state
         self._member = member
-        self._digest_every = digest_every
         self._committed = committed
+        self._after_update = after_update
+        self._ended = False
+        """Whether a step was committed here since the code between two steps ran last."""
+        self._stepped: Any = None
+        """How often the scheduler has stepped, as it was left by the last update."""
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
         """Until the first step has compared them with the model's."""
         made = member.taking.made if member is not None else None
@@ -59,8 +72,17 @@ class Updates:
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
         self._before_trial_bytes = 0
+        self._number = 0
+        """Of the step that runs."""
+        self._comparison = Comparison(state, every=digest_every)
+        self._alike = self._sharded is None or not self._sharded.has_stages
+        """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
+        self._generation = -1
+        """The one whose buffers are known."""
+        self._buffers: dict[str, bool] = {}
+        """Names of the buffers that all ranks have, and whether they came in the last step."""
         self._reducer: Reducer | Ballot = (
             Ballot(list(state.model.parameters()), length=vote.LENGTH, wait=self.wait)
             if self._sharded is not None
@@ -76,6 +98,7 @@ class Updates:
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
             member.taking.warm_up = self._warm_up
+            member.compare = self.compare
             faults = member.faults
             state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
@@ -104,27 +127,57 @@ class Updates:
         rank, size = self._member.own.rank, self._member.own.world_size
         return self._sharded.data_place if self._sharded is not None else (rank, size)
 
+    def is_done(self, number: int) -> bool:
+        """True if the update of a step is committed, here or by others."""
+        view = self._member.next_view if self._member is not None else None
+        return (view.resume_step if view is not None else self.finished) > number
+
     def may_begin(self) -> bool:
         """True if the next step can begin; False after a recovery here, which may have changed which step is next."""
         member = self._member
-        if member is not None and not self.trial:
-            member.faults.step = self.finished
-            if member.at_boundary:
-                member.hand_over()
-                return False
-            try:
-                member.peers.check()
-                member.faults.point("data")
-            except Exception as error:
-                if not self.survive(error, number=self.finished):
-                    raise
-                return False
+        if member is None or self.trial:
+            self._between()
+            return True
+        member.faults.step = self.finished
+        if member.at_boundary:
+            member.hand_over()
+            return False
+        if member.has_left:
+            member.join()
+            return False
+        try:
+            member.peers.check()
+            self._between()
+            member.faults.point("data")
+        except Exception as error:
+            if not self._left(error, number=self.finished):
+                raise
+            return False
         return True
+
+    def _between(self) -> None:
+        """The loop's body has run: the state is that of the step's end, as every rank sees it."""
+        state, member = self._state, self._member
+        if self.trial:
+            return
+        state.reach_boundary()
+        state.seed_between(step=self.finished, rank=self.data_place[0])
+        if self._ended:
+            if self._kept is not None and member is not None:
+                self._kept.after_step(member.own.committed_step)
+            self._committed()
+            self._ended = False
 
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again. Raises ValueError for a model that is another than at first."""
         member = self._member
+        self._number = number
         self._check_model()
+        if member is not None:
+            self._state.begin(number)
+            if member.own.generation != self._generation:
+                self._generation = member.own.generation
+                self._buffers = dict.fromkeys(self._state.buffers(), False)
         if member is not None and not member.peers.left_cleanly:
             self._reducer.renew()
             member.peers.left_cleanly = True
@@ -135,7 +188,6 @@ class Updates:
             self._rounds.begin(rank=rank, size=size)
         if member is not None:
             member.own.prepared = False
-            self._state.note()
             if self.trial:
                 member.faults.point("trial")
                 self._before_trial_bytes = resident_bytes()
@@ -154,6 +206,8 @@ class Updates:
             loss = self._rounds.mean_loss(wait=self.wait)
         if member is None or self.trial:
             return loss
+        self._state.check_structure()
+        self._state.before_update()
         leaves = member.telling.leaves_after(member.own.committed_step + 1)
         if leaves:
             member.faults.point("leaving")
@@ -161,23 +215,101 @@ class Updates:
             member.at_boundary = leaves
             self._loss = loss
             return loss
-        compares = member.own.committed_step % self._digest_every == 0
+        compares = self._comparison.is_whole(generation=member.own.generation, step=member.own.committed_step)
         if isinstance(self._reducer, Ballot):
             return self._voted(member, self._reducer, loss, leaves=leaves, compares=compares)
         digest = self._state.digest() if compares else 0
-        vote.cast(self._reducer.tail, step=member.own.committed_step, digest=digest, loss=loss, leaves=leaves)
+        self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
+        changed = self._changed_buffers(member)
+        buffers = packed(changed) if changed else None
+        tail = self._reducer.tail
+        facts = self._state.facts(whole=compares, model=compares, added=True)
+        vote.cast(
+            tail,
+            step=member.own.committed_step,
+            digest=digest,
+            loss=loss,
+            leaves=leaves,
+            facts=digest_of_facts(facts),
+            buffers=self._state.layout_of_buffers(),
+        )
         member.telling.progress("vote")
-        changed = self._state.changed_buffers()
-        buffers = _packed(changed) if changed else None
         self._reducer.finish(from_first=buffers)
-        outcome = vote.count(self._reducer.tail, world_size=member.own.world_size)
-        member.agreement.judge(outcome)
-        member.faults.point("vote")  # whoever has come so far goes on alone: another may have, and be gone since
+        outcome = vote.count(tail, world_size=member.own.world_size)
+        self._judge(outcome, facts)
+        self._comparison.counted()
+        member.faults.point("vote")  # a rank that has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
-            _unpack(buffers, changed)
+            unpack(buffers, changed)
+        self._buffers = dict.fromkeys(self._state.buffers(), False) | {name: True for name in self._new_buffers()}
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
+
+    def _judge(self, outcome: vote.Outcome, facts: Mapping[Path, Any]) -> None:
+        """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
+        member = self._member
+        assert member is not None
+        member.agreement.judge(outcome)
+        if not outcome.same_buffers:
+            raise DivergenceError(
+                f"the model has other buffers at rank {member.own.rank} than at another rank: "
+                f"{', '.join([*self._state.buffers()][:5]) or 'none'}; register them before Run, on all ranks"
+            )
+        if not outcome.same_facts:
+            self._differ(facts, group=range(member.own.world_size))
+
+    def _differ(self, facts: Mapping[Path, Any], *, group: Sequence[int]) -> None:
+        """Ranks have other facts. Raises DivergenceError where a recovery has made the difference."""
+        own = self._member.own if self._member is not None else None
+        assert own is not None
+        self._comparison.judge(facts, recovered=own.recovered, group=group, rank=own.rank, wait=self.wait)
+
+    def _compare_twins(self, member: Member, sharded: Sharded, *, now: bool) -> None:
+        """Compare parameters and ``state=`` of ranks that have the same part of a model. A collective of all ranks."""
+        size, twins = member.own.world_size, sharded.twins
+        digests = gathered(self._state.digest(), world_size=size, wait=self.wait)
+        member.agreement.compare(digests, twins=twins)
+        facts = self._state.facts(whole=True, model=False, added=True, now=now)
+        digests = gathered(digest_of_facts(facts), world_size=size, wait=self.wait)
+        odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
+        if any(gathered(int(odd), world_size=size, wait=self.wait)):
+            self._differ(facts, group=sorted({member.own.rank, *twins}))
+
+    def compare(self) -> None:
+        """Compare all that must be equal, as it is now. A collective of all ranks; for ends and checkpoints."""
+        member = self._member
+        if member is None or member.own.world_size == 1:
+            return
+        self._state.reach_boundary()
+        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None, now=True)
+        tail = torch.zeros(vote.LENGTH, device=member.peers.device)
+        digest = self._state.digest() if self._sharded is None else 0
+        vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
+        self.wait(dist.all_reduce(tail, async_op=True))
+        self._judge(vote.count(tail, world_size=member.own.world_size), facts)
+        if self._sharded is not None:
+            self._compare_twins(member, self._sharded, now=True)
+
+    def _new_buffers(self) -> list[str]:
+        return [name for name in self._state.buffers() if name not in self._buffers]
+
+    def _changed_buffers(self, member: Member) -> list[Tensor]:
+        """
+        Return the buffers that some rank has changed in this step, the same ones on all ranks, in their order.
+
+        Where ranks have buffers of other names, types or shapes, they get those of the first rank at once.
+        """
+        if not self._buffers:
+            return []
+        layout, changed = self._state.layout_of_buffers(), dict(self._state.changed_buffers())
+        flags = [changed.get(name, True) or new for name, new in self._buffers.items()]
+        least = member.peers.smallest((layout, -layout, *(-int(flag) for flag in flags)))
+        if least[0] != -least[1]:
+            self._state.put_buffers(shared_from_first(self._state.buffers(), wait=self.wait))
+            return []
+        quiet = {name for name, flag in zip(self._buffers, least[2:], strict=True) if not flag}
+        return [buffer for name, buffer in self._state.buffers().items() if name not in quiet]
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
         """
@@ -187,16 +319,25 @@ class Updates:
         when another one has done it: the ranks of a sharded job cannot take it from each other.
         """
         ballot.settle()
-        vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves)
+        facts = self._state.facts(whole=compares, model=compares and self._alike, added=False)
+        digest = digest_of_facts(facts)
+        vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
         member.telling.progress("vote")
-        if compares:
-            digests = gathered(self._state.digest(), world_size=member.own.world_size, wait=self.wait)
-            member.agreement.compare(digests, twins=self._sharded.twins if self._sharded is not None else ())
+        if compares and self._sharded is not None:
+            self._compare_twins(member, self._sharded, now=False)
+        self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
         self._loss = loss
         member.own.prepared = True
-        ballot.finish()
+        try:
+            ballot.finish()
+        except BrokenError as error:
+            member.leave(str(error))
+            if not self.is_done(self._number):
+                raise
+            return loss
         outcome = vote.count(ballot.tail, world_size=member.own.world_size)
-        member.agreement.judge(outcome)
+        self._judge(outcome, facts)
+        self._comparison.counted()
         member.faults.point("vote")
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = loss if self._rounds is not None else outcome.mean_loss
@@ -258,13 +399,14 @@ class Updates:
             self._optimize()
             raise TriedError
         if member is not None:
+            if not (rejoining or self._in_step):
+                return  # done already, when its peers were lost in the vote
             if self._kept is not None:
                 self._kept.before_update()
             member.own.validity = "torn"
-        self._optimize()
-        if self._state.scheduler is not None:
-            self._state.scheduler.step()  # type: ignore[attr-defined]  # every scheduler of torch has it
+        self._optimize(whole=True)
         self.end()
+        self._ended = True
         if member is None:
             self.alone_step += 1
         else:
@@ -274,26 +416,41 @@ class Updates:
             member.taking.recutting.forget()
             member.telling.progress("other", loss=self._loss)
             member.faults.point("commit")
-            if self._kept is not None and not rejoining:
-                self._kept.after_update(member.own.committed_step)
-        if not rejoining:
-            self._committed()
 
-    def _optimize(self) -> None:
+    def _step_scheduler(self) -> None:
+        """Step the schedule of ``Run(scheduler=)``. Raises ValueError if the program steps it too."""
+        scheduler: Any = self._state.scheduler
+        if scheduler is None:
+            return
+        steps = getattr(scheduler, "last_epoch", None)
+        if self._stepped not in (None, (self.finished, steps)):
+            raise ValueError(
+                f"Run(scheduler=...) steps {type(scheduler).__name__} after each update, and the program steps it too "
+                f"(last_epoch is {steps} after {self.finished} updates, and was {self._stepped[1]}); delete the "
+                "program's scheduler.step(), or give the scheduler to Run(state=...) instead"
+            )
+        scheduler.step()
+        self._stepped = (self.finished + 1, getattr(scheduler, "last_epoch", None))
+
+    def _optimize(self, *, whole: bool = False) -> None:
+        """All that changes in an update; of a trial the optimizer's part alone."""
         with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
             self._state.optimizer.step()
+            if whole:
+                self._step_scheduler()
+                if self._after_update is not None:
+                    self._after_update(self.finished + 1)
         self._checked = True
 
     def end(self) -> None:
         """The step is over."""
         self._in_step = False
 
-    def survive(self, error: BaseException, *, number: int) -> bool:
+    def survive(self, error: BaseException, *, step: Step) -> bool:
         """
-        True if the step can be retried; the process has rejoined.
+        True if the training goes on, with this step again or with the next one.
 
-        Args:
-            number: Of the step that the error ended. An error of the script after the update cannot be tried again.
+        An error of the script after the update cannot be tried again.
         """
         self.end()
         member = self._member
@@ -305,20 +462,57 @@ class Updates:
             if isinstance(error, Exception):
                 member.cannot(error)
             return False
+        if member is not None and isinstance(error, Exception) and self.finished > step.number:
+            return self._left_after_update(error, step, member)
+        self._state.left_last = step.number
+        return self._left(error, number=step.number)
+
+    def _left(self, error: BaseException, *, number: int) -> bool:
+        """Leave the generation after an error before the update. True if the step can be done again."""
+        member = self._member
         if isinstance(error, DivergenceError) and member is not None:
             member.telling.refuse(error)
             return False
         if member is None or not isinstance(error, Exception):
             return False
+        if isinstance(error, StructureError):
+            member.telling.refuse(UnsupportedError(str(error)))
+            return False
         reason = f"{type(error).__name__}: {error}"
-        # What a script's own collective raises looks like an error of the script, but for what the launcher says.
-        if not of_peers(error) and not (isinstance(error, PEERS) and member.peers.told_to_leave()):
-            done = self.finished > number
-            reason = member.telling.raised(error, step=number, where="after" if done else "step")
-            if done:
-                return False
-        member.join(reason)
+        if not self._is_of_peers(error, member):
+            reason = member.telling.raised(error, step=number, where="step")
+        member.leave(reason)
         return True
+
+    def _left_after_update(self, error: Exception, step: Step, member: Member) -> bool:
+        """A step was left behind its update, in a collective: True if nothing of consequence stood there."""
+        if isinstance(error, DivergenceError):
+            member.telling.refuse(error)
+            return False
+        if not self._is_of_peers(error, member):
+            member.telling.raised(error, step=step.number, where="after")
+            return False
+        missed = behind(error, step)
+        for call in missed.modes:
+            call()
+        missing = missed.statement or self._state.changed_mode()
+        if missing:
+            member.telling.refuse(
+                DivergenceError(
+                    f"step {step.number} was left after its update, in a collective whose peer was lost, and what "
+                    f"stands behind it has not run: {missing}. Put it before the collective, after `with step:`, "
+                    "into a `finally`, or give it to Run(after_update=...)"
+                )
+            )
+        return not missing
+
+    def _is_of_peers(self, error: BaseException, member: Member) -> bool:
+        """Whether it goes back to a lost peer: what a collective of the script raises looks like its own error."""
+        if of_peers(error):
+            return True
+        if member.has_left:
+            return isinstance(error, PEERS) or "process group" in str(error)
+        return isinstance(error, PEERS) and member.peers.told_to_leave()
 
     def wait(self, work: Any) -> None:
         """Until a collective is done. Raises BrokenError."""
@@ -370,18 +564,3 @@ class Updates:
         if self._member is not None and self._in_step:
             self._member.peers.check()
             self._member.faults.point(phase)
-
-
-def _packed(tensors: list[Tensor]) -> Tensor:
-    """The bytes of tensors of any types, one after the other."""
-    return torch.cat([tensor.detach().reshape(-1).view(torch.uint8) for tensor in tensors])
-
-
-@torch.no_grad()
-def _unpack(data: Tensor, tensors: list[Tensor]) -> None:
-    start = 0
-    for tensor in tensors:
-        size = tensor.numel() * tensor.element_size()
-        # A copy of its own begins where any type may begin.
-        tensor.copy_(data[start : start + size].clone().view(tensor.dtype).view(tensor.shape))
-        start += size

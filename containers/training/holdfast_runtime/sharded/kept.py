@@ -50,7 +50,6 @@ class Kept:
         shard: The state of this rank, asked for when a generation begins.
         every: Updates from one to the next. 0: as many as their cost asks for, and none where all is in two places.
         transfer_s: Longest that one may travel.
-        restored: Called when another state was put in.
         faults: On purpose. Default: none.
     """
 
@@ -60,14 +59,12 @@ class Kept:
         *,
         every: int,
         transfer_s: float,
-        restored: Callable[[], None],
         faults: Injector | None = None,
     ) -> None:
         self.every = every
         self.needed = True
         """Whether snapshots are taken."""
         self._shard = shard
-        self._restored = restored
         self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s, faults=faults)
         self._agree: Agree = lambda numbers: numbers
         self._pace = Pace(every=every)
@@ -123,7 +120,6 @@ class Kept:
             self._snapshots.restore(step, donors)
         except SnapshotError as error:
             raise ConnectionError(str(error)) from error
-        self._restored()
 
     def find(self, part: int, step: int) -> tuple[dict[str, torch.Tensor], bytes] | None:
         """A part of the state in this process's memory, and what of it is no tensor; None where it is not here."""
@@ -147,8 +143,8 @@ class Kept:
         """Wait until what the update changes has been copied."""
         self._snapshots.before_update()
 
-    def after_update(self, step: int) -> None:
-        """Begin one if it is due."""
+    def after_step(self, step: int) -> None:
+        """Begin one if it is due, between two steps: all that a loop does at the end of a step is in it."""
         if not self.needed or not self._pace.is_due(step):
             return
         wanted = self._pace.wanted(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s)

@@ -47,6 +47,11 @@ class Sharded:
         Running statistics of a BatchNorm are of the samples that a rank has seen: such a rank has no twin.
         """
 
+    @property
+    def has_stages(self) -> bool:
+        """Whether ranks have other modules than others: stages of a pipeline."""
+        return bool(self._pipelines)
+
     def leave(self) -> None:
         """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
         private.reset_fsdp(self._model)
@@ -99,16 +104,16 @@ class Sharded:
     def _holds(self, *, rank: int) -> str:
         stages = [stage.stage_index for schedule in self._pipelines for stage in private.stages_of(schedule)]
         parts: list[Any] = [stages]
-        if any(is_statistic(module) for module in self._model.modules()):
+        if any(has_statistics(module) for module in self._model.modules()):
             parts.append(rank)
         for name, parameter in self._model.named_parameters():
             parts.append([name, str(parameter.dtype), [*parameter.shape], _part(name, parameter)])
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-def is_statistic(module: nn.Module) -> bool:
-    """Whether the module's buffers change in a training step, without a change of their version."""
-    return isinstance(module, _NormBase) and module.training
+def has_statistics(module: nn.Module) -> bool:
+    """Return True for a module whose buffers follow the samples of its rank, in whatever mode it is now."""
+    return isinstance(module, _NormBase) and module.track_running_stats
 
 
 def _part(name: str, parameter: nn.Parameter) -> list[Any]:

@@ -5,6 +5,7 @@ A checkpoint counts once every rank has written its part, every file has a diges
 not be written costs nothing but itself: the outcome says why, what is left of it is removed, and the ones before stay.
 """
 
+import io
 import logging
 import shutil
 import threading
@@ -161,8 +162,10 @@ class Checkpoints:
         running statistics are not, so each rank's are written too.
         """
         model, optimizer = get_state_dict(self._shard.model, self._shard.optimizer)
-        extra = torch.frombuffer(bytearray(self._shard.pack_extra()), dtype=torch.uint8)
-        mine = {"extra": extra, "buffers": self._shard.moving(persistent=True)}
+        packed = io.BytesIO()
+        torch.save(self._shard.pack(), packed)
+        extra = torch.frombuffer(bytearray(packed.getvalue()), dtype=torch.uint8)
+        mine = {"extra": extra, "buffers": self._shard.buffers(persistent=True)}
         return {"model": model, "optimizer": optimizer, "step": step, f"rank {self._rank}": mine}
 
     def _read(self, step: int, *, same_size: bool) -> None:
@@ -172,7 +175,7 @@ class Checkpoints:
         whose = f"rank {self._rank if same_size else 0}"
         size = reader.read_metadata().state_dict_metadata[f"{whose}.extra"].size  # type: ignore[union-attr]
         extra = torch.empty(size, dtype=torch.uint8)
-        buffers = {name: torch.empty_like(tensor) for name, tensor in self._shard.moving(persistent=True).items()}
+        buffers = {name: torch.empty_like(tensor) for name, tensor in self._shard.buffers(persistent=True).items()}
         state: dict[str, Any] = {"model": model, "optimizer": optimizer, "step": 0}
         state[whose] = {"extra": extra, "buffers": buffers}
         load(state, storage_reader=reader, process_group=self._group)
@@ -181,9 +184,9 @@ class Checkpoints:
         set_state_dict(
             self._shard.model, self._shard.optimizer, model_state_dict=model, optim_state_dict=state["optimizer"]
         )
-        for name, tensor in self._shard.moving(persistent=True).items():
+        for name, tensor in self._shard.buffers(persistent=True).items():
             tensor.copy_(buffers[name])
-        self._shard.load_extra(extra.numpy().tobytes())
+        self._shard.load_extra(*torch.load(io.BytesIO(extra.numpy().tobytes()), weights_only=True))
 
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

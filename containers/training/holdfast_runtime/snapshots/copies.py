@@ -1,9 +1,9 @@
 """
 From the tensors of a shard into host memory, beside the training and not in its way.
 
-Between two updates parameters and optimizer state do not change, so they are copied during the next forward and
-backward pass; only an update has to wait for the end of the copy, which is usually long over. On a GPU the copy is a
-stream of its own, and it is the GPU that waits.
+Between two updates optimizer state does not change, so it is copied during the next forward and backward pass; only an
+update has to wait for the end of the copy, which is usually long over. On a GPU the copy is a stream of its own, and it
+is the GPU that waits.
 """
 
 import threading

@@ -176,7 +176,7 @@ class Snapshots:
 
     def make_room(self, shard: Shard) -> None:
         """Before the first generation: have memory for this state, and for as much of another rank."""
-        self._keeper.make_room(Layout.of({**shard.steady(), **shard.moving()}).size)
+        self._keeper.make_room(Layout.of(shard.tensors()).size)
 
     def leave(self) -> None:
         """End the generation at once: transfers are broken off, what is whole stays."""
@@ -232,8 +232,10 @@ class Snapshots:
             return True
         with ExitStack() as stack:
             block = stack.enter_context(self._keeper.writing(generation.part, keep=self._agreed))
-            self._copy = Copy(block, steady=generation.shard.steady(), moving=generation.shard.moving())
-            extra = generation.shard.pack_extra()
+            shard = generation.shard
+            extra, tensors = shard.pack()
+            moving = {**shard.weights(), **shard.buffers(), **tensors}
+            self._copy = Copy(block, steady=shard.steady(), moving=moving)
             self._begin(self._secure, generation, self._copy, block, step, self._agreed, extra, stack.pop_all())
         return True
 

@@ -2,8 +2,9 @@
 What one rank has that no other has: its shards of parameters and optimizer state, buffers, and what is no tensor.
 
 Works for FSDP2 (``fully_shard``), whose parameters are DTensors of which each rank holds a local part, and for plain
-modules. Parameters and optimizer state change only inside an update. Everything else, such as running statistics and
-random generators, may change in a forward pass, and is copied before one can begin.
+modules. Optimizer state changes only inside an update, and is copied in another thread. Everything else may change at
+any time between two updates (running statistics in a forward pass, weights that are swapped for an evaluation), and is
+copied before the training goes on.
 """
 
 import io
@@ -20,8 +21,10 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from holdfast_runtime.snapshots.layout import Block, SnapshotError
+from holdfast_runtime.state import groups_of, put_buffers, put_groups
+from holdfast_runtime.transfer import Flat, flatten, unflatten
 
-_OPTIMIZER = "optimizer "
+PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "state "
 
 
 class Stateful(Protocol):
@@ -45,35 +48,42 @@ class Shard:
 
     def steady(self) -> dict[str, Tensor]:
         """Tensors that only an update changes, by name; the local parts, not copies."""
-        found = {f"parameter {name}": _local(parameter) for name, parameter in self._parameters()}
+        found = {}
         for name, parameter in self._parameters():
             for key, value in sorted(self.optimizer.state.get(parameter, {}).items()):
                 if isinstance(value, Tensor):
-                    found[f"{_OPTIMIZER}{key} {name}"] = _local(value)
+                    found[f"{OPTIMIZER}{key} {name}"] = _local(value)
         return found
 
-    def moving(self, *, persistent: bool = False) -> dict[str, Tensor]:
-        """Tensors that a forward pass may change. With ``persistent`` only those that are part of a state dict."""
+    def weights(self) -> dict[str, Tensor]:
+        """Parameters by name; the local parts, not copies."""
+        return {f"{PARAMETER}{name}": _local(parameter) for name, parameter in self._parameters()}
+
+    def buffers(self, *, persistent: bool = False) -> dict[str, Tensor]:
+        """Buffers by name, not copies. With ``persistent`` only those that are part of a state dict."""
         kept = self.model.state_dict() if persistent else None
         buffers = self.model.named_buffers()
-        return {f"buffer {name}": _local(buffer) for name, buffer in buffers if kept is None or name in kept}
+        return {f"{BUFFER}{name}": _local(buffer) for name, buffer in buffers if kept is None or name in kept}
 
-    def pack_extra(self) -> bytes:
-        """What is no tensor of the model or the optimizer."""
+    def pack(self) -> tuple[bytes, dict[str, Tensor]]:
+        """Return all other state: plain values as bytes, and the tensors that are marked there, by name."""
+        flat = flatten({name: item.state_dict() for name, item in self.extra.items()})
         state = {
-            "groups": [
-                {key: value for key, value in group.items() if key != "params"} for group in self.optimizer.param_groups
-            ],
+            "groups": groups_of(self.model, self.optimizer),
             "values": {
                 name: {key: value for key, value in self.optimizer.state.get(parameter, {}).items() if _plain(value)}
                 for name, parameter in self._parameters()
             },
-            "extra": {name: item.state_dict() for name, item in self.extra.items()},
+            "extra": flat.skeleton,
             "random": _random_state(),
         }
         buffer = io.BytesIO()
         torch.save(state, buffer)
-        return buffer.getvalue()
+        return buffer.getvalue(), {f"{STATE}{number}": tensor for number, tensor in enumerate(flat.tensors)}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name, not copies."""
+        return {**self.weights(), **self.steady(), **self.buffers(), **self.pack()[1]}
 
     @torch.no_grad()
     def load(self, block: Block) -> None:
@@ -88,39 +98,38 @@ class Shard:
         tensors = {entry.name: entry.of(block.data) for entry in block.label.layout.entries}
         state = torch.load(io.BytesIO(block.label.extra), weights_only=True)
         self._check(tensors, state)
-        for name, tensor in {**dict(self._named_parts()), **self.moving()}.items():
+        for name, tensor in self.weights().items():
             tensor.copy_(tensors[name])
-        for group, values in zip(self.optimizer.param_groups, state["groups"], strict=True):
-            group.update(values)
+        put_buffers(self.model, _starting(tensors, BUFFER))
+        put_groups(self.model, self.optimizer, state["groups"])
         kept: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
-        for name, tensor in tensors.items():
-            if name.startswith(_OPTIMIZER):
-                key, _, parameter_name = name.removeprefix(_OPTIMIZER).partition(" ")
-                kept[parameter_name][key] = tensor
+        for name, tensor in _starting(tensors, OPTIMIZER).items():
+            key, _, parameter_name = name.partition(" ")
+            kept[parameter_name][key] = tensor
         on_device = any(group.get("fused") or group.get("capturable") for group in self.optimizer.param_groups)
         for name, parameter in self._parameters():
             device = str(_local(parameter).device) if on_device else "cpu"
             self._load_optimizer(parameter, kept[name], state["values"][name], step_device=device)
-        self._load_extra(state)
+        self._load_extra(state, _starting(tensors, STATE))
 
-    def load_extra(self, data: bytes) -> None:
-        """Take over the extra state and the random generators of ``pack_extra``, and nothing of model and optimizer."""
-        self._load_extra(torch.load(io.BytesIO(data), weights_only=True))
+    def load_extra(self, data: bytes, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what ``pack`` gave but for the groups, and nothing of model and optimizer."""
+        state = torch.load(io.BytesIO(data), weights_only=True)
+        self._load_extra(state, {name.removeprefix(STATE): tensor for name, tensor in tensors.items()})
 
-    def _load_extra(self, state: Mapping[str, Any]) -> None:
+    def _load_extra(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        # Of its own: a program may keep the tensors that it is given, and a block is written over.
+        owned = [tensors[str(number)].clone() for number in range(len(tensors))]
+        extra = unflatten(Flat(skeleton=state["extra"], tensors=owned))
         for name, item in self.extra.items():
-            item.load_state_dict(state["extra"][name])
+            item.load_state_dict(extra[name])
         _set_random_state(state["random"])
 
     def _parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         yield from self.model.named_parameters()
 
-    def _named_parts(self) -> Iterator[tuple[str, Tensor]]:
-        for name, parameter in self._parameters():
-            yield f"parameter {name}", _local(parameter)
-
     def _check(self, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        mine = {**dict(self._named_parts()), **self.moving()}
+        mine = self.weights()
         for name, tensor in mine.items():
             other = tensors.get(name)
             if other is None or other.shape != tensor.shape or other.dtype != tensor.dtype:
@@ -128,8 +137,10 @@ class Shard:
                 raise SnapshotError(
                     f"the snapshot has {there} for {name}, and the model has {tensor.dtype} {list(tensor.shape)}"
                 )
-        more = [name for name in tensors if name not in mine and not name.startswith(_OPTIMIZER)]
-        if more or set(state["extra"]) != set(self.extra) or len(state["groups"]) != len(self.optimizer.param_groups):
+        modules = {name for name, _ in self.model.named_modules()}
+        more = [name for name in tensors if name.startswith(PARAMETER) and name not in mine]
+        more += [name for name in _starting(tensors, BUFFER) if name.rpartition(".")[0] not in modules]
+        if more or set(state["extra"]) != set(self.extra):
             raise SnapshotError(
                 f"the snapshot is of another program: it has {', '.join(more[:3]) or 'other extra state'}"
             )
@@ -171,6 +182,10 @@ def _like(parameter: nn.Parameter, saved: Tensor) -> Tensor:
         shape=parameter.shape,
         stride=parameter.stride(),
     )
+
+
+def _starting(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    return {name.removeprefix(kind): tensor for name, tensor in tensors.items() if name.startswith(kind)}
 
 
 def _plain(value: Any) -> bool:

@@ -12,7 +12,7 @@ one that may be, and does a step alone: then it has to be given the state and no
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
@@ -64,7 +64,13 @@ class Member:
         )
         self.taking.training = training
         self.agreement = Agreement(self.own, peers=self.peers, telling=self.telling)
+        self.compare: Callable[[], None] = self.peers.all_here
+        """Compares all that ranks must have alike, with all of them, at the end of the training."""
         self._begun: View | None = None
+        self._next: View | Stop | None = None
+        """The generation that follows the one that was left, until ``join``."""
+        self._problem: Exception | None = None
+        """Raised by the program when its state was put back, to be reported by ``join``."""
 
     @property
     def training(self) -> Training | None:
@@ -146,6 +152,32 @@ class Member:
                 self.peers.all_here()
         return self.join(f"the ranks leave after step {self.own.committed_step}", planned=True)
 
+    @property
+    def has_left(self) -> bool:
+        """Whether this process has left a generation and is in no other one yet."""
+        return self._next is not None
+
+    @property
+    def next_view(self) -> View | None:
+        """The generation that follows, once this process has left one; None while it is in one."""
+        return self._next if isinstance(self._next, View) else None
+
+    def leave(self, reason: str) -> None:
+        """
+        Leave a broken generation, and learn with which step the training goes on; ``join`` follows between two steps.
+
+        Where another rank has committed the step that was left, a prepared update is done here.
+        """
+        if self._next is not None:
+            return
+        self.at_boundary = False
+        view = self._next = self._following(reason, planned=False)
+        if isinstance(view, View) and view.plan.source in ("memory", "parts"):
+            try:
+                self.taking.use_own(view.resume_step)
+            except Exception as error:  # noqa: BLE001 - the program's own, in what it puts back
+                self._problem = error
+
     def join(self, reason: str = "", *, planned: bool = False) -> bool:
         """
         Until this process has a rank, the state of the step to go on from, and all its peers.
@@ -162,23 +194,11 @@ class Member:
             DivergenceError: this state is not that of the others.
         """
         self.at_boundary = False
-        begun, self._begun = self._begun, None
         if self.own.built >= 0:
             self.own.committed_step = 0
         while True:
-            self._let_go(first=begun is not None)
-            newest = self.taking.newest_checkpoint
-            if begun is not None and begun.plan.source == "fresh" and newest() >= 0:
-                reason, begun = f"there is a checkpoint of step {newest()}", None
-            if begun is not None and not self.peers.must_leave:
-                view: View | Stop = begun
-            else:
-                self.peers.left()
-                if not self.peers.must_leave and not planned:
-                    self.telling.broken(reason)
-                self.faults.point("ready")
-                view = self._wait_for_view(reason, planned=planned)
-            begun, planned = None, False
+            view, self._next = self._next or self._following(reason, planned=planned), None
+            planned = False
             if isinstance(view, Stop):
                 if view.exit_code == 0 and not self.own.gives:
                     return False
@@ -198,6 +218,24 @@ class Member:
                 self.telling.progress("other")
                 return True
 
+    def _following(self, reason: str, *, planned: bool) -> View | Stop:
+        """Leave this generation; the next one, or the end."""
+        begun, self._begun = self._begun, None
+        self._let_go(first=begun is not None)
+        newest = self.taking.newest_checkpoint
+        if begun is not None and begun.plan.source == "fresh" and newest() >= 0:
+            reason, begun = f"there is a checkpoint of step {newest()}", None
+        if begun is not None and not self.peers.must_leave:
+            return begun
+        self.peers.left()
+        if self.training is not None and (name := self.training.state.changed_parameter()):
+            reason = f"{reason}; parameter {name} was changed in the step before its update".removeprefix("; ")
+            self.own.validity = "torn"
+        if not self.peers.must_leave and not planned:
+            self.telling.broken(reason)
+        self.faults.point("ready")
+        return self._wait_for_view(reason, planned=planned)
+
     def finish(self) -> bool:
         """Whether all ranks have done the last update; else there are steps to do again."""
         if self.own.built >= 0:
@@ -207,10 +245,13 @@ class Member:
             self.peers.check()
             if self.own.world_size > 1:
                 self.telling.progress("vote")
-                self.peers.all_here()
+                self.compare()
         except BrokenError as error:
             if self.join(str(error)):
                 return False
+        except DivergenceError as error:
+            self.telling.refuse(error)
+            raise
         self.telling.finished()
         return True
 
@@ -296,6 +337,9 @@ class Member:
         self._become(view)
         self.telling.progress("recover")
         self.faults.point("view")
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
         self.peers.check()
         self.taking.recutting.enter(view, made)
         if made.sharded is not None:
@@ -342,6 +386,7 @@ class Member:
         own = self.own
         own.generation, own.rank, own.world_size = view.epoch, view.rank, view.world_size
         own.lost_steps, own.gives, own.built = view.plan.lost_steps, False, -1
+        own.recovered = own.recovered or view.plan.source in ("memory", "peer", "buddy", "parts")
         self.peers.entered()
         self.faults.rank, self.faults.step = view.rank, view.resume_step
 

@@ -95,7 +95,7 @@ class Peers:
 
     def smallest(self, numbers: Sequence[int]) -> Sequence[int]:
         """The smallest of each number over all ranks. Raises BrokenError."""
-        tensor = torch.tensor(numbers, dtype=torch.int64)
+        tensor = torch.tensor(numbers, dtype=torch.int64, device=self.device)
         if self._own.world_size > 1:
             self.wait(dist.all_reduce(tensor, op=dist.ReduceOp.MIN, async_op=True))
         return [int(number) for number in tensor]

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from torch import Tensor
+
 from holdfast_runtime.control import Deadlines, View
 from holdfast_runtime.elastic import Part, Rows, complete, put_in, taken_out
 from holdfast_runtime.faults import Injector
@@ -120,7 +122,7 @@ class Recutting:
         self._telling.progress("copy")
         self._faults.point("parts")
         own.validity, own.prepared = "torn", False
-        extra = b""
+        extra: tuple[bytes, dict[str, Tensor]] | None = None
         with with_peers("the parts did not arrive"), ThreadPoolExecutor(AT_ONCE) as pool:
             sources = rows.sources(view.rank, old=plan.cut, new=view.world_size)
             for flat in pool.map(lambda source: self._part(view, rows, source), sources):
@@ -128,11 +130,10 @@ class Recutting:
                     flat, rows, rank=view.rank, size=view.world_size, model=state.model, optimizer=state.optimizer
                 )
                 extra = extra or rest
-        if not extra:
+        if extra is None:
             raise BrokenError("no part has what is no tensor")
-        complete(state.model, state.optimizer, extra)
-        state.shard().load_extra(extra)
-        state.noted_nothing()
+        complete(state.model, state.optimizer, extra[0])
+        state.shard().load_extra(*extra)
         own.committed_step, own.validity = view.resume_step, "valid"
         self._faults.point("placed")
 
@@ -172,8 +173,10 @@ class Recutting:
 def _live(made: Training, sharded: Sharded, *, step: int) -> Part:
     """What this process trains with. Its tensors stay as they are: those of the next size are others."""
     shard = made.state.shard()
-    moving = {name: tensor.clone() for name, tensor in shard.moving().items()}
+    extra, tensors = shard.pack()
+    moving = {name: tensor.clone() for name, tensor in {**shard.buffers(), **tensors}.items()}
     whole = {
-        name: tensor.clone() if tensor.dim() == 0 else tensor for name, tensor in shard.steady().items()
+        name: tensor.clone() if tensor.dim() == 0 else tensor
+        for name, tensor in {**shard.weights(), **shard.steady()}.items()
     }  # the step counters of the optimizer go on
-    return Part(*sharded.place, step, {**whole, **moving}, shard.pack_extra())
+    return Part(*sharded.place, step, {**whole, **moving}, extra)

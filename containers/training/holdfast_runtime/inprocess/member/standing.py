@@ -24,6 +24,8 @@ class Standing:
     """Updates that are finished."""
     validity: State = "none"
     """Of the state of that step."""
+    recovered: bool = False
+    """Whether some process of the job has taken its state from another one, or another rank was lost."""
     prepared: bool = False
     """Whether this process has all that the update after committed_step takes, and can do it alone."""
     gives: bool = False

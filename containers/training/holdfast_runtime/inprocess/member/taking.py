@@ -140,7 +140,6 @@ class Taking:
                 made.stored.load(view.resume_step)
         if view.plan.source == "checkpoint":
             self._own.committed_step = view.resume_step
-            made.state.noted_nothing()
 
     def save_stored(self, *, last: bool) -> None:
         """
@@ -181,10 +180,10 @@ class Taking:
                 check=self._peers.check,
                 faults=self._faults,
             )
-        self.made.state.load(flat)
+        self.made.state.load(flat, rank=view.rank)
 
     def _load_checkpoint(self, view: View) -> None:
         tier = self.made.tier
         if tier is None or isinstance(tier, Checkpoints):
             raise BrokenError("the view asks for a checkpoint and this script has none")
-        self.made.state.load_tree(tier.load(view.resume_step, rank=view.rank))
+        self.made.state.load_tree(tier.load(view.resume_step, rank=view.rank), rank=view.rank)

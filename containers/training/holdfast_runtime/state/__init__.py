@@ -1,0 +1,33 @@
+"""
+State of a training besides the values of parameters and the optimizer's tensors: read, put back, sent, compared.
+
+``modules`` has attributes, modes, buffers, hooks and frozen parameters of a model; ``groups`` an optimizer's settings;
+``schedulers`` those that a program did not give to ``Run``; ``switches`` torch's own settings; ``values`` copies.
+"""
+
+from holdfast_runtime.state.groups import groups_of, put_groups
+from holdfast_runtime.state.modules import ModelNotes, ModelReader, StructureError, put_buffers
+from holdfast_runtime.state.schedulers import Schedulers
+from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
+from holdfast_runtime.state.values import NotKeptError, Path, copied, leaves, named, put_back, replaced, shown
+
+__all__ = [
+    "SWITCHES",
+    "ModelNotes",
+    "ModelReader",
+    "NotKeptError",
+    "Path",
+    "Schedulers",
+    "StructureError",
+    "copied",
+    "groups_of",
+    "leaves",
+    "named",
+    "put_back",
+    "put_buffers",
+    "put_groups",
+    "replaced",
+    "shown",
+    "switch_back",
+    "switched",
+]

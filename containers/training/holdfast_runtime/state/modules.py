@@ -1,0 +1,281 @@
+"""Modules of a model between two steps: attributes, modes, buffers, hooks, extra state, frozen parameters."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, put_back
+from holdfast_runtime.transfer import local
+
+STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
+HOOKS = tuple(sorted(name for name in STRUCTURE if name.endswith("_hooks")))
+_hooks_of = itemgetter(*HOOKS)
+_is_immutable = IMMUTABLE.issuperset
+
+
+class StructureError(ValueError):
+    """Parameters or modules came or went after the training began."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One module, and which of its attributes are noted."""
+
+    name: str
+    module: nn.Module
+    values: dict[str, Any]
+    size: int
+    keys: tuple[str, ...]
+    read: Callable[[dict[str, Any]], tuple[Any, ...]]
+    parameters: tuple[str, ...]
+    modules: int
+
+    @staticmethod
+    def of(name: str, module: nn.Module) -> "_Reader":
+        values = module.__dict__
+        keys = ("training", *(key for key in values if key not in STRUCTURE and key != "training"))
+        read = itemgetter(*keys) if len(keys) > 1 else lambda found: (found["training"],)
+        parameters = tuple(values["_parameters"])
+        return _Reader(name, module, values, len(values), keys, read, parameters, len(values["_modules"]))
+
+
+@dataclass(slots=True)
+class _Note:
+    """One module as it was."""
+
+    keys: tuple[str, ...]
+    values: tuple[Any, ...]
+    copies: dict[str, Any]
+    """Of attributes that can change in place."""
+    hooks: dict[str, dict[int, Any]]
+
+
+@dataclass(slots=True)
+class ModelNotes:
+    """A model as it was when it was noted. Parameters are not in it, only which of them are trained."""
+
+    modules: list[_Note]
+    trained: list[bool]
+    buffers: dict[str, Tensor | None] = field(default_factory=dict)
+    """The buffers that modules had, as objects."""
+    contents: dict[str, Tensor] = field(default_factory=dict)
+    """Copies of them."""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class ModelReader:
+    """Reads and restores all of a model but its parameters' values."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._parameters = list(model.named_parameters())
+        self._readers = [_Reader.of(name, module) for name, module in model.named_modules()]
+        self._extra = [
+            (reader.name, reader.module)
+            for reader in self._readers
+            if type(reader.module).get_extra_state is not nn.Module.get_extra_state
+        ]
+
+    def check_structure(self) -> None:
+        """Raise StructureError if modules have other parameters or parts than when the training began."""
+        for reader in self._readers:
+            parameters, parts = reader.values["_parameters"], reader.values["_modules"]
+            if tuple(parameters) != reader.parameters or len(parts) != reader.modules:
+                came = sorted({*parameters} - {*reader.parameters}) or sorted(parts)
+                gone = sorted({*reader.parameters} - {*parameters})
+                raise StructureError(
+                    f"module {reader.name or 'model'} ({type(reader.module).__qualname__}) has other parameters or "
+                    f"parts than when Run was made (now {', '.join(came) or 'none'}"
+                    + (f"; gone: {', '.join(gone)}" if gone else "")
+                    + "): other ranks could not take them over; change the model before Run, and mask weights with a "
+                    "buffer instead of torch.nn.utils.prune"
+                )
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Yield all modules by name."""
+        return ((reader.name, reader.module) for reader in self._readers)
+
+    def buffers(self) -> Iterator[tuple[str, Tensor, nn.Module]]:
+        """Yield all buffers by name, with their module."""
+        for reader in self._readers:
+            if found := reader.values["_buffers"]:
+                for key, buffer in found.items():
+                    if buffer is not None:
+                        yield f"{reader.name}.{key}" if reader.name else key, buffer, reader.module
+
+    def note(self, before: ModelNotes | None = None, *, buffers: bool = True) -> ModelNotes:
+        """Return the model as it is. Copies of buffers are made in the memory of an earlier note where they fit."""
+        modules = []
+        for index, reader in enumerate(self._readers):
+            values = reader.values
+            if len(values) != reader.size:
+                reader = self._readers[index] = _Reader.of(reader.name, reader.module)
+            try:
+                found = reader.read(values)
+            except KeyError:
+                reader = self._readers[index] = _Reader.of(reader.name, reader.module)
+                found = reader.read(values)
+            copies = {} if _is_immutable(map(type, found)) else _copies(reader.keys, found)
+            hooks = _hooks(values) if any(_hooks_of(values)) else _NO_HOOKS
+            modules.append(_Note(reader.keys, found, copies, hooks))
+        notes = ModelNotes(modules, [parameter.requires_grad for _, parameter in self._parameters])
+        for name, buffer, _ in self.buffers() if buffers else ():
+            notes.buffers[name] = buffer
+            old = before.contents.get(name) if before is not None else None
+            notes.contents[name] = _copy(buffer, old)
+        for name, module in self._extra:
+            notes.extra[name] = copied(module.get_extra_state())
+        return notes
+
+    @torch.no_grad()
+    def restore(self, notes: ModelNotes) -> None:
+        """Have the model as it was."""
+        for reader, note in zip(self._readers, notes.modules, strict=True):
+            _restore(reader, note)
+        for (_, parameter), trained in zip(self._parameters, notes.trained, strict=True):
+            if parameter.requires_grad != trained:
+                parameter.requires_grad_(trained)
+        for name, buffer, module in [*self.buffers()]:
+            key = name.rpartition(".")[2]
+            if name not in notes.buffers:
+                del module._buffers[key]
+            elif notes.buffers[name] is not buffer:
+                module._buffers[key] = notes.buffers[name]
+        modules = dict(self.model.named_modules())
+        for name, kept in notes.buffers.items():
+            owner, _, key = name.rpartition(".")
+            modules[owner]._buffers.setdefault(key, kept)
+            modules[owner]._buffers[key] = put_back(kept, notes.contents[name])
+        self._restore_extra(notes.extra)
+
+    def changes(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, Any]:
+        """Return what is different from a baseline as a plain tree, to be sent: attributes and trained parameters."""
+        attributes = {}
+        for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
+            if found := _different(new, old):
+                attributes[reader.name] = found
+        trained = {
+            name: new
+            for (name, _), new, old in zip(self._parameters, now.trained, baseline.trained, strict=True)
+            if new != old
+        }
+        return {"attributes": attributes, "trained": trained, "extra": now.extra}
+
+    @torch.no_grad()
+    def apply(self, changes: Mapping[str, Any], baseline: ModelNotes) -> None:
+        """Have the baseline's attributes, with changes of another process. Buffers stay."""
+        for reader, note in zip(self._readers, baseline.modules, strict=True):
+            _restore(reader, note, hooks=False)
+            for key, value in changes["attributes"].get(reader.name, {}).items():
+                reader.values[key] = put_back(reader.values.get(key), value)
+        for (name, parameter), trained in zip(self._parameters, baseline.trained, strict=True):
+            wanted = changes["trained"].get(name, trained)
+            if parameter.requires_grad != wanted:
+                parameter.requires_grad_(wanted)
+        self._restore_extra(changes["extra"])
+
+    def hooks(self) -> dict[str, list[str]]:
+        """Return the names of all hooks, by module; they cannot be sent."""
+        return {
+            reader.name: [
+                f"{kind.strip('_')} {getattr(hook, '__qualname__', type(hook).__qualname__)}"
+                for kind, each in _hooks(reader.values).items()
+                for hook in each.values()
+            ]
+            for reader in self._readers
+            if any(_hooks_of(reader.values))
+        }
+
+    def _restore_extra(self, extra: Mapping[str, Any]) -> None:
+        for name, module in self._extra:
+            if name in extra:
+                module.set_extra_state(put_back(None, extra[name]))
+
+
+@torch.no_grad()
+def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Give a model these buffers: those that exist are changed in place, others are registered."""
+    modules = dict(model.named_modules())
+    for name, tensor in tensors.items():
+        owner, _, key = name.rpartition(".")
+        if key not in modules[owner]._buffers:
+            modules[owner].register_buffer(key, None, persistent=False)
+        modules[owner]._buffers[key] = put_back(modules[owner]._buffers[key], tensor)
+
+
+_NO_HOOKS: dict[str, dict[int, Any]] = {}
+
+
+def _hooks(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
+    return {kind: dict(values[kind]) for kind in HOOKS if values[kind]}
+
+
+def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return copies of the values that can change in place and can be copied."""
+    found = {}
+    for key, value in zip(keys, values, strict=True):
+        if type(value) not in IMMUTABLE:
+            try:
+                found[key] = copied(value)
+            except NotKeptError:
+                continue
+    return found
+
+
+def _restore(reader: _Reader, note: _Note, *, hooks: bool = True) -> None:
+    values = reader.values
+    for key in [key for key in values if key not in STRUCTURE and key not in note.keys]:
+        if type(values[key]) in IMMUTABLE or isinstance(values[key], Tensor):
+            del values[key]
+    for key, value in zip(note.keys, note.values, strict=True):
+        if key in note.copies:
+            values[key] = put_back(value, note.copies[key])
+        elif values.get(key) is not value:
+            values[key] = value
+    if not hooks:
+        return
+    for kind in HOOKS:
+        old = note.hooks.get(kind, {})
+        if values[kind].keys() != old.keys():
+            values[kind].clear()
+            values[kind].update(old)
+
+
+def _different(new: _Note, old: _Note) -> dict[str, Any]:
+    """Return the attributes that are not as they were, as far as they can be sent."""
+    before = dict(zip(old.keys, old.values, strict=True))
+    found = {}
+    for key, value in zip(new.keys, new.values, strict=True):
+        if key in new.copies:
+            if key not in old.copies or not _equal(new.copies[key], old.copies[key]):
+                found[key] = new.copies[key]
+        elif type(value) in IMMUTABLE and not (key in before and _equal(value, before[key])):
+            found[key] = value
+    return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if hasattr(one, "dtype"):
+        return bool(one.shape == other.shape and (one == other).all())
+    return bool(one == other)
+
+
+@torch.no_grad()
+def _copy(buffer: Tensor, memory: Tensor | None) -> Tensor:
+    part = local(buffer)
+    fits = memory is not None and (memory.shape, memory.dtype, memory.device) == (part.shape, part.dtype, part.device)
+    return memory.copy_(part) if memory is not None and fits else part.clone()

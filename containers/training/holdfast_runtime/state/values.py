@@ -1,0 +1,212 @@
+"""Values that are part of training besides tensors of the model: copy them, and put copies back in place."""
+
+import contextlib
+import functools
+import random
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from holdfast_runtime.transfer import local
+
+IMMUTABLE = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, torch.layout}
+)
+MOST_ITEMS = 10_000
+"""Containers with more entries are data, not state of a module."""
+GENERATOR, OBJECT, ARRAY_SCALAR = "holdfast generator", "holdfast object", "holdfast scalar"
+Path = tuple[str | int, ...]
+
+
+class NotKeptError(TypeError):
+    """A value of a kind that cannot be copied, sent and put back."""
+
+
+def copied(value: Any, _seen: frozenset[int] = frozenset()) -> Any:
+    """
+    Return a plain copy of a value: dicts, lists, tuples, numbers, text, tensors and arrays.
+
+    Generators and objects of the program's own classes become dicts with a mark; ``put_back`` reads them.
+
+    Raises:
+        NotKeptError: it holds a function, a module, an object of a library, or too many entries.
+    """
+    kind = type(value)
+    if kind in IMMUTABLE:
+        return value
+    if id(value) in _seen:
+        raise NotKeptError("it refers to itself")
+    inside = _seen | {id(value)}
+    if isinstance(value, Tensor):
+        return local(value).clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict | list | tuple | set | frozenset | deque):
+        if len(value) > MOST_ITEMS:
+            raise NotKeptError(f"it has {len(value):,} entries; {MOST_ITEMS:,} are kept")
+        if isinstance(value, dict):
+            return {_key(key): copied(item, inside) for key, item in value.items()}
+        items = [copied(item, inside) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    if (state := generator_state(value)) is not None:
+        return {GENERATOR: state}
+    if _is_own(value):
+        return {OBJECT: dict(_kept_attributes(value, inside))}
+    raise NotKeptError(f"it is a {kind.__module__}.{kind.__qualname__}")
+
+
+def put_back(current: Any, copy: Any) -> Any:
+    """Return the value of a copy: the current object changed in place where it has the same kind, else a new one."""
+    if isinstance(copy, Tensor):
+        return _put_tensor(current, copy)
+    if isinstance(copy, np.ndarray):
+        if isinstance(current, np.ndarray) and current.shape == copy.shape and current.dtype == copy.dtype:
+            current[...] = copy
+            return current
+        return copy.copy()
+    if isinstance(copy, dict):
+        return _put_dict(current, copy)
+    if isinstance(copy, list):
+        items = [put_back(None, item) for item in copy]
+        if isinstance(current, list):
+            current[:] = [put_back(*pair) for pair in zip(current, copy, strict=False)] + items[len(current) :]
+            return current
+        if isinstance(current, set | deque):
+            current.clear()
+            (current.update if isinstance(current, set) else current.extend)(items)
+            return current
+        return items
+    if isinstance(copy, tuple):
+        olds = current if isinstance(current, tuple) and len(current) == len(copy) else (None,) * len(copy)
+        items = [put_back(old, item) for old, item in zip(olds, copy, strict=True)]
+        return type(current)(*items) if hasattr(current, "_fields") else tuple(items)
+    return copy
+
+
+def generator_state(value: Any) -> Any:
+    """Return the state of a random generator as plain values; None for anything else."""
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, np.random.Generator):
+        return copied(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return copied(value.get_state(legacy=False))
+    if isinstance(value, random.Random):
+        return value.getstate()
+    return None
+
+
+def leaves(tree: Any, _path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the path and value of all that is in a plain tree, in its order. Empty containers are values."""
+    if isinstance(tree, dict) and tree:
+        for key, item in tree.items():
+            yield from leaves(item, (*_path, key))
+    elif isinstance(tree, list | tuple) and tree:
+        for number, item in enumerate(tree):
+            yield from leaves(item, (*_path, number))
+    else:
+        yield _path, tree
+
+
+def replaced(tree: Any, values: dict[Path, Any], _path: Path = ()) -> Any:
+    """Return a tree with other values at some paths."""
+    if _path in values:
+        return values[_path]
+    if isinstance(tree, dict) and tree:
+        return {key: replaced(item, values, (*_path, key)) for key, item in tree.items()}
+    if isinstance(tree, list | tuple) and tree:
+        return type(tree)(replaced(item, values, (*_path, number)) for number, item in enumerate(tree))
+    return tree
+
+
+def named(path: Path) -> str:
+    """Return a path as a program would write it: ``optimizer.param_groups[0].lr``."""
+    shown_parts = [part for part in path if part not in (OBJECT, "attributes", "")]
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown_parts)
+    return text.removeprefix(".").replace(f".{GENERATOR}", " (generator)")
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message."""
+    if isinstance(value, Tensor):
+        if value.numel() == 1:
+            return f"{value.item():.6g}"
+        return f"{str(value.dtype).removeprefix('torch.')} {[*value.shape]} with sum {value.double().sum():.6g}"
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _key(key: Any) -> Any:
+    if type(key) not in IMMUTABLE and not isinstance(key, tuple):
+        raise NotKeptError(f"it has a key of type {type(key).__qualname__}")
+    return key
+
+
+def _put_tensor(current: Any, copy: Tensor) -> Any:
+    own = local(current) if isinstance(current, Tensor) else None
+    if own is None or own.shape != copy.shape or own.dtype != copy.dtype:
+        made = copy.clone()
+        if own is not None:
+            made = made.to(own.device)
+        return nn.Parameter(made, requires_grad=current.requires_grad) if isinstance(current, nn.Parameter) else made
+    if own.device != copy.device or not torch.equal(own, copy):
+        with torch.no_grad():
+            own.copy_(copy)
+    return current
+
+
+def _put_dict(current: Any, copy: dict[Any, Any]) -> Any:
+    if GENERATOR in copy:
+        return _put_generator(current, copy[GENERATOR])
+    if OBJECT in copy:
+        for name, item in copy[OBJECT].items():
+            object.__setattr__(current, name, put_back(getattr(current, name, None), item))
+        return current
+    items = {key: put_back(current.get(key) if isinstance(current, dict) else None, item) for key, item in copy.items()}
+    if isinstance(current, dict | OrderedDict | defaultdict):
+        current.clear()
+        current.update(items)
+        return current
+    return items
+
+
+def _put_generator(current: Any, state: Any) -> Any:
+    if isinstance(current, torch.Generator):
+        current.set_state(state.cpu())
+    elif isinstance(current, np.random.Generator):
+        current.bit_generator.state = state
+    elif isinstance(current, np.random.RandomState):
+        current.set_state(state)
+    elif isinstance(current, random.Random):
+        current.setstate((state[0], tuple(state[1]), state[2]))
+    return current
+
+
+def _kept_attributes(value: Any, inside: frozenset[int]) -> Iterator[tuple[str, Any]]:
+    for name, item in vars(value).items():
+        with contextlib.suppress(NotKeptError):
+            yield name, copied(item, inside)
+
+
+def _is_own(value: Any) -> bool:
+    """Return True for an object of a class of the program, which is not installed as a library is."""
+    kind = type(value)
+    if isinstance(value, nn.Module | type) or callable(value) or not hasattr(value, "__dict__"):
+        return False
+    return not _is_library(kind.__module__)
+
+
+@functools.cache
+def _is_library(module: str) -> bool:
+    """Return True for modules of Python, of installed packages and of this runtime."""
+    if module.partition(".")[0] in {"holdfast_runtime", "holdfast_common", *sys.stdlib_module_names}:
+        return module != "__main__"
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" in path or "dist-packages" in path
