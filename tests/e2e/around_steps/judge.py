@@ -170,7 +170,8 @@ def printed(text: str) -> dict[int, dict[str, Any]]:
 
 def named(text: str, words: str) -> str:
     """The last message that names a thing; empty if none does."""
-    for line in reversed(messages(text)):
+    last = [line for line in text.splitlines() if "holdfast-run: " in line and "the job ends" in line]
+    for line in reversed([*messages(text), *last]):
         if PREFIXES.search(line) and not BLUNDERS.search(line) and re.search(words, _bare(line), re.IGNORECASE):
             return line[:600]
     return ""

@@ -279,9 +279,9 @@ for where in ("after", "guarded", "after_update"):
         changes_after=where == "after",
     )
 add(
-    "scaler.after.free",
+    "variables.scaler.after",
     at_place("after", Scaled.grow, Scaled, held=False),
-    row="scaler",
+    row="variables",
     words=SCALER,
     verdict=NEITHER,
     changes_after=True,
