@@ -87,7 +87,6 @@ def test_a_rank_and_its_only_twin_lost_together_end_the_job_with_the_reason(tmp_
 
 
 def test_a_rank_and_its_keeper_lost_together_end_the_job_with_the_reason(tmp_path: Path) -> None:
-    """On one node the keeper of a rank is the next one; of a pair, each other."""
     both = {"kind": "SIGKILL", "phase": "vote", "rank": 0, "step": 5, "victims": ["rank:1", "self"]}
 
     outcome = run_job(tmp_path, sharded("shard2", steps=12, every=2, spares=2, faults=(both,)))

@@ -11,57 +11,9 @@ from pathlib import Path
 
 import pytest
 from killing import PYTHONPATH, QUICK, Job, run_job
+from plain_launchers import Launchers, alive
 from ports import free_ports
 from waiting import eventually
-
-PLAIN = """
-import os, signal, sys, time
-out, kind = sys.argv[1:3]
-with open(os.path.join(out, "started"), "a") as file:
-    about = [os.environ[name] for name in ("RANK", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")]
-    file.write(" ".join([*about, str(os.getpid())]) + chr(10))
-if kind == "die-once" and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
-    os.kill(os.getpid(), signal.SIGKILL)
-if kind == "die":
-    sys.exit(3)
-if kind == "wait":
-    time.sleep(60)
-os.write(1, f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}".encode() + bytes([10]))
-"""
-
-
-class Launchers:
-    """Launchers of one test; all are gone when it ends."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.script = folder / "plain.py"
-        self.script.write_text(PLAIN)
-        self._started: list[subprocess.Popen[str]] = []
-
-    def start(self, *options: str, program: tuple[str, ...]) -> subprocess.Popen[str]:
-        number = len(self._started)
-        command = [sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json", "--deadlines", QUICK]
-        command += ["--socket", str(self.folder / f"{number}.sock"), *options, *program]
-        pipe = subprocess.PIPE
-        environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
-        launcher = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
-        self._started.append(launcher)
-        return launcher
-
-    def plain(self, kind: str, *options: str) -> subprocess.Popen[str]:
-        """The script above, which says nothing to its launcher."""
-        return self.start(*options, program=(str(self.script), str(self.folder), kind))
-
-    def started(self) -> list[list[str]]:
-        """Rank, port, attempt and pid of every process that has run."""
-        path = self.folder / "started"
-        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
-
-    def close(self) -> None:
-        for launcher in self._started:
-            launcher.kill()
-            launcher.communicate()
 
 
 @pytest.fixture
@@ -69,13 +21,6 @@ def launchers(tmp_path: Path) -> Iterator[Launchers]:
     found = Launchers(tmp_path)
     yield found
     found.close()
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_script_that_says_nothing_is_started_again_as_a_whole_on_another_port(launchers: Launchers) -> None:

@@ -89,6 +89,17 @@ def test_samples_of_committed_updates_have_no_gap_and_no_repeat(tmp_path: Path) 
     assert [(tmp_path / f"done{rank}").read_text() for rank in range(4)] == [str(wanted)] * 4
 
 
+def test_a_step_whose_only_finisher_dies_before_the_others_have_its_sums_is_done_again_bit_for_bit(
+    tmp_path: Path, calm: Outcome
+) -> None:
+    outcome = broken(tmp_path, "late", faults=({"kind": "SIGKILL", "phase": "commit", "rank": 1, "step": 5},))
+
+    assert outcome.fired == {0: 1}
+    assert outcome.finished, outcome.text[-3000:]
+    assert "step 5, 1 committed steps are done again" in outcome.text
+    assert differences(outcome, calm) == []
+
+
 def test_replicas_that_differ_by_one_bit_end_the_job(tmp_path: Path) -> None:
     outcome = broken(tmp_path, "flip")
 

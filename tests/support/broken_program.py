@@ -1,7 +1,8 @@
 """
 ``runtime_program`` with a defect in it, or with one of Holdfast's safeguards taken out, as HOLDFAST_TEST_BREAK says.
 
-Names, with commas between them: ``flip`` (one bit of a parameter of rank 1 changes in step 5), ``ahead`` (rank 1
+Names, with commas between them: ``late`` (ranks other than 1 leave step 5 before the last sums of its vote arrive, once
+rank 1 has them), ``flip`` (one bit of a parameter of rank 1 changes in step 5), ``ahead`` (rank 1
 believes that it is a step further), ``stranger`` (the first state that is given is a wrong one, by one who does not
 know the token), ``no-digest``, ``no-vote``, ``no-checksum``, ``no-proof``. The product has no such switch.
 """
@@ -18,7 +19,7 @@ from unittest.mock import patch
 import torch
 
 from holdfast_runtime import transfer
-from holdfast_runtime.inprocess import Agreement, TrainingState, Updates
+from holdfast_runtime.inprocess import Agreement, BrokenError, TrainingState, Updates
 
 STEP = 5
 PROGRAM = Path(__file__).parents[1] / "integration" / "runtime_program.py"
@@ -47,6 +48,23 @@ def ahead() -> None:
             member.own.committed_step += 1
 
     Updates.begin = begin_ahead  # type: ignore[method-assign]
+
+
+def late() -> None:
+    reduce = Updates.reduce
+    left = False
+
+    def reduce_late(updates: Updates, loss: float) -> float:
+        nonlocal left
+        mean = reduce(updates, loss)
+        member = updates._member
+        if member is not None and member.own.rank != 1 and updates.finished == STEP and not left:
+            left = True
+            member.peers.told_to_leave(within_s=60.0)
+            raise BrokenError("a collective failed: the last sums did not arrive")
+        return mean
+
+    Updates.reduce = reduce_late  # type: ignore[method-assign]
 
 
 def stranger() -> None:

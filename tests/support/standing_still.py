@@ -2,6 +2,7 @@
 Faults of the kind that nothing answers, each held by a process of its own until its input ends.
 
     python standing_still.py freeze MOUNT     # opens on this mount wait: fanotify permission events without an answer
+    python standing_still.py sleep FOLDER     # writes in this folder sleep, unkillably: a file system that is frozen
     python standing_still.py hold FILE        # opens of this file wait, unkillably: a FUSE file that answers no OPEN
 
 It prints "held" once the fault is there. A program of its own, because a descriptor that holds would be inherited by
@@ -50,6 +51,20 @@ def _freeze(path: str) -> None:
     sys.stdin.read()
 
 
+def _sleep(path: str) -> None:
+    image = Path(f"{path}.img")
+    image.write_bytes(bytes(16 << 20))
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, path], check=True)
+    try:
+        subprocess.run(["fsfreeze", "--freeze", path], check=True)
+        print("held", flush=True)
+        sys.stdin.read()
+        subprocess.run(["fsfreeze", "--unfreeze", path], check=True)
+    finally:
+        subprocess.run(["umount", "--lazy", path], check=True)
+
+
 def _hold(path: str) -> None:
     fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={fd},rootmode=100666,user_id=0,group_id=0,allow_other".encode()
@@ -82,4 +97,4 @@ def _answer(fd: int) -> None:
 
 
 if __name__ == "__main__":
-    {"freeze": _freeze, "hold": _hold}[sys.argv[1]](sys.argv[2])
+    {"freeze": _freeze, "sleep": _sleep, "hold": _hold}[sys.argv[1]](sys.argv[2])

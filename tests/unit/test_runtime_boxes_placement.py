@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -54,9 +55,17 @@ def test_a_keeper_is_in_another_rack_where_no_rack_has_more_than_half(
     assert survival(spots, kept=chosen).reach in (("rack",) if one else ("node", "rack"))
 
 
-@pytest.mark.parametrize(("size", "of"), [(1, (-1,)), (2, (1, 0)), (3, (1, 2, 0))])
+@pytest.mark.parametrize(("size", "of"), [(1, (-1,)), (2, (1, 0)), (3, (1, 2, 0)), (5, (1, 0, 3, 4, 2))])
 def test_on_one_node_another_process_keeps_it_and_the_answer_says_so(size: int, of: tuple[int, ...]) -> None:
     assert keepers(on([7] * size)) == Keepers(of, "process" if size > 1 else "nothing")
+
+
+@pytest.mark.parametrize(("size", "fatal"), [(2, 1), (4, 2), (5, 4), (8, 4)])
+def test_processes_of_one_node_are_paired_so_that_few_double_losses_lose_a_shard(size: int, fatal: int) -> None:
+    kept = keepers(on([0] * size)).of
+    lost = [pair for pair in combinations(range(size), 2) if any(kept[rank] in pair for rank in pair)]
+
+    assert len(lost) == fatal
 
 
 def test_who_has_a_twin_on_another_node_needs_no_keeper() -> None:

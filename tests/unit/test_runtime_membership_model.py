@@ -443,6 +443,15 @@ def test_a_launcher_without_a_majority_stops_and_says_how_many_are_in_reach() ->
     assert actions == [m.Stop("starts; 1 of 3 launchers that may vote are in reach and 2 are needed")]
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_launcher_whose_processes_neither_leave_nor_end_does_not_blame_the_votes(size: int) -> None:
+    node, _ = m.trouble(m.start(me=0, size=size, up=frozenset(range(size))), "rank 0 hangs")
+
+    _, actions = m.timer(node, m.GIVE_UP, decide=decide)
+
+    assert actions == [m.Stop("rank 0 hangs; processes of this node are neither ready nor ended")]
+
+
 @pytest.mark.parametrize(("witness", "seen"), [(-1, "no"), (1, "no")], ids=["without one", "with one that forgot"])
 def test_one_of_two_launchers_says_that_a_witness_is_missing(witness: int, seen: str) -> None:
     node = m.start(me=0, size=2, up=frozenset({1}))

@@ -124,7 +124,7 @@ def test_the_loss_of_every_copy_is_refused_and_never_becomes_step_zero() -> None
 
     reason = next_view(replace(first(), resume_step=7), by_node(spares), policy=REPLICAS)
 
-    assert reason == "no process has the state of step 7, and there is no checkpoint"
+    assert reason == "no process has the state of step 7, and there is no checkpoint; ranks 0, 1, 2, 3 are lost"
 
 
 def test_an_older_checkpoint_is_taken_only_by_a_job_that_allows_the_loss() -> None:
@@ -134,7 +134,10 @@ def test_an_older_checkpoint_is_taken_only_by_a_job_that_allows_the_loss() -> No
     refused = next_view(before, spares, policy=REPLICAS)
     allowed = next_view(before, spares, policy=replace(REPLICAS, lost_steps_allowed=2))
 
-    assert refused == "going on from step 5 would lose 2 committed steps, and 0 are allowed"
+    assert refused == (
+        "going on from step 5 would lose 2 committed steps, and 0 are allowed; ranks 0, 1, 2, 3 are lost; the newest "
+        "complete checkpoint is of step 5; --allow-loss 2 accepts going back"
+    )
     assert isinstance(allowed, View)
     assert (allowed.resume_step, allowed.lost_steps, set(allowed.sources)) == (5, 2, {"checkpoint"})
 
@@ -177,7 +180,54 @@ def test_without_twin_and_snapshot_there_is_no_view() -> None:
 
     view = next_view(first(), by_node(processes), policy=REPLICAS)
 
-    assert view == "no process has the state of step 7, and there is no checkpoint"
+    assert view == (
+        "no process has the state of step 7, and there is no checkpoint; ranks 1, 3 are lost, and no process has the "
+        "state of ranks 1, 3"
+    )
+
+
+def double_loss(*, done: bool = False, checkpoint: int = -1) -> View | str:
+    """Ranks 0 and 1, and 2 and 3, keep each other's snapshots of step 4; 0 and 1 are lost after step 7."""
+    processes = [
+        replace(item, twins=(), snapshots=((item.rank, 4), (item.rank ^ 1, 4))) if item.rank >= 0 else item
+        for item in running(first(), step=7)
+        if item.rank not in (0, 1)
+    ]
+    said = [replace(each, checkpoint_step=checkpoint, done=done) for each in by_node(processes)]
+    return next_view(first(), said, policy=REPLICAS)
+
+
+def test_the_refusal_after_a_double_loss_names_both_ranks() -> None:
+    assert double_loss() == (
+        "no process has the state of step 7, and there is no checkpoint; ranks 0, 1 are lost, and no process has the "
+        "state of ranks 0, 1"
+    )
+
+
+def test_the_refusal_after_a_double_loss_names_the_checkpoint_and_the_option_that_accepts_it() -> None:
+    assert double_loss(checkpoint=5) == (
+        "going on from step 5 would lose 2 committed steps, and 0 are allowed; ranks 0, 1 are lost, and no process has "
+        "the state of ranks 0, 1; the newest complete checkpoint is of step 5; --allow-loss 2 accepts going back"
+    )
+
+
+def test_the_refusal_after_the_last_update_says_that_all_steps_are_done() -> None:
+    assert str(double_loss(done=True)).startswith("all 7 steps are done, only the end was not reached; no process has")
+
+
+def test_a_keeper_that_is_lost_while_it_gives_is_named_beside_the_rank_that_was_to_get_its_state() -> None:
+    """Rank 0 was lost first; the process that has its rank now has no state yet."""
+    processes = [
+        replace(item, twins=(), snapshots=((item.rank, 4), (item.rank ^ 1, 4)))
+        if item.rank in (2, 3)
+        else replace(item, state="torn", committed_step=0, twins=())
+        for item in running(first(), step=7)
+        if item.rank != 1
+    ]
+
+    refused = next_view(first(), by_node(processes), policy=REPLICAS)
+
+    assert str(refused).endswith("; rank 1 is lost, and no process has the state of ranks 0, 1")
 
 
 def test_who_has_voted_can_finish_the_step_that_another_has_finished() -> None:

@@ -204,6 +204,12 @@ def test_a_recovery_is_not_the_time_of_a_step() -> None:
     assert silence_s(pace, least_s=1.0, most_s=600.0) == pytest.approx(20.0)
 
 
+def test_the_first_step_of_a_generation_may_take_the_most() -> None:
+    pace = paused(paced(2.0, 2.0), step=2)
+    assert silence_s(pace, least_s=1.0, most_s=600.0) == 600.0
+    assert silence_s(moved(pace, step=3, now_s=1000.0), least_s=1.0, most_s=600.0) == pytest.approx(20.0)
+
+
 def test_a_launcher_that_hears_only_of_some_steps_divides_the_time_among_them() -> None:
     pace = moved(moved(Pace(), step=10, now_s=0.0), step=14, now_s=8.0)
     assert silence_s(pace, least_s=1.0, most_s=600.0) == pytest.approx(20.0)

@@ -103,13 +103,14 @@ def test_what_snapshot_every_may_be() -> None:
 
 def test_memory_that_does_not_suffice_is_refused_before_the_first_step() -> None:
     model = torch.nn.Linear(999, 1000)  # 4 MB
+    shard = Shard(model, torch.optim.Adam(model.parameters()))
 
-    check_memory(model, ranks=2, available=96_000_000)
+    check_memory(shard, ranks=2, available=96_000_000)
     with pytest.raises(
         UnsupportedError, match=r"need about 0.1 GB of host memory on a node of 2 ranks .* 0.1 GB are free"
     ):
-        check_memory(model, ranks=2, available=95_000_000)
-    check_memory(model, ranks=2, available=95_000_000, held=1_000_000)
+        check_memory(shard, ranks=2, available=95_000_000)
+    check_memory(shard, ranks=2, available=95_000_000, held=1_000_000)
 
 
 def test_memory_that_ranks_have_for_snapshots_is_not_asked_for_again_after_a_loss(

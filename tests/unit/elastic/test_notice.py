@@ -1,4 +1,4 @@
-"""What a launcher of an elastic job makes of SIGTERM."""
+"""What a launcher makes of SIGTERM, and of signals that are as it."""
 
 import signal
 from collections.abc import Callable
@@ -9,24 +9,37 @@ import pytest
 from holdfast_common import node_socket
 from holdfast_runtime.launcher.generation import Notice
 
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LATER, BEGUN, FAILED, REFUSED = "later", "begun", "failed", "refused"
 
 
 class Node:
-    """Answers one after the other, the last for ever; time passes at once."""
+    """Answers one after the other, the last for ever; time passes at once, or not at all."""
 
-    def __init__(self, *answers: str, elastic: bool = True) -> None:
+    def __init__(self, *answers: str, elastic: bool = True, leaving: bool = False, passes: bool = True) -> None:
         self.answers, self.asked = [*answers], 0
+        self.leaving = leaving
         self.ended: list[int] = []
+        self.departed: list[int] = []
         self.said: list[str] = []
         self.begun = False
         part: Any = self
         self.notice = Notice(
-            ending=part, journal=part, follows=lambda: elastic, leave=self.leave, later=lambda _, call: call()
+            slots=part,
+            ending=part,
+            journal=part,
+            elastic=elastic,
+            leave=self.leave,
+            later=lambda _, call: call() if passes else None,
         )
 
     def signalled(self, number: int) -> None:
         self.ended.append(number)
+        self.begun = True
+
+    def depart(self, code: int, _reason: str, *, at_once: bool) -> None:
+        assert at_once
+        self.departed.append(code)
         self.begun = True
 
     def say(self, text: str) -> None:
@@ -48,16 +61,47 @@ def test_a_node_that_cannot_leave_yet_tries_again_until_it_can() -> None:
     node = Node(LATER, LATER, LATER, BEGUN)
     node.notice.signalled(signal.SIGTERM)
     assert (node.asked, node.ended) == (4, [])
-    assert node.said == ["SIGTERM is a notice to leave", "this node cannot leave the job yet: why"]
+    assert node.said == [
+        "received SIGTERM: handing over the ranks of this node",
+        "this node cannot leave the job yet: why",
+    ]
 
 
-@pytest.mark.parametrize("answers", [(LATER,), (REFUSED,), (LATER, FAILED), (BEGUN,)])
-def test_a_node_that_cannot_leave_or_is_told_twice_ends_the_job(answers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("answers", [(LATER,), (REFUSED,), (LATER, FAILED)])
+def test_a_node_that_cannot_leave_ends_the_job(answers: tuple[str, ...]) -> None:
     node = Node(*answers)
     node.notice.signalled(signal.SIGTERM)
-    if answers == (BEGUN,):
-        node.notice.signalled(signal.SIGTERM)
-    assert node.ended == [signal.SIGTERM]
+    assert (node.ended, node.departed) == ([signal.SIGTERM], [])
+
+
+@pytest.mark.parametrize("first", ENDING)
+@pytest.mark.parametrize("second", ENDING)
+def test_a_second_signal_ends_the_launcher_that_leaves_and_not_the_job(first: int, second: int) -> None:
+    node = Node(BEGUN)
+    node.notice.signalled(first)
+    node.notice.signalled(second)
+    assert (node.asked, node.ended, node.departed) == (1, [], [128 + second])
+
+
+def test_a_signal_that_a_scheduler_sends_and_a_job_script_forwards_is_one() -> None:
+    node = Node(BEGUN, passes=False)
+    node.notice.signalled(signal.SIGTERM)
+    node.notice.signalled(signal.SIGTERM)
+    assert (node.asked, node.ended, node.departed) == (1, [], [])
+
+
+@pytest.mark.parametrize("elastic", [True, False])
+def test_a_signal_ends_a_launcher_that_leaves_for_another_reason_and_not_the_job(elastic: bool) -> None:
+    node = Node(BEGUN, elastic=elastic, leaving=True)
+    node.notice.signalled(signal.SIGTERM)
+    assert (node.asked, node.ended, node.departed) == (0, [], [128 + signal.SIGTERM])
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_hangup_and_quit_are_a_notice_as_sigterm_is(number: int) -> None:
+    node = Node(REFUSED)
+    node.notice.signalled(number)
+    assert (node.asked, node.ended) == (1, [number])
 
 
 @pytest.mark.parametrize(("number", "elastic"), [(signal.SIGTERM, False), (signal.SIGINT, True)])

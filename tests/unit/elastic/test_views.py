@@ -95,7 +95,10 @@ def test_a_part_that_nobody_has_ends_the_job_with_that_reason() -> None:
     found = next_view(running(size=4), statuses, policy=POLICY)
 
     assert isinstance(found, Hopeless)
-    assert found == f"no process has the state of step {STEP}, and there is no checkpoint"
+    assert found == (
+        f"no process has the state of step {STEP}, and there is no checkpoint; rank 3 is lost, and no process has the "
+        "state of rank 3"
+    )
 
 
 def test_where_the_size_stays_ranks_keep_what_they_have() -> None:

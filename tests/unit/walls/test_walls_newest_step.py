@@ -31,17 +31,42 @@ def process(node: int, **facts: object) -> RankStatus:
     return replace(RankStatus(slot=Slot(node, 0), rank=node), **facts)  # type: ignore[arg-type]
 
 
-def test_a_step_that_only_a_dead_process_had_finished_is_not_given_up_in_silence() -> None:
-    """Rank 1 finished step 9 and died; rank 0 is still at 8."""
+def test_a_step_that_only_a_lost_process_had_finished_is_done_again_and_not_in_silence() -> None:
+    """Rank 1 finished step 9 and died; rank 0 is still at 8, and has not received the last sums of that step."""
     alive = (process(0, state="valid", committed_step=8), process(1, rank=-1))
 
-    assert isinstance(next_view(BEFORE, statuses(*alive, known=(8, 8)), policy=POLICY), View)
-    refused = next_view(BEFORE, statuses(*alive, known=(8, 9)), policy=POLICY)
-    allowed = next_view(BEFORE, statuses(*alive, known=(8, 9)), policy=replace(POLICY, lost_steps_allowed=1))
+    before = next_view(BEFORE, statuses(*alive, known=(8, 8)), policy=POLICY)
+    after = next_view(BEFORE, statuses(*alive, known=(8, 9)), policy=POLICY)
 
-    assert refused == "going on from step 8 would lose 1 committed steps, and 0 are allowed"
+    assert isinstance(before, View)
+    assert isinstance(after, View), after
+    assert (before.resume_step, before.lost_steps) == (8, 0)
+    assert (after.resume_step, after.lost_steps, after.sources) == (8, 1, ("memory", "peer"))
+
+
+def test_more_than_the_step_that_runs_is_never_done_again_without_leave() -> None:
+    alive = (process(0, state="valid", committed_step=8), process(1, rank=-1))
+
+    refused = next_view(BEFORE, statuses(*alive, known=(8, 10)), policy=POLICY)
+    allowed = next_view(BEFORE, statuses(*alive, known=(8, 10)), policy=replace(POLICY, lost_steps_allowed=2))
+
+    assert refused == (
+        "going on from step 8 would lose 2 committed steps, and 0 are allowed; --allow-loss 2 accepts going back"
+    )
     assert isinstance(allowed, View)
-    assert (allowed.resume_step, allowed.lost_steps) == (8, 1)
+    assert (allowed.resume_step, allowed.lost_steps) == (8, 2)
+
+
+def test_a_committed_step_is_not_done_again_by_another_number_of_ranks_whose_bits_are_others() -> None:
+    alone = (process(0, state="valid", committed_step=8),)
+    elastic = replace(POLICY, sizes=(1, 2))
+
+    refused = next_view(BEFORE, statuses(*alone, known=(8, 9)), policy=elastic)
+    same = next_view(BEFORE, statuses(*alone, known=(8, 8)), policy=elastic)
+
+    assert "would lose 1 committed steps" in str(refused)
+    assert isinstance(same, View)
+    assert len(same.ranks) == 1
 
 
 def test_a_job_that_has_trained_never_begins_afresh_because_all_its_processes_died_at_once() -> None:
@@ -53,7 +78,10 @@ def test_a_job_that_has_trained_never_begins_afresh_because_all_its_processes_di
 
     assert isinstance(begun, View)
     assert after == "no process has the state of step 5, and there is no checkpoint"
-    assert older == "going on from step 2 would lose 3 committed steps, and 0 are allowed"
+    assert older == (
+        "going on from step 2 would lose 3 committed steps, and 0 are allowed; the newest complete checkpoint is of "
+        "step 2; --allow-loss 3 accepts going back"
+    )
 
 
 def test_a_state_that_is_torn_is_nobodys_source() -> None:
@@ -64,7 +92,7 @@ def test_a_state_that_is_torn_is_nobodys_source() -> None:
     )
     mixed = (process(0, state="valid", committed_step=8), process(1, state="torn", committed_step=9))
     assert next_view(BEFORE, statuses(*mixed), policy=POLICY) == (
-        "going on from step 8 would lose 1 committed steps, and 0 are allowed"
+        "going on from step 8 would lose 1 committed steps, and 0 are allowed; --allow-loss 1 accepts going back"
     )
 
 

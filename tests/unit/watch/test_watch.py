@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast_common import EventLog
-from holdfast_runtime.control import Deadlines, Phase, Progress, Ready
+from holdfast_runtime.control import Deadlines, Phase, Progress, Ready, Survives
 from holdfast_runtime.launcher.generation import Journal
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
 from holdfast_runtime.launcher.watch import Watch
@@ -16,12 +16,14 @@ class FakeProcess:
     """A process that notes that it was killed."""
 
     pid = 1
+    killed_s: float | None = None
 
-    def __init__(self) -> None:
-        self.killed = False
+    @property
+    def killed(self) -> bool:
+        return self.killed_s is not None
 
     def kill(self, _number: int = 9) -> None:
-        self.killed = True
+        self.killed_s = 0.0
 
 
 class World:
@@ -38,6 +40,7 @@ class World:
         self.rank.rank, self.rank.epoch = 0, 2
         self.spare.ready = Ready(committed_step=0, state="none")
         self.troubles: list[str] = []
+        self.unended: list[object] = []
         journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
         journal.say = lambda text, **_facts: self.said.append(text)  # type: ignore[method-assign]
         self.watch = Watch(
@@ -46,7 +49,14 @@ class World:
             journal=journal,
             deadlines=Deadlines(),
             trouble=self.troubles.append,
+            unended=self.unended.append,
         )
+
+    def steps(self, patch: pytest.MonkeyPatch, *, seconds: float) -> None:
+        """Three steps of so many seconds are finished."""
+        for step in range(4):
+            patch.setattr("time.monotonic", lambda step=step: seconds * step)
+            self.watch.moved(step)
 
     def look(self, now_s: float, phase: Phase | None = None) -> bool:
         """Whether anything was done about the rank."""
@@ -71,15 +81,45 @@ def test_each_phase_has_its_deadline(phase: Phase, limit_s: float) -> None:
 
 def test_a_rank_waits_for_the_others_for_ten_of_the_steps_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    for step in range(4):
-        monkeypatch.setattr("time.monotonic", lambda step=step: 20.0 * step)
-        world.watch.moved(step)
+    world.steps(monkeypatch, seconds=20.0)
 
     assert world.watch.silence_s == 200.0
     assert not world.look(199.0, "vote")
     assert not world.look(599.0, "forward")
     assert world.look(201.0, "vote")
-    assert "has made no progress for 201.0 s in phase vote" in world.troubles[0]
+    assert "rank 0 has made no progress for 201.0 s in phase vote of step 1" in world.troubles[0]
+
+
+def test_a_rank_of_a_sharded_job_waits_for_the_others_in_forward_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.slots.survives = Survives(sentence="any one process may be lost", reach="process")
+    assert not world.look(599.0, "forward"), "no step has been measured"
+    world.steps(monkeypatch, seconds=20.0)
+
+    assert not world.look(199.0, "forward")
+    assert not world.look(599.0, "other")
+    assert world.look(201.0, "forward")
+
+
+def test_what_was_killed_and_has_not_ended_is_reported_once_its_time_is_over() -> None:
+    world = World()
+    process = world.rank.process
+    world.watch._look_for_unended(100.0)
+    assert world.unended == []
+
+    world.rank.kill("a test wants it")
+    world.watch._look_for_unended(4.9)
+    assert world.unended == []
+    world.watch._look_for_unended(5.1)
+
+    assert world.unended == [process]
+    world.look(10_000.0, "vote")
+    assert world.troubles == [], "no other view is wanted for it a second time"
+
+
+def test_a_launcher_goes_on_without_what_does_not_end_while_the_others_still_wait_for_it() -> None:
+    for deadlines in (Deadlines(), Deadlines(heartbeat=1, leave=1.2, ready=1.6, minority=3)):
+        assert 0 < deadlines.leave + deadlines.unended < deadlines.ready
 
 
 def test_one_that_does_not_take_its_place_in_a_view_is_killed() -> None:

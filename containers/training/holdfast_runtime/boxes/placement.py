@@ -3,9 +3,9 @@ Where copies of the state are: who keeps whose snapshots, and what may therefore
 
 Pure functions of where each rank is and of which ranks have the same, so all ranks agree without asking. What fails as
 a whole is a node, and with its power or its switch a rack; so copies are in two racks where racks are known and none
-has more than half of the ranks, else on two nodes. Nodes of one size are paired, and each keeps the other's: among n
-nodes only n / 2 pairs of failures then lose a shard, half as many as in a ring (the group placement of Gemini, SOSP
-2023, section 4).
+has more than half of the ranks, else on two nodes, else in two processes. Nodes of one size are paired, as are the
+processes of a single node, and each keeps the other's: among n only n / 2 pairs of failures then lose a shard, half as
+many as in a ring (the group placement of Gemini, SOSP 2023, section 4).
 """
 
 from collections import defaultdict
@@ -77,7 +77,7 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
     Who keeps each rank's snapshots.
 
     Each rank keeps those of one other where that is possible: where no node has more than half of the ranks. Otherwise
-    some keep more. On a single node the keeper is another process of it, which covers the loss of a process only.
+    some keep more. On a single node the processes are paired, which covers the loss of a process only.
 
     Args:
         spots: of each rank, by rank.
@@ -91,7 +91,7 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
         reach, groups = "process", _groups(spots, "process")
     if len(groups) == 1:
         return Keepers((-1,), "nothing")
-    chosen = _around(groups) if reach == "process" else _elsewhere(groups)
+    chosen = _paired(groups) if len({len(group) for group in groups}) == 1 else _shifted(groups)
     far = {rank for same in alike if len({_place(spots, other, reach) for other in same}) > 1 for rank in same}
     return Keepers(tuple(-1 if rank in far else chosen[rank] for rank in ranks), reach)
 
@@ -139,15 +139,6 @@ def _groups(spots: Sequence[Spot], reach: Reach) -> list[list[int]]:
         place = _place(spots, rank, reach)
         found[(place, 0) if isinstance(place, str) else ("", place)].append(rank)
     return [found[key] for key in sorted(found)]
-
-
-def _around(groups: list[list[int]]) -> list[int]:
-    """On one node: the next process."""
-    return [(rank + 1) % len(groups) for rank in range(len(groups))]
-
-
-def _elsewhere(groups: list[list[int]]) -> list[int]:
-    return _paired(groups) if len({len(group) for group in groups}) == 1 else _shifted(groups)
 
 
 def _paired(groups: list[list[int]]) -> list[int]:

@@ -62,6 +62,11 @@ class Deadlines:
             if getattr(self, name) <= 0:
                 raise ValueError(f"deadline {name} must be positive, got {getattr(self, name)}")
 
+    @property
+    def unended(self) -> float:
+        """After SIGKILL. Then the job goes on without the process, while other launchers still wait for this one."""
+        return min(self.stop, (self.ready - self.leave) / 2)
+
     def to_json(self) -> str:
         """For the environment of a rank."""
         return json.dumps(asdict(self))

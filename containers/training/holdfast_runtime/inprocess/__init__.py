@@ -14,7 +14,7 @@ from holdfast_runtime.inprocess.host_memory import use_memory_once
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.run import Run
-from holdfast_runtime.inprocess.state import Stateful, TrainingState
+from holdfast_runtime.inprocess.state import RECEIVED, Stateful, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
@@ -23,6 +23,7 @@ from holdfast_runtime.inprocess.vote import LENGTH, Outcome, cast, count
 __all__ = [
     "BUCKET_BYTES",
     "LENGTH",
+    "RECEIVED",
     "Agreement",
     "BrokenError",
     "CheckpointTier",

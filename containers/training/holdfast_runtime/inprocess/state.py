@@ -23,20 +23,25 @@ from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.state import (
     ModelNotes,
     ModelReader,
+    Noted,
     Path,
     Schedulers,
     groups_of,
     leaves,
     named,
+    note_groups,
     put_buffers,
     put_groups,
     replaced,
+    restore_groups,
     switch_back,
     switched,
 )
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
 
 SMALL_BYTES = 1 << 16
+RECEIVED = "received by newcomers: "
+"""In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
 
 
 class Stateful(Protocol):
@@ -65,8 +70,8 @@ class _Notes:
 
     model: ModelNotes
     rest: Flat
-    """Groups, schedulers, ``state=`` and switches, with copies of all tensors."""
-    named: list[tuple[str, nn.Parameter]]
+    """Schedulers, ``state=`` and switches, with copies of all tensors."""
+    groups: Noted
     versions: list[tuple[int, int]]
     """Address and version of each parameter."""
     parameters: list[Tensor] | None
@@ -111,10 +116,14 @@ class TrainingState:
         """Of the step that runs, until its update."""
         self._old_notes: _Notes | None = None
         """Whose memory new copies are made in."""
-        self._received: tuple[Flat, list[Tensor]] | None = None
-        """The rest of a state of another process, and copies of its parameters, until the next step can begin."""
-        self._at_update: tuple[list[bool], dict[str, Any]] = [], {}
+        self._received: tuple[Flat, list[Tensor], list[tuple[int, int]]] | None = None
+        """
+        The rest of a state of another process, copies of its parameters, and where the optimizer's tensors are, until
+        the next step can begin.
+        """
+        self._at_update: tuple[list[tuple[str, bool]], dict[str, Any]] = [], {}
         """Modes of all modules and settings of torch, as the last update left them."""
+        self._group_sizes: list[int] = []
         self._changes_parameters = False
         """Whether the program was seen to change parameters in a step before its update."""
         self._check_parts()
@@ -140,10 +149,18 @@ class TrainingState:
             self._schedulers = Schedulers(self.optimizer, known=known)
         if self._received is None:
             return
-        (flat, parameters), self._received = self._received, None
+        (flat, parameters, moments), self._received = self._received, None
+        if self._moments() != moments:
+            raise DivergenceError(
+                "the optimizer's state was changed between Run and the first step of a process that has received it; "
+                "load it before Run"
+            )
         _put([*self._parameters()], parameters)
         rest = unflatten(flat)
+        if rest["model"] is not None:
+            self._reader.apply(rest["model"], self._baseline)
         self._put_rest(rest)
+        put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         if rest["begun"]:
             self._notes = self._note()
             self._notes.parameters = parameters
@@ -158,7 +175,7 @@ class TrainingState:
     def committed(self) -> None:
         """The update is finished: nothing of the step is put back any more."""
         self.number += 1
-        self._at_update = [module.training for _, module in self._reader.modules()], switched()
+        self._at_update = self._reader.modes(), switched()
         if self._notes is not None:
             self._old_notes, self._notes = self._notes, None
             self._old_notes.parameters = None
@@ -166,10 +183,9 @@ class TrainingState:
     def changed_mode(self) -> str:
         """Return a sentence on a mode of a module or of torch that is not as it was at the update; empty for none."""
         modes, settings = self._at_update
-        for (name, module), mode in zip(self._reader.modules(), modes, strict=True):
-            if module.training != mode:
-                of = named(("model", name))
-                return f"{of}.training is {module.training}, and was {mode} at the update"
+        for (name, now), (_, mode) in zip(self._reader.modes(), modes, strict=True):
+            if now != mode:
+                return f"{named(('model', name))}.training is {now}, and was {mode} at the update"
         for name, value in switched().items():
             if value != settings[name]:
                 return f"{name} of torch is {value}, and was {settings[name]} at the update"
@@ -196,10 +212,11 @@ class TrainingState:
             return
         self._reader.restore(notes.model)
         if notes.parameters is None:
-            notes.parameters = [local(parameter).clone() for _, parameter in notes.named]
+            notes.parameters = [local(parameter).clone() for _, parameter in self._reader.parameters]
         else:
-            _put([parameter for _, parameter in notes.named], notes.parameters)
-        self._put_rest(unflatten(_copy(notes.rest)), model=False)
+            _put([parameter for _, parameter in self._reader.parameters], notes.parameters)
+        self._put_rest(unflatten(_copy(notes.rest)))
+        restore_groups(self.optimizer, notes.groups)
 
     def forget(self) -> None:
         """A step was tried for nothing. Parameters are left as it has made them: another state is put in."""
@@ -219,7 +236,10 @@ class TrainingState:
     def check_structure(self) -> None:
         """Raise ValueError if the model or the optimizer has parameters that others could not take over."""
         self._reader.check_structure()
-        groups_of(self.model, self.optimizer)
+        sizes = [len(group["params"]) for group in self.optimizer.param_groups]
+        if sizes != self._group_sizes:
+            groups_of(self.model, self.optimizer)
+            self._group_sizes = sizes
 
     def changed_buffers(self) -> list[tuple[str, bool]]:
         """Return the names of all buffers, and which of them are not as they were when the step began."""
@@ -251,8 +271,7 @@ class TrainingState:
         """
         changes = None
         if self._baseline is not None:
-            now = self._notes.model if self._notes is not None else self._reader.note(buffers=False)
-            changes = self._reader.changes(now, self._baseline)
+            changes = self._reader.changes(self._reader.note(buffers=False), self._baseline)
         return {
             "begun": self._notes is not None,
             "model": changes,
@@ -265,25 +284,24 @@ class TrainingState:
             "by rank": sorted(self.by_rank),
         }
 
-    def facts(self, *, whole: bool, model: bool, added: bool, now: bool = False) -> dict[Path, Any]:
+    def facts(self, *, whole: bool, model: bool, added: bool) -> dict[Path, Any]:
         """
-        Return what ranks must have alike besides parameters and buffers, by path.
+        Return what ranks must have alike besides parameters and buffers, as it is now, by path.
 
         Args:
             whole: With large tensors of ``state=``.
             model: With all but ``state=``.
             added: With ``state=``.
-            now: As it is now. Default: as it was when the step began
         """
-        notes = self._notes if self._notes is not None and not now else self._note()
-        rest = unflatten(notes.rest)
         tree: dict[str, Any] = {}
         if model and self._baseline is not None:
-            tree["model"] = self._reader.changes(notes.model, self._baseline)
+            now = self._reader.note(buffers=False)
+            tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
             tree["hooks"] = self._reader.hooks()
-            tree |= {key: value for key, value in rest.items() if key != "state"}
+            tree["objects"] = self._reader.unsent(now, self._baseline)
         if added:
-            tree["state"] = rest["state"]
+            kept = {name: item for name, item in self.added.items() if not name.startswith(RECEIVED)}
+            tree["state"] = {name: unflatten(flatten(item.state_dict())) for name, item in kept.items()}
         return {
             path: value
             for path, value in leaves(tree)
@@ -310,7 +328,7 @@ class TrainingState:
         flat = _copy(flatten(rest))
         for name, item in self.added.items():
             item.load_state_dict(unflatten(_copy(flatten(rest["state"][name]))))
-        self._received = flat, [local(parameter).clone() for parameter in self._parameters()]
+        self._received = flat, [local(parameter).clone() for parameter in self._parameters()], self._moments()
 
     def tree(self) -> dict[str, Any]:
         """The state between two steps; tensors in it are those in use, not copies."""
@@ -386,9 +404,8 @@ class TrainingState:
         return self.model.parameters()
 
     def _note(self) -> _Notes:
-        old, parameters = self._old_notes, list(self.model.named_parameters())
+        old, parameters = self._old_notes, self._reader.parameters
         rest = {
-            "optimizer": {"param_groups": groups_of(self.model, self.optimizer)},
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
             "schedulers": [item.state_dict() for item in self._found()],
             "torch": switched(),
@@ -397,22 +414,20 @@ class TrainingState:
         return _Notes(
             model=self._reader.note(old.model if old is not None else None),
             rest=_copy(flatten(rest), old.rest.tensors if old is not None else ()),
-            named=parameters,
+            groups=note_groups(self.optimizer),
             versions=[_version(parameter) for _, parameter in parameters],
             parameters=[local(p).clone() for p in self._parameters()] if self._changes_parameters else None,
         )
 
     def _moved(self, notes: _Notes) -> str:
         """Return the name of a parameter with another address or version than noted; empty for none."""
-        for (name, parameter), before in zip(notes.named, notes.versions, strict=True):
+        for (name, parameter), before in zip(self._reader.parameters, notes.versions, strict=True):
             if _version(parameter) != before:
                 return name
         return ""
 
-    def _put_rest(self, rest: Mapping[str, Any], *, model: bool = True) -> None:
-        """Have groups, schedulers, ``state=``, switches and, from another process, what the model has changed."""
-        if model and rest["model"] is not None and self._baseline is not None:
-            self._reader.apply(rest["model"], self._baseline)
+    def _put_rest(self, rest: Mapping[str, Any]) -> None:
+        """Have schedulers, ``state=`` and switches."""
         schedulers = self._found()
         if len(schedulers) != len(rest["schedulers"]):
             raise ValueError(
@@ -425,8 +440,16 @@ class TrainingState:
             self.scheduler.load_state_dict(rest["scheduler"])
         for name, item in self.added.items():
             item.load_state_dict(rest["state"][name])
-        put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         switch_back(rest["torch"])
+
+    def _moments(self) -> list[tuple[int, int]]:
+        """Return address and version of the optimizer's tensors."""
+        return [
+            _version(value)
+            for kept in self.optimizer.state.values()
+            for value in kept.values()
+            if isinstance(value, Tensor)
+        ]
 
     def _found(self) -> list[Any]:
         return self._schedulers.all() if self._schedulers is not None else []

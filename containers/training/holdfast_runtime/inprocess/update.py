@@ -59,6 +59,8 @@ class Updates:
         self._after_update = after_update
         self._ended = False
         """Whether a step was committed here since the code between two steps ran last."""
+        self._between_generation = 0
+        """The generation in which it ran last: in a new one all ranks see to the step's end, newcomers too."""
         self._stepped: Any = None
         """How often the scheduler has stepped, as it was left by the last update."""
         self._parameters: list[nn.Parameter] | None = list(state.model.parameters())
@@ -162,11 +164,12 @@ class Updates:
             return
         state.reach_boundary()
         state.seed_between(step=self.finished, rank=self.data_place[0])
-        if self._ended:
-            if self._kept is not None and member is not None:
-                self._kept.after_step(member.own.committed_step)
+        generation = member.own.generation if member is not None else 0
+        if self.finished and (self._ended or generation != self._between_generation):
+            if self._kept is not None:
+                self._kept.after_step(self.finished)
             self._committed()
-            self._ended = False
+        self._ended, self._between_generation = False, generation
 
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again. Raises ValueError for a model that is another than at first."""
@@ -176,7 +179,7 @@ class Updates:
         if member is not None:
             self._state.begin(number)
             if member.own.generation != self._generation:
-                self._generation = member.own.generation
+                self._generation, self._stepped = member.own.generation, None
                 self._buffers = dict.fromkeys(self._state.buffers(), False)
         if member is not None and not member.peers.left_cleanly:
             self._reducer.renew()
@@ -241,7 +244,7 @@ class Updates:
         member.faults.point("vote")  # a rank that has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
             unpack(buffers, changed)
-        self._buffers = dict.fromkeys(self._state.buffers(), False) | {name: True for name in self._new_buffers()}
+        self._buffers = dict.fromkeys(self._state.buffers(), False) | dict.fromkeys(self._new_buffers(), True)
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
@@ -264,13 +267,14 @@ class Updates:
         own = self._member.own if self._member is not None else None
         assert own is not None
         self._comparison.judge(facts, recovered=own.recovered, group=group, rank=own.rank, wait=self.wait)
+        self._comparison.gather(step=own.committed_step + 1, wait=self.wait)
 
-    def _compare_twins(self, member: Member, sharded: Sharded, *, now: bool) -> None:
+    def _compare_twins(self, member: Member, sharded: Sharded) -> None:
         """Compare parameters and ``state=`` of ranks that have the same part of a model. A collective of all ranks."""
         size, twins = member.own.world_size, sharded.twins
         digests = gathered(self._state.digest(), world_size=size, wait=self.wait)
         member.agreement.compare(digests, twins=twins)
-        facts = self._state.facts(whole=True, model=False, added=True, now=now)
+        facts = self._state.facts(whole=True, model=False, added=True)
         digests = gathered(digest_of_facts(facts), world_size=size, wait=self.wait)
         odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
         if any(gathered(int(odd), world_size=size, wait=self.wait)):
@@ -282,14 +286,14 @@ class Updates:
         if member is None or member.own.world_size == 1:
             return
         self._state.reach_boundary()
-        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None, now=True)
+        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None)
         tail = torch.zeros(vote.LENGTH, device=member.peers.device)
         digest = self._state.digest() if self._sharded is None else 0
         vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
         self.wait(dist.all_reduce(tail, async_op=True))
         self._judge(vote.count(tail, world_size=member.own.world_size), facts)
         if self._sharded is not None:
-            self._compare_twins(member, self._sharded, now=True)
+            self._compare_twins(member, self._sharded)
 
     def _new_buffers(self) -> list[str]:
         return [name for name in self._state.buffers() if name not in self._buffers]
@@ -324,7 +328,7 @@ class Updates:
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
         member.telling.progress("vote")
         if compares and self._sharded is not None:
-            self._compare_twins(member, self._sharded, now=False)
+            self._compare_twins(member, self._sharded)
         self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
         self._loss = loss
         member.own.prepared = True

@@ -1,6 +1,5 @@
 """A strategy of Lightning that lives through the loss of other processes, in the midst of ``Trainer.fit``."""
 
-import copy
 import os
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +10,8 @@ from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
-from holdfast_runtime.inprocess import CheckpointTier, Run
+from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run
 from holdfast_runtime.lightning.data import divide
-
-_Schedules = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-"""State of the schedulers, and the values of the optimizer's groups."""
 
 
 class _Received:
@@ -62,8 +58,6 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._run: Run | None = None
         self._options = {**options, "checkpoint": checkpoint}
         self._in_step = False
-        self._number: int | None = None
-        """Updates that were finished when Lightning began with the batch that it is at; None between two batches."""
         self._sharded = False
         """Whether clipping needs other ranks, and comes before the vote; gradients are whole after backward then."""
 
@@ -91,17 +85,15 @@ class HoldfastStrategy(SingleDeviceStrategy):
                 f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; allowed: 1, since a step that is done "
                 "again has its own batch only"
             )
-        loops = _Received(lambda: {"loops": trainer.fit_loop.state_dict(), "updated": self._has_updated()})
+        loops = _Received(lambda: {"loops": trainer.fit_loop.state_dict()})
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
-        self._run = Run(module, self.optimizers[0], state={"loops": loops, **schedulers}, **options)
+        self._run = Run(module, self.optimizers[0], state={RECEIVED + "loops": loops, **schedulers}, **options)
         self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         if loops.value is not None and self._run.step:
             trainer.fit_loop.load_state_dict(loops.value["loops"])
-            if loops.value["updated"]:
-                self._pass_batch(trainer)
 
     def process_dataloader(self, dataloader: object) -> object:
         """This rank's part of it."""
@@ -114,7 +106,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
             world_size=self._run.data_size,
             seed=self._run.seed & 0x7FFF_FFFF,
             position=lambda: (
-                (loop.trainer.current_epoch, loop.epoch_loop.batch_progress.current.completed + self._has_updated())
+                (loop.trainer.current_epoch, loop.epoch_loop.batch_progress.current.completed)
                 if loop is not None
                 else (0, 0)
             ),
@@ -128,26 +120,20 @@ class HoldfastStrategy(SingleDeviceStrategy):
         **kwargs: Any,  # noqa: ARG002
     ) -> Any:
         """One update, again until it is finished; ``closure`` does forward and backward of the batch of this step."""
-        number, before, result = self.run.step, self._schedules(), None
-        self._number = number
-        try:
-            for step in self.run.attempts(number):
-                with step:
-                    self._in_step = True
-                    result = closure()
-                    self._in_step = False
-                    loss = result if isinstance(result, Tensor) else 0.0
-                    if not self._sharded:
-                        step.reduce(loss)
-                    self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
-                    step.update(loss)
-                    return result
-        finally:
-            self._number = None
+        number, result = self.run.step, None
+        for step in self.run.attempts(number):
+            with step:
+                self._in_step = True
+                result = closure()
+                self._in_step = False
+                loss = result if isinstance(result, Tensor) else 0.0
+                if not self._sharded:
+                    step.reduce(loss)
+                self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
+                step.update(loss)
+                return result
         if self.run.step != number + 1:
             raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
-        # A peer's state has replaced that of this process: with the schedule after the step, which Lightning does next.
-        self._put_back(before)
         return result
 
     def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ARG002
@@ -164,30 +150,3 @@ class HoldfastStrategy(SingleDeviceStrategy):
             while not self._run.finish():
                 pass
         super().teardown()
-
-    def _has_updated(self) -> bool:
-        """Whether the update of the batch that Lightning is at is finished: whoever has this state begins after it."""
-        return self._number is not None and self.run.step > self._number
-
-    def _pass_batch(self, trainer: pl.Trainer) -> None:
-        """As ``_TrainingEpochLoop.advance`` of Lightning after an update: count the batch, and step the schedules."""
-        loop = trainer.fit_loop.epoch_loop
-        loop.automatic_optimization.optim_progress.optimizer.step.increment_completed()
-        loop.batch_progress.increment_processed()
-        loop.update_lr_schedulers("step", update_plateau_schedulers=False)
-        if loop.batch_progress.is_last_batch:
-            loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
-        loop.batch_progress.increment_completed()
-
-    def _schedules(self) -> _Schedules:
-        groups = [{key: value for key, value in group.items() if key != "params"} for group in self._groups()]
-        return copy.deepcopy([config.scheduler.state_dict() for config in self.lr_scheduler_configs]), groups
-
-    def _put_back(self, before: _Schedules) -> None:
-        for config, state in zip(self.lr_scheduler_configs, before[0], strict=True):
-            config.scheduler.load_state_dict(state)
-        for group, values in zip(self._groups(), before[1], strict=True):
-            group.update(values)
-
-    def _groups(self) -> list[dict[str, Any]]:
-        return self.optimizers[0].param_groups

@@ -6,7 +6,8 @@ spare that is built for it; else to one whose model can become that of the rank;
 the same node if there is one; else another process begins in the place of one that is built for another rank. Its state
 comes from a rank that has the same, at the running step: any rank where all are replicas, a twin in a sharded job.
 Where there is none, all ranks go back to the newest snapshot that is there of every rank: the job takes snapshots for
-that, and those steps are done again with the same bits.
+that, and those steps are done again with the same bits. So is a step that only lost processes had finished: it may be
+committed by a rank that is lost before the others have received the last sums of its vote.
 
 A launcher that leaves gets no rank, and no vote, but only where the others have processes and votes enough without it;
 what its processes know and have counts like that of others. Nothing is lost in silence: a plan that would go back
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from holdfast_runtime.membership.parts import Recut, holders, recuts, uses
+from holdfast_runtime.membership.refusal import LostState
 from holdfast_runtime.membership.sizes import newest as last_asked
 from holdfast_runtime.membership.sizes import next_size
 from holdfast_runtime.membership.view import RankStatus, Slot, Source, Status, View, part_number
@@ -92,16 +94,14 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         kept = step in source.snapshots
     elif step >= 0:
         origins, donors = source.at(step)
-        kept = step in source.snapshots
+        kept = step in source.snapshots or source.repeats(step, newest=newest, size=len(committed.ranks))
     elif checkpoint >= 0:
         step = checkpoint
     else:
-        return Hopeless(f"no process has the state of step {newest}, and there is no checkpoint")
+        return Hopeless(_lost(committed, statuses, source, newest).without_checkpoint())
     if newest - step > policy.lost_steps_allowed and not kept:
-        return Hopeless(
-            f"going on from step {step} would lose {newest - step} committed steps, "
-            f"and {policy.lost_steps_allowed} are allowed"
-        )
+        lost = _lost(committed, statuses, source, newest)
+        return Hopeless(lost.older(step, stored=step == checkpoint, allowed=policy.lost_steps_allowed))
     nodes = [-1] * len(committed.nodes)
     for status in staying:
         nodes[status.node] = status.incarnation
@@ -118,6 +118,16 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         asked=asked,
         cut=recut.cut if parts and recut is not None else 0,
         parts=parts,
+    )
+
+
+def _lost(committed: View, statuses: Sequence[Status], source: "_Source", newest: int) -> LostState:
+    present = {item.slot for item in source.everyone}
+    return LostState(
+        newest=newest,
+        gone=tuple(rank for rank, item in enumerate(committed.ranks) if item.slot not in present),
+        missing=source.missing(size=len(committed.ranks)),
+        done=any(status.done for status in statuses),
     )
 
 
@@ -212,6 +222,34 @@ class _Source:
             if all(self._holds(rank, step) or self._givers(rank, step) for rank in ranks)
         ]
         return max(whole, default=-1)
+
+    def repeats(self, step: int, *, newest: int, size: int) -> bool:
+        """
+        Return True if the newest step follows this one, and doing it again gives the bits that it had.
+
+        It does with the same number of ranks, where every process that is left is in that step.
+
+        Args:
+            newest: the newest step that was committed.
+            size: ranks of the committed view.
+        """
+        ahead = any(item.committed_step > step for item in self.everyone)
+        return newest == step + 1 and not ahead and len(self.ranks) == size
+
+    def missing(self, *, size: int) -> tuple[int, ...]:
+        """
+        Ranks of a sharded job of this size whose part no process has; none for replicas.
+
+        Of all steps it is the one that lacks the fewest ranks, the newest of those.
+        """
+        if all(item.twins is None and item.part < 0 for item in self.everyone):
+            return ()
+        cut = size if self.cut else 0
+        lacking = [
+            tuple(rank for rank in range(size) if not holders(self.everyone, rank, step, cut=cut))
+            for step in sorted(self.candidates, reverse=True)
+        ]
+        return min(lacking, key=len, default=tuple(range(size)))
 
     def recut(self, *, newer_than: int) -> Recut | None:
         """Parts of another size, where they are of a newer step than what is there for every rank."""

@@ -258,7 +258,9 @@ def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tu
 
 
 def _few(node: Node) -> str:
-    """Why there is no majority."""
+    """Why there is no view, with the votes that are missing or the processes that this launcher waits for."""
+    if node.status is None and node.voters >= node.majority:
+        return "processes of this node are neither ready nor ended"
     voters = sum(promise.voter for promise in node.promises if promise.status.node < node.size) or int(node.votes)
     launchers = f"{voters} of {node.size} launchers that may vote"
     if node.size % 2:

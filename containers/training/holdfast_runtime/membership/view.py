@@ -100,6 +100,8 @@ class Status:
     asked: Asked = Asked()
     places: int = 0
     """Processes that it has or will have again."""
+    done: bool = False
+    """Whether a process of it has done all steps of the program, and waited for the others."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ class View:
     """By rank: who can give its state, the best first; empty for one that has it. Those of ``leavers`` follow the
     ranks: the first of them is called what the number of ranks is."""
     lost_steps: int = 0
-    """Updates that had been committed and are done again; more than 0 only where the job allows it."""
+    """Updates that had been committed and are done again; more than 0 only with the same bits, or where the job allows
+    it."""
     witness: int = -1
     """Identity of the witness that votes on the next view; -1 without one."""
     leavers: tuple[RankStatus, ...] = ()

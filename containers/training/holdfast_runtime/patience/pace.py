@@ -37,7 +37,12 @@ def paused(pace: Pace, *, step: int) -> Pace:
 
 
 def silence_s(pace: Pace, *, least_s: float, most_s: float) -> float:
-    """How long a rank may wait for the others. Before any step was measured: the most."""
-    if not pace.longest:
+    """
+    How long a rank may wait for the others.
+
+    The most before any step was measured, and until a generation has finished its first one: a new process may have to
+    compile its model there.
+    """
+    if not pace.longest or pace.since_s is None:
         return most_s
     return min(max(MULTIPLE * pace.longest[0][1], least_s), most_s)

@@ -18,7 +18,6 @@ from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, survives
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
-from holdfast_runtime.transfer import local
 
 SHARE = 0.03
 """Of the time of the steps that snapshots may take as CPU."""
@@ -90,7 +89,7 @@ class Kept:
         node = facts[place.rank].node
         new = sum(fact.node == node and not fact.held for fact in facts)  # the others have their memory
         if self.needed and new:
-            check_memory(shard.model, ranks=new, held=self._snapshots.memory_bytes)
+            check_memory(shard, ranks=new, held=self._snapshots.memory_bytes)
         self._agree = agree
         self._snapshots.join(
             shard,
@@ -107,7 +106,7 @@ class Kept:
     def make_room(self) -> None:
         """A spare has a state as large as the one that it will be given: have memory for it, where there is enough."""
         shard = self._shard()
-        if available_bytes() > BLOCKS * _state_bytes(shard.model):
+        if available_bytes() > BLOCKS * _state_bytes(shard):
             self._snapshots.make_room(shard)
 
     def leave(self) -> None:
@@ -190,7 +189,7 @@ def in_one_place(facts: Sequence[Facts]) -> bool:
     return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(wanted)
 
 
-def check_memory(model: torch.nn.Module, *, ranks: int, held: int = 0, available: int | None = None) -> None:
+def check_memory(shard: Shard, *, ranks: int, held: int = 0, available: int | None = None) -> None:
     """
     Raises UnsupportedError where the host cannot hold the snapshots of so many ranks.
 
@@ -198,7 +197,7 @@ def check_memory(model: torch.nn.Module, *, ranks: int, held: int = 0, available
         ranks: That begin here.
         held: What each of them has for snapshots already, in bytes. Default: nothing
     """
-    needed, there = BLOCKS * _state_bytes(model) * ranks, available_bytes() if available is None else available
+    needed, there = BLOCKS * _state_bytes(shard) * ranks, available_bytes() if available is None else available
     if needed - held * ranks > there:
         raise UnsupportedError(
             f"snapshots need about {needed / 1e9:.1f} GB of host memory on a node of {ranks} ranks ({BLOCKS} times the "
@@ -207,9 +206,11 @@ def check_memory(model: torch.nn.Module, *, ranks: int, held: int = 0, available
         )
 
 
-def _state_bytes(model: torch.nn.Module) -> int:
+def _state_bytes(shard: Shard) -> int:
     """Of this rank, as far as it can be told before an update."""
-    return sum(local(tensor).nbytes for tensor in model.parameters()) * (1 + MOMENTS)
+    weights = sum(tensor.nbytes for tensor in shard.weights().values())
+    others = sum(tensor.nbytes for tensor in (*shard.buffers().values(), *shard.pack()[1].values()))
+    return weights * (1 + MOMENTS) + others
 
 
 def available_bytes(*, proc: Path = Path("/proc/meminfo"), limit: Path = Path("/sys/fs/cgroup")) -> int:

@@ -5,7 +5,7 @@ State of a training besides the values of parameters and the optimizer's tensors
 ``schedulers`` those that a program did not give to ``Run``; ``switches`` torch's own settings; ``values`` copies.
 """
 
-from holdfast_runtime.state.groups import groups_of, put_groups
+from holdfast_runtime.state.groups import Noted, groups_of, note_groups, put_groups, restore_groups
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, StructureError, put_buffers
 from holdfast_runtime.state.schedulers import Schedulers
 from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
@@ -16,6 +16,7 @@ __all__ = [
     "ModelNotes",
     "ModelReader",
     "NotKeptError",
+    "Noted",
     "Path",
     "Schedulers",
     "StructureError",
@@ -23,10 +24,12 @@ __all__ = [
     "groups_of",
     "leaves",
     "named",
+    "note_groups",
     "put_back",
     "put_buffers",
     "put_groups",
     "replaced",
+    "restore_groups",
     "shown",
     "switch_back",
     "switched",

@@ -8,6 +8,36 @@ from torch.optim import Optimizer
 
 from holdfast_runtime.state.values import copied, put_back
 
+Noted = list[tuple[dict[str, Any], list[nn.Parameter]]]
+"""Settings and parameters of each group."""
+
+
+def note_groups(optimizer: Optimizer) -> Noted:
+    """Return all groups of an optimizer as they are."""
+    return [
+        ({key: copied(value) for key, value in group.items() if key != "params"}, [*group["params"]])
+        for group in optimizer.param_groups
+    ]
+
+
+def restore_groups(optimizer: Optimizer, noted: Noted) -> None:
+    """Give an optimizer the groups that it had: those that exist are changed in place."""
+    own = optimizer.param_groups
+    del own[len(noted) :]
+    for number, (settings, members) in enumerate(noted):
+        if number == len(own):
+            own.append({"params": [*members]})
+        group = own[number]
+        for key in group.keys() - settings.keys() - {"params"}:
+            del group[key]
+        for key, value in settings.items():
+            group[key] = put_back(group.get(key), value)
+        if [*map(id, group["params"])] != [*map(id, members)]:
+            group["params"] = [*members]
+    kept = {parameter for group in own for parameter in group["params"]}
+    for parameter in [parameter for parameter in optimizer.state if parameter not in kept]:
+        del optimizer.state[parameter]
+
 
 def groups_of(model: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
     """Return the settings of all groups; ``params`` are names. Raises ValueError for a parameter of another module."""
@@ -28,20 +58,10 @@ def groups_of(model: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
 def put_groups(model: nn.Module, optimizer: Optimizer, groups: Sequence[Mapping[str, Any]]) -> None:
     """Give an optimizer the groups of ``groups_of``: existing ones are changed in place."""
     parameters = dict(model.named_parameters())
-    own = optimizer.param_groups
-    del own[len(groups) :]
-    for number, settings in enumerate(groups):
-        group = own[number] if number < len(own) else {}
-        for key in group.keys() - settings.keys():
-            del group[key]
-        for key, value in settings.items():
-            if key != "params":
-                group[key] = put_back(group.get(key), value)
-        members = [parameters[name] for name in settings["params"]]
-        if [*map(id, group.get("params", ()))] != [*map(id, members)]:
-            group["params"] = members
-        if number == len(own):
-            own.append(group)
-    kept = {parameter for group in own for parameter in group["params"]}
-    for parameter in [parameter for parameter in optimizer.state if parameter not in kept]:
-        del optimizer.state[parameter]
+    restore_groups(
+        optimizer,
+        [
+            ({key: value for key, value in group.items() if key != "params"}, [parameters[n] for n in group["params"]])
+            for group in groups
+        ],
+    )

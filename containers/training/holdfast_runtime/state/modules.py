@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, put_back
+from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, is_library, put_back
 from holdfast_runtime.transfer import local
 
 STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
-HOOKS = tuple(sorted(name for name in STRUCTURE if name.endswith("_hooks")))
+HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
 _hooks_of = itemgetter(*HOOKS)
 _is_immutable = IMMUTABLE.issuperset
 
@@ -72,7 +72,8 @@ class ModelReader:
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self._parameters = list(model.named_parameters())
+        self.parameters = list(model.named_parameters())
+        """By name, as they were when the training was made."""
         self._readers = [_Reader.of(name, module) for name, module in model.named_modules()]
         self._extra = [
             (reader.name, reader.module)
@@ -95,9 +96,9 @@ class ModelReader:
                     "buffer instead of torch.nn.utils.prune"
                 )
 
-    def modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """Yield all modules by name."""
-        return ((reader.name, reader.module) for reader in self._readers)
+    def modes(self) -> list[tuple[str, bool]]:
+        """Return the mode of each module, by name."""
+        return [(reader.name, reader.values["training"]) for reader in self._readers]
 
     def buffers(self) -> Iterator[tuple[str, Tensor, nn.Module]]:
         """Yield all buffers by name, with their module."""
@@ -122,7 +123,7 @@ class ModelReader:
             copies = {} if _is_immutable(map(type, found)) else _copies(reader.keys, found)
             hooks = _hooks(values) if any(_hooks_of(values)) else _NO_HOOKS
             modules.append(_Note(reader.keys, found, copies, hooks))
-        notes = ModelNotes(modules, [parameter.requires_grad for _, parameter in self._parameters])
+        notes = ModelNotes(modules, [parameter.requires_grad for _, parameter in self.parameters])
         for name, buffer, _ in self.buffers() if buffers else ():
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
@@ -136,7 +137,7 @@ class ModelReader:
         """Have the model as it was."""
         for reader, note in zip(self._readers, notes.modules, strict=True):
             _restore(reader, note)
-        for (_, parameter), trained in zip(self._parameters, notes.trained, strict=True):
+        for (_, parameter), trained in zip(self.parameters, notes.trained, strict=True):
             if parameter.requires_grad != trained:
                 parameter.requires_grad_(trained)
         for name, buffer, module in [*self.buffers()]:
@@ -160,7 +161,7 @@ class ModelReader:
                 attributes[reader.name] = found
         trained = {
             name: new
-            for (name, _), new, old in zip(self._parameters, now.trained, baseline.trained, strict=True)
+            for (name, _), new, old in zip(self.parameters, now.trained, baseline.trained, strict=True)
             if new != old
         }
         return {"attributes": attributes, "trained": trained, "extra": now.extra}
@@ -172,22 +173,43 @@ class ModelReader:
             _restore(reader, note, hooks=False)
             for key, value in changes["attributes"].get(reader.name, {}).items():
                 reader.values[key] = put_back(reader.values.get(key), value)
-        for (name, parameter), trained in zip(self._parameters, baseline.trained, strict=True):
+        for (name, parameter), trained in zip(self.parameters, baseline.trained, strict=True):
             wanted = changes["trained"].get(name, trained)
             if parameter.requires_grad != wanted:
                 parameter.requires_grad_(wanted)
         self._restore_extra(changes["extra"])
 
+    def unsent(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, dict[str, str]]:
+        """Return the attributes that have another kind of value than at the baseline and cannot be sent, by module."""
+        found = {}
+        for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
+            before = dict(zip(old.keys, old.values, strict=True))
+            kinds = {
+                key: _kind(value)
+                for key, value in zip(new.keys, new.values, strict=True)
+                if type(value) not in IMMUTABLE
+                and key not in new.copies
+                and before.get(key) is not value
+                and not isinstance(value, Tensor)
+                and _kind(value) != _kind(before.get(key))
+            }
+            if kinds:
+                found[reader.name] = kinds
+        return found
+
     def hooks(self) -> dict[str, list[str]]:
         """Return the names of all hooks, by module; they cannot be sent."""
         return {
-            reader.name: [
-                f"{kind.strip('_')} {getattr(hook, '__qualname__', type(hook).__qualname__)}"
-                for kind, each in _hooks(reader.values).items()
-                for hook in each.values()
-            ]
+            reader.name: listed
             for reader in self._readers
             if any(_hooks_of(reader.values))
+            and (
+                listed := [
+                    f"{kind.strip('_')} {_kind(hook)}"
+                    for kind, each in _hooks(reader.values).items()
+                    for hook in each.values()
+                ]
+            )
         }
 
     def _restore_extra(self, extra: Mapping[str, Any]) -> None:
@@ -211,7 +233,16 @@ _NO_HOOKS: dict[str, dict[int, Any]] = {}
 
 
 def _hooks(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
-    return {kind: dict(values[kind]) for kind in HOOKS if values[kind]}
+    """Return the hooks of the program; those of libraries come and go with the state that they keep."""
+    return {
+        kind: {
+            number: hook
+            for number, hook in values[kind].items()
+            if not is_library(getattr(getattr(hook, "func", hook), "__module__", "") or "")
+        }
+        for kind in HOOKS
+        if values[kind]
+    }
 
 
 def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
@@ -239,10 +270,12 @@ def _restore(reader: _Reader, note: _Note, *, hooks: bool = True) -> None:
     if not hooks:
         return
     for kind in HOOKS:
-        old = note.hooks.get(kind, {})
-        if values[kind].keys() != old.keys():
-            values[kind].clear()
-            values[kind].update(old)
+        if not values[kind] and kind not in note.hooks:
+            continue
+        old, now = note.hooks.get(kind, {}), _hooks(values).get(kind, {})
+        for number in now.keys() - old.keys():
+            del values[kind][number]
+        values[kind].update(old)
 
 
 def _different(new: _Note, old: _Note) -> dict[str, Any]:
@@ -256,6 +289,10 @@ def _different(new: _Note, old: _Note) -> dict[str, Any]:
         elif type(value) in IMMUTABLE and not (key in before and _equal(value, before[key])):
             found[key] = value
     return found
+
+
+def _kind(value: Any) -> str:
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -37,12 +37,14 @@ def copied(value: Any, _seen: frozenset[int] = frozenset()) -> Any:
         NotKeptError: it holds a function, a module, an object of a library, or too many entries.
     """
     kind = type(value)
-    if kind in IMMUTABLE:
+    if kind in IMMUTABLE or (kind is tuple and IMMUTABLE.issuperset(map(type, value))):
         return value
     if id(value) in _seen:
         raise NotKeptError("it refers to itself")
     inside = _seen | {id(value)}
     if isinstance(value, Tensor):
+        if isinstance(value, nn.Parameter) or value.grad_fn is not None:
+            raise NotKeptError("it is a parameter, or a result of the forward pass")
         return local(value).clone()
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -200,11 +202,11 @@ def _is_own(value: Any) -> bool:
     kind = type(value)
     if isinstance(value, nn.Module | type) or callable(value) or not hasattr(value, "__dict__"):
         return False
-    return not _is_library(kind.__module__)
+    return not is_library(kind.__module__)
 
 
 @functools.cache
-def _is_library(module: str) -> bool:
+def is_library(module: str) -> bool:
     """Return True for modules of Python, of installed packages and of this runtime."""
     if module.partition(".")[0] in {"holdfast_runtime", "holdfast_common", *sys.stdlib_module_names}:
         return module != "__main__"

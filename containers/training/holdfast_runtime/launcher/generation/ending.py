@@ -8,7 +8,7 @@ from holdfast_common import kinds
 from holdfast_runtime.control import Deadlines, Stop
 from holdfast_runtime.launcher.generation.journal import Journal
 from holdfast_runtime.launcher.links import Done, Links
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.ranks import LocalSlots, kernel_state
 from holdfast_runtime.membership import View
 
 
@@ -64,26 +64,33 @@ class Ending:
         self._finished.add(node)
         self.finish_if_all_have(view)
 
-    def depart(self, code: int, reason: str) -> None:
-        """This node has no part in the job any more, which goes on: nobody is told to stop but the processes here."""
+    def depart(self, code: int, reason: str, *, at_once: bool = False) -> None:
+        """
+        This node has no part in the job any more, which goes on: nobody is told to stop but the processes here.
+
+        Args:
+            at_once: Kill them. Default: they have the time ``stop`` to end.
+        """
         if self.begun:
             return
         self._journal.say(reason)
         self._stop(code, reason, processes_code=0)
+        for slot in self._slots if at_once else ():
+            slot.kill(reason)
 
     def give_up(self, reason: str) -> None:
         """The job cannot go on."""
         self.end(1, reason)
 
     def signalled(self, number: int) -> None:
-        """A signal that ends programs: the processes get it too."""
+        """End the job for a signal. The processes get SIGINT for SIGINT, and SIGTERM for any other."""
         name = signal.Signals(number).name
         if self.begun:
             return
         self._journal.say(f"{name}: ending")
         for slot in self._slots:
             if slot.process is not None:
-                slot.process.kill(number)
+                slot.process.kill(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         self.end(128 + number, f"node {self._slots.node} got {name}")
 
     def end(self, code: int, reason: str, *, tell: bool = True) -> None:
@@ -122,7 +129,9 @@ class Ending:
 
     def _abandon(self) -> None:
         """What a broken device or file system holds in the kernel does not even end when it is killed."""
-        left = [slot.process.pid for slot in self._slots if slot.process is not None]
+        left = [(slot.rank, slot.process.pid) for slot in self._slots if slot.process is not None]
         if left and not self.exit_code.done():
-            self._journal.say(f"processes {left} were killed and do not end; the launcher ends without them")
+            for rank, pid in left:
+                who = f"rank {rank}" if rank >= 0 else "a spare"
+                self._journal.say(f"{who} does not end after SIGKILL: process {pid} is in {kernel_state(pid)}")
             self.exit_code.set_result(self._code or 1)

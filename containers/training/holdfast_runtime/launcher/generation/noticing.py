@@ -1,4 +1,4 @@
-"""A notice to leave, by SIGTERM: followed as soon as it can be, and the end of the job where it cannot."""
+"""SIGTERM, SIGHUP and SIGQUIT: a notice to leave where this node alone can leave, else the end of the job."""
 
 import signal
 from collections.abc import Callable
@@ -6,18 +6,22 @@ from collections.abc import Callable
 from holdfast_common import node_socket
 from holdfast_runtime.launcher.generation.ending import Ending
 from holdfast_runtime.launcher.generation.journal import Journal
+from holdfast_runtime.launcher.generation.signals import handle_signals
+from holdfast_runtime.launcher.ranks import LocalSlots
 
 AGAIN_S = 0.5
 PATIENCE = 20
 """So often it is tried, while a recovery is under way or ranks are not together."""
+TWICE_S = 1.0
+"""A second signal within this time is the first one: a scheduler sends it to all processes, a script forwards it."""
 
 
 class Notice:
     """
-    What a launcher makes of signals that end programs.
+    Decides what a signal that ends programs ends: the ranks of this node, this launcher, or the job.
 
     Args:
-        follows: Whether SIGTERM is a notice to this node alone: the job is elastic, and the node does not leave yet.
+        elastic: Whether the job can go on with fewer nodes, so that such a signal concerns this node alone.
         leave: Has the ranks of this node given away; the answer says whether they will be.
         later: Calls something after so many seconds.
     """
@@ -25,31 +29,55 @@ class Notice:
     def __init__(
         self,
         *,
+        slots: LocalSlots,
         ending: Ending,
         journal: Journal,
-        follows: Callable[[], bool],
+        elastic: bool,
         leave: Callable[[node_socket.Command, Callable[[node_socket.Answer], None]], None],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
+        self._slots = slots
         self._ending = ending
         self._journal = journal
-        self._follows = follows
+        self._elastic = elastic
         self._leave = leave
         self._later = later
         self._tried = 0
+        self._counts_again = False
+        """Whether the next signal is a second one."""
+        self._number = signal.SIGTERM
+
+    def listen(self) -> None:
+        """Receive all signals of this process, from now on."""
+        handle_signals(slots=self._slots, journal=self._journal, ends=self.signalled)
 
     def signalled(self, number: int) -> None:
-        """SIGINT or SIGTERM has come."""
-        if number != signal.SIGTERM or not self._follows() or self._tried:
+        """SIGINT, or a signal that is as SIGTERM, was received."""
+        name = signal.Signals(number).name
+        if number == signal.SIGINT:
             self._ending.signalled(number)
+        elif self._tried and not self._counts_again:
             return
-        self._journal.say("SIGTERM is a notice to leave")
-        self._try()
+        elif self._slots.leaving or self._tried:
+            # The others go on as after any loss; whether they can is for them to decide.
+            reason = f"received {name} while leaving: this launcher and its ranks exit at once"
+            self._ending.depart(128 + number, reason, at_once=True)
+        elif self._elastic:
+            self._number = signal.Signals(number)
+            self._journal.say(f"received {name}: handing over the ranks of this node")
+            self._later(TWICE_S, self._count_again)
+            self._try()
+        else:
+            self._ending.signalled(number)
+
+    def _count_again(self) -> None:
+        self._counts_again = True
 
     def _try(self) -> None:
         if not self._ending.begun:
             self._tried += 1
-            self._leave(node_socket.Command(id="SIGTERM", command="hand-over", reason="SIGTERM"), self._answered)
+            name = self._number.name
+            self._leave(node_socket.Command(id=name, command="hand-over", reason=name), self._answered)
 
     def _answered(self, answer: node_socket.Answer) -> None:
         if answer.outcome == "later" and self._tried < PATIENCE:
@@ -58,4 +86,4 @@ class Notice:
             self._later(AGAIN_S, self._try)
         elif answer.outcome in ("refused", "failed", "later"):
             self._journal.say(f"this node cannot leave the job: {answer.reason}")
-            self._ending.signalled(signal.SIGTERM)
+            self._ending.signalled(self._number)

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable
 
 from holdfast_runtime import control
@@ -10,7 +11,7 @@ from holdfast_runtime.launcher.generation import Ending, Journal
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Links
 from holdfast_runtime.launcher.node.places import Places
-from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlots, rank_views
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, rank_views
 from holdfast_runtime.membership import Slot, View
 
 
@@ -85,9 +86,9 @@ class Carrier:
             return
         for slot in self._slots.unresponsive() if self._slots.in_process else self._slots:
             if slot.process is not None:
-                late = f"rank {slot.rank} has not left within {passed * self._deadlines.leave:g} s and is killed"
-                self._journal.say(late)
-                slot.process.kill()
+                late = f"not left within {passed * self._deadlines.leave:g} s"
+                self._journal.say(f"rank {slot.rank} has {late} and is killed{_last_report(slot)}")
+                slot.kill(f"it had {late}{_last_report(slot)}")
 
     def _give(self, view: control.View, place: Slot) -> None:
         """Tell a rank its place; one that died meanwhile is the reason for the next view."""
@@ -109,3 +110,11 @@ class Carrier:
             slot.expect(view)
             return
         slot.take(view)
+
+
+def _last_report(slot: LocalSlot) -> str:
+    """Return where a rank that speaks was when it last said so."""
+    if slot.progress is None:
+        return ""
+    silent_s = time.monotonic() - slot.heard_s
+    return f"; no progress for {silent_s:.1f} s in phase {slot.progress.phase} of step {slot.progress.step}"

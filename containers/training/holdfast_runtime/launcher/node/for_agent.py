@@ -11,7 +11,7 @@ from holdfast_common import kinds, node_socket
 from holdfast_runtime import control
 from holdfast_runtime.launcher.generation import Journal
 from holdfast_runtime.launcher.node.departure import Departure
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.ranks import LocalSlots, kernel_state
 from holdfast_runtime.membership import View
 
 DUMP_S = 1.0
@@ -143,15 +143,6 @@ class ForAgent:
                 text = path.read_text(errors="replace")
             except OSError:
                 text = ""
-            said = text[:EVIDENCE] or f"it says nothing; the kernel: {_kernel(pid)}"
+            said = text[:EVIDENCE] or f"it says nothing; the kernel: {kernel_state(pid)}"
             self._journal.event(kinds.STACKS_DUMPED, evidence=said, rank=rank, path=str(path) if text else "", pid=pid)
         answer(self._done(command, str(folder)))
-
-
-def _kernel(pid: int) -> str:
-    """State of a process and where it waits, as far as this user may know."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return f"state {state}, waits in {Path(f'/proc/{pid}/wchan').read_text() or '?'}"
-    except OSError:
-        return "it is gone"

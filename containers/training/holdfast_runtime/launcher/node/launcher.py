@@ -9,7 +9,6 @@ running while others are replaced under it.
 
 import asyncio
 import os
-import signal
 from collections.abc import Mapping
 
 from holdfast_common import EventLog
@@ -57,9 +56,10 @@ class Launcher:
         self.departure = self._make_departure()
         self.resizing = self._make_resizing()
         self._notice = Notice(
+            slots=self.slots,
             ending=self.ending,
             journal=self.journal,
-            follows=lambda: bool(self.options.sizes) and not self.slots.leaving,
+            elastic=bool(options.sizes),
             leave=self.departure.ask,
             later=self._loop.call_later,
         )
@@ -71,6 +71,7 @@ class Launcher:
             journal=self.journal,
             deadlines=options.deadlines,
             trouble=lambda reason: self.generations.trouble(reason),
+            unended=lambda process: self.tasks.spawn(self.ranks.unended(process)),
         )
         self._judgement = Judgement(
             slots=self.slots,
@@ -158,8 +159,7 @@ class Launcher:
 
     async def run(self) -> int:
         """Until the job has ended; its exit code."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self._notice.signalled, number)
+        self._notice.listen()
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
             self.witness.start()

@@ -58,7 +58,8 @@ class Places:
 
     def fill(self, slot: LocalSlot) -> None:
         """Start a process where there is none."""
-        if not (slot.alive or slot.starting or self._ending.begun or slot.finished or self._slots.leaving):
+        taken = slot.alive or slot.starting or slot.blocked is not None
+        if not (taken or self._ending.begun or slot.finished or self._slots.leaving):
             slot.starting = True
             self._tasks.spawn(self._start(slot))
 

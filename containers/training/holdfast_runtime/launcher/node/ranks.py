@@ -1,6 +1,7 @@
 """What the ranks of this node say, and what follows when one of them ends."""
 
 import asyncio
+import signal
 import time
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from holdfast_runtime.launcher.node.generations import Generations
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import ON_THE_WAY, Settling
-from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process
+from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kernel_state
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
 
@@ -155,14 +156,17 @@ class Ranks:
     async def ended(self, process: Process, code: int, how: str) -> None:
         """A process has ended; ``how`` is a sentence about it."""
         slot = self._slots.of(process)
-        if slot is None:
+        if slot is not None:
+            await self._last_words(slot, process)
+        if slot is None or slot.process is not process:  # the job goes on without it already
+            self._place_freed(process)
             return
-        await self._last_words(slot, process)
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
         in_training, step = slot.epoch > 0 or not self._slots.in_process, self._slots.known_step
         if rank >= 0 and slot.epoch > 0 and not finished:
             self._judgement.died(code, epoch=self._generations.view.epoch, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
+        killed_for = slot.killed_for
         slot.vacate()
         self._departure.warm_changed()
         if self._ending.begun:
@@ -174,9 +178,37 @@ class Ranks:
         elif not self._slots.in_process and self._generations.wanted:
             self._generations.left()
         else:
-            self._died(slot, rank=rank, how=how, in_training=in_training, step=step)
+            self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
             if being_built:
                 self._building.died()
+
+    async def unended(self, process: Process) -> None:
+        """
+        Go on without a process that has not ended after SIGKILL, as one that a file system or a driver holds.
+
+        It runs no line of its program any more. What it keeps is its device: nothing starts in its place before its
+        end where it has one.
+        """
+        slot = self._slots.of(process)
+        if slot is None or self._ending.begun:
+            return
+        held = f"process {process.pid} is in {kernel_state(process.pid)}"
+        slot.killed_for = f"{held}; {slot.killed_for}" if slot.killed_for else held
+        if not self._slots.in_process and self._generations.wanted:  # all begin again, and no loss is reported
+            self._journal.say(f"rank {slot.rank} of node {self._slots.node} does not end after SIGKILL: {held}")
+        if self._slots.in_process and process.has_device:
+            slot.blocked = process
+        await self.ended(process, -signal.SIGKILL, "it does not end after SIGKILL")
+        if process.ended:
+            self._place_freed(process)
+
+    def _place_freed(self, process: Process) -> None:
+        """A process that did not end after SIGKILL has ended."""
+        for slot in self._slots:
+            if slot.blocked is process:
+                slot.blocked = None
+                self._journal.say(f"process {process.pid}, which did not end after SIGKILL, has ended")
+                self._places.fill(slot)
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
         reason = f"rank {slot.rank} of node {self._slots.node}: {fault.reason}"
@@ -186,7 +218,7 @@ class Ranks:
             # A rank that passed the last barrier has closed its connections before this one had passed it.
             slot.finished = True
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
-        else:
+        elif not (slot.copies and self._judgement.refused(reason)):
             self._generations.trouble(reason)
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
@@ -221,14 +253,15 @@ class Ranks:
         """This launcher has no rank, such as one that came back for one that was lost, and its processes are warm."""
         self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
 
-    def _died(self, slot: LocalSlot, *, rank: int, how: str, in_training: bool, step: int) -> None:
+    def _died(self, slot: LocalSlot, *, rank: int, how: str, killed_for: str, in_training: bool, step: int) -> None:
         who = f"rank {rank}" if rank >= 0 else "a spare"
-        reason = f"{who} of node {self._slots.node} is lost: {how}"
+        evidence = f"{how}: {killed_for}" if killed_for else how
+        reason = f"{who} of node {self._slots.node} is lost: {evidence}"
         self._journal.say(reason)
         self._journal.died(how.removeprefix("it "))
-        self._journal.event(kinds.RANK_LOST, evidence=how, rank=rank, step=step)
+        self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
-            self._ending.end(1, f"{reason}; others have finished already")
+            self._ending.end(1, f"{reason}; all steps are done, and other ranks have finished already")
             return
         if rank >= 0 and in_training and not self._generations.wanted:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)

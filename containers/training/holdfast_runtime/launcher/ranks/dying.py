@@ -1,4 +1,4 @@
-"""Processes that were killed and whose memory the kernel still has to give back."""
+"""Processes that were killed and that the kernel has not ended yet."""
 
 import contextlib
 import os
@@ -40,6 +40,20 @@ def killed_by(pid: int, *, proc: Path = Path("/proc")) -> int:
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return int(fields[_EXIT_CODE]) & 0x7F
     return 0
+
+
+def kernel_state(pid: int, *, proc: Path = Path("/proc")) -> str:
+    """Return the state of a process and where in the kernel it waits, such as "state D, waits in io_schedule"."""
+    try:
+        state = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+        return f"state {state}, waits in {(proc / str(pid) / 'wchan').read_text() or '?'}"
+    except OSError:
+        return "it is gone"
+
+
+def is_blocked(pid: int) -> bool:
+    """Return True if the main thread is in uninterruptible sleep, as in a file system or a driver that is stuck."""
+    return kernel_state(pid).startswith("state D")
 
 
 def give_way(pid: int, *, proc: Path = Path("/proc")) -> None:

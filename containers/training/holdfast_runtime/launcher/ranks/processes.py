@@ -10,6 +10,7 @@ import socket
 import subprocess
 import termios
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ class Process:
     control: socket.socket
     """This launcher's end."""
     ended: bool = False
+    killed_s: float | None = None
+    """When SIGKILL was first sent to it; None before."""
 
     @property
     def has_device(self) -> bool:
@@ -49,6 +52,8 @@ class Process:
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal; nothing happens when the process is gone. A pidfd never hits another process."""
         if not self.ended:
+            if number == signal.SIGKILL and self.killed_s is None:
+                self.killed_s = time.monotonic()
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, number)
 

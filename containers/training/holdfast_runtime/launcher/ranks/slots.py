@@ -59,8 +59,14 @@ class LocalSlot:
     """Whether it is still to be decided if the process stays: no view counts on it."""
     built: int = -1
     """The rank that the process was told to make its model for before it has one; -1 for none."""
+    last_wait: bool = False
+    """Whether the process waits for the others after its last step: it votes, and has begun no step since the last."""
     awaited: control.View | None = None
     """The place that the next process here takes, which begins for one that was built for another rank."""
+    killed_for: str = ""
+    """Why the launcher killed the process; empty where it did not."""
+    blocked: Process | None = None
+    """A process that does not end after SIGKILL and still holds the device of this place: no other starts here."""
     late: list[bytes] = field(default_factory=list)
     """What others of the view had to say to it before it was there."""
 
@@ -72,6 +78,12 @@ class LocalSlot:
         """Send to the process; one that is gone gets nothing."""
         if self.writer is not None:
             self.writer.write(TO_RANK.encode(message) + b"\n")
+
+    def kill(self, why: str) -> None:
+        """End the process with SIGKILL; its loss is reported with the reason."""
+        if self.process is not None:
+            self.killed_for = why
+            self.process.kill()
 
     def vacate(self) -> None:
         """The process is gone. The next one in this place is another."""
@@ -87,13 +99,14 @@ class LocalSlot:
             self.process.kill()
         self.process, self.writer, self.ready, self.progress = None, None, None, None
         self.speaks, self.epoch, self.held, self.given, self.built = False, 0, False, -1, -1
+        self.last_wait, self.killed_for = False, ""
 
     def take(self, view: control.View) -> None:
         """Tell the process its place in a view. One that makes its model says nothing until it has it."""
         making = self.built >= 0 and (self.ready is None or self.ready.built < 0)
         self.progress = Progress(step=view.resume_step, phase="recover") if making else None
         self.ready, self.epoch, self.heard_s = None, view.epoch, time.monotonic()
-        self.built = -1
+        self.built, self.last_wait = -1, False
         self.send(view)
         late = [*self.late]
         self.expect(None)
@@ -116,6 +129,17 @@ class LocalSlot:
     def moves(self) -> bool:
         """Whether its process was built for a rank and can take another one in place."""
         return self.built >= 0 and self.ready is not None and self.ready.built >= 0 and self.ready.moves
+
+    @property
+    def copies(self) -> bool:
+        """Whether its process was taking state when it was heard of last."""
+        return self.progress is not None and self.progress.phase == "copy"
+
+    @property
+    def done(self) -> bool:
+        """Whether its process has done all steps. Before a planned change of ranks it waits as after its last step."""
+        planned = self.ready is not None and self.ready.planned
+        return self.finished or (self.last_wait and not planned)
 
     @property
     def spare(self) -> bool:
@@ -147,7 +171,9 @@ class LocalSlot:
         elif isinstance(message, Ready):
             self.ready = message
         elif isinstance(message, Progress):
-            self.progress = message
+            before, self.progress = self.progress, message
+            begun = before is None or (before.phase, before.step) != ("other", message.step)
+            self.last_wait = message.phase == "vote" and not begun
         elif isinstance(message, Finished):
             self.finished = True
 
@@ -258,7 +284,8 @@ class LocalSlots:
             known_step=self.known_step,
             leaving=self.leaving,
             asked=self.asked,
-            places=0 if self.leaving else sum(not slot.finished for slot in self._slots),
+            places=0 if self.leaving else sum(not slot.finished and slot.blocked is None for slot in self._slots),
+            done=any(slot.done for slot in self._slots),
         )
 
     def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:

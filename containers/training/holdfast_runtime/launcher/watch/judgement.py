@@ -1,4 +1,4 @@
-"""Carries out what ``patience`` says of exceptions of the program and of generations that lead nowhere."""
+"""Carries out what ``patience`` says of exceptions of the program, refused state and generations that lead nowhere."""
 
 import asyncio
 import signal
@@ -9,7 +9,7 @@ from holdfast_runtime.launcher.generation import Ending, Journal
 from holdfast_runtime.launcher.links import Links, RaisedAt
 from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
 from holdfast_runtime.membership import View
-from holdfast_runtime.patience import STEPS, Error, Ledger, begun, budget, failed, judged, noted
+from holdfast_runtime.patience import STEPS, Error, Ledger, Refusals, begun, budget, failed, judged, noted, refused
 
 REPLACE_AFTER_S = 0.3
 """For what ranks of other launchers raised in the same step to be known: nobody is replaced for what all raise."""
@@ -44,6 +44,8 @@ class Judgement:
         self._trouble = trouble
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(budget=budget(nodes))
+        self._refusals = Refusals()
+        self._view = View(epoch=0, nodes=())
         self._own: list[Error] = []
         self._shown: set[tuple[int, str]] = set()
 
@@ -86,8 +88,27 @@ class Judgement:
         if code > 0 or -code in OF_ITS_OWN:
             self._ledger = failed(self._ledger, epoch=epoch, step=step)
 
+    def refused(self, reason: str) -> bool:
+        """
+        Return True if the job ends, because a local rank is refused its state and will be in each view that can follow.
+
+        A launcher that is not in the view may bring processes that have it.
+        """
+        view = self._view
+        places = tuple(item.slot for item in view.ranks)
+        plan = places, view.resume_step, view.sources, view.donors, view.parts
+        self._refusals = refused(self._refusals, plan=plan, generation=view.epoch)
+        final = self._refusals.final and -1 not in view.nodes
+        if final:
+            tries = len(self._refusals.generations)
+            self._ending.end(
+                1, f"{reason}; {tries} generations of the same processes failed so: trying again does not help"
+            )
+        return final
+
     def installed(self, view: View, *, reason: str) -> None:
         """A generation begins; ``reason`` is why the one before ended."""
+        self._view = view
         self._ledger, spent = begun(self._ledger, step=view.resume_step)
         if not spent or self._ending.begun:
             return

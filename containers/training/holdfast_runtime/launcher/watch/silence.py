@@ -1,4 +1,4 @@
-"""Looks at the local processes now and then: one that is stopped or silent for too long is not waited for."""
+"""Looks at the local processes now and then: what is stopped, silent or dying for too long is not waited for."""
 
 import asyncio
 import time
@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from holdfast_runtime.control import Deadlines, Stopped, is_stopped
 from holdfast_runtime.launcher.generation import Journal
-from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Processes
+from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Process, Processes, is_blocked
 from holdfast_runtime.membership import View
-from holdfast_runtime.patience import Pace, moved, paused, silence_s
-
-RECOVERING = ("recover", "copy")
+from holdfast_runtime.patience import Limits, Pace, ProgressReport, hang, moved, paused, silence_s
 
 
 class Watch:
@@ -19,6 +17,7 @@ class Watch:
 
     Args:
         trouble: Asks for another view, with this reason: all have to leave, and who does not is killed.
+        unended: Called with a process that has not ended within ``Deadlines.unended`` after SIGKILL.
     """
 
     def __init__(
@@ -29,12 +28,14 @@ class Watch:
         journal: Journal,
         deadlines: Deadlines,
         trouble: Callable[[str], None],
+        unended: Callable[[Process], None],
     ) -> None:
         self._slots = slots
         self._processes = processes
         self._journal = journal
         self._deadlines = deadlines
         self._trouble = trouble
+        self._unended = unended
         self._stopped = Stopped(deadlines.frozen)
         self._pace = Pace()
 
@@ -54,7 +55,7 @@ class Watch:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        every_s = min(self._stopped.every_s, self._deadlines.progress / 4)
+        every_s = min(self._stopped.every_s, self._deadlines.progress / 4, self._deadlines.unended)
         while True:
             asked_s = time.monotonic()
             await asyncio.sleep(every_s)
@@ -62,6 +63,7 @@ class Watch:
             self._look_for_stopped(now_s)
             # A launcher that was stopped itself has to read first what came meanwhile.
             if now_s - asked_s < 3 * every_s:
+                self._look_for_unended(now_s)
                 self._look_for_silent(now_s)
 
     def _look_for_stopped(self, now_s: float) -> None:
@@ -74,34 +76,48 @@ class Watch:
             self._journal.say(f"{names[pid]} (process {pid}) has been stopped for {for_s}, as by SIGSTOP; it is killed")
             for slot in self._slots:
                 if slot.process is not None and slot.process.pid == pid:
-                    slot.process.kill()
+                    slot.kill(f"it had been stopped for {for_s}")
             if pid == forker:
                 self._processes.kill_forker()
 
+    def _look_for_unended(self, now_s: float) -> None:
+        for slot in self._slots:
+            killed_s = slot.process.killed_s if slot.process is not None else None
+            if slot.process is not None and killed_s is not None and now_s - killed_s > self._deadlines.unended:
+                self._unended(slot.process)
+
     def _look_for_silent(self, now_s: float) -> None:
+        limits, reports = self._limits(), []
         for slot in self._slots:
             if slot.process is None or slot.ready is not None or slot.finished or not self._slots.in_process:
                 continue
+            if slot.process.killed_s is not None:
+                continue
             silent_s = now_s - slot.heard_s
-            phase = slot.progress.phase if slot.progress is not None else ""
-            if slot.epoch == 0 or not phase:
-                limit_s = self._place_s() if slot.epoch else self._deadlines.start
-                if silent_s > limit_s:
-                    what = "taken its place in the view" if slot.epoch else "become ready"
-                    self._journal.say(f"{_name(slot)} has not {what} within {limit_s:g} s and is killed")
-                    slot.process.kill()
-            elif silent_s > self._limit_s(phase):
-                # What follows kills the one that is at fault: it is the one that cannot leave.
-                self._trouble(f"rank {slot.rank} has made no progress for {silent_s:.1f} s in phase {phase}")
+            if slot.epoch > 0 and slot.progress is not None:
+                blocked = silent_s > limits.waiting_s / 2 and is_blocked(slot.process.pid)
+                reports.append(ProgressReport(slot.rank, slot.progress.step, slot.progress.phase, silent_s, blocked))
+                continue
+            limit_s = self._place_s() if slot.epoch else self._deadlines.start
+            if silent_s > limit_s:
+                what = f"{'taken its place in the view' if slot.epoch else 'become ready'} within {limit_s:g} s"
+                self._journal.say(f"{_name(slot)} has not {what} and is killed")
+                slot.kill(f"it had not {what}")
+        if why := hang(reports, limits=limits, world_size=self._slots.world_size):
+            self._trouble(why)
 
     def _place_s(self) -> float:
         hope = self._slots.only_hope(said=lambda slot: slot.progress is not None)
         return self._deadlines.leave * (LAST_ONES if hope else 1)
 
-    def _limit_s(self, phase: str) -> float:
-        if phase in RECOVERING:
-            return self._deadlines.transfer
-        return self.silence_s if phase == "vote" else self._deadlines.progress
+    def _limits(self) -> Limits:
+        """Return those of now. Only the ranks of sharded jobs report which losses their state survives."""
+        return Limits(
+            waiting_s=self.silence_s,
+            working_s=self._deadlines.progress,
+            recovering_s=self._deadlines.transfer,
+            sharded=self._slots.survives is not None and self._slots.world_size > 1,
+        )
 
 
 def _name(slot: LocalSlot) -> str:

@@ -20,20 +20,24 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from holdfast_runtime.control import WatchedLauncher, timeval
 from holdfast_runtime.launcher.zygote.life import Life
 from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
+NOT_FOR_IT = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
+"""What a scheduler or a terminal sends to the whole process group: the launcher acts on it."""
 
 
 def main() -> None:
     """Serve requests until the launcher has closed the line."""
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent()
+    at_start = {number: signal.signal(number, signal.SIG_IGN) for number in NOT_FOR_IT}
     launcher = WatchedLauncher(pid=os.getppid(), limit_s=float(sys.argv[2]))
     for name in sys.argv[3:]:
         importlib.import_module(name)
@@ -57,7 +61,7 @@ def main() -> None:
             if child == 0:
                 os.close(reader)
                 line.close()
-                become(request, descriptors, writer=writer)
+                become(request, descriptors, writer=writer, handlers=at_start)
             os.write(writer, str(child).encode())
             os._exit(0)
         os.close(writer)
@@ -68,8 +72,16 @@ def main() -> None:
             os.close(descriptor)
 
 
-def become(request: Request, descriptors: list[int], *, writer: int) -> NoReturn:
-    """Turn this fork into the program's process, run it, and end with its exit code."""
+def become(
+    request: Request, descriptors: list[int], *, writer: int, handlers: Mapping[signal.Signals, Any]
+) -> NoReturn:
+    """
+    Turn this fork into the program's process, run it, and end with its exit code.
+
+    Args:
+        handlers: What signals do in it, besides SIGINT and SIGTERM: as when the launcher was started. Programs such as
+            Lightning's install none of their own where one is not the default.
+    """
     os.close(writer)
     control, out, err, life = descriptors
     held = Life(life)
@@ -80,8 +92,9 @@ def become(request: Request, descriptors: list[int], *, writer: int) -> NoReturn
     for descriptor in (out, err):
         if descriptor > 2:
             os.close(descriptor)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    of_program = {**handlers, signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    for number, handler in of_program.items():
+        signal.signal(number, handler)
     os.setpgid(0, 0)
     _wait_for_launcher(int(request.environment["HOLDFAST_LAUNCHER_PID"]))
     die_with_parent()

@@ -1,0 +1,28 @@
+"""How often ranks try to take a state that they are refused: a view of the same processes and donors heals nothing."""
+
+from dataclasses import dataclass, replace
+
+TRIES = 3
+"""Twice, as with any error in a recovery, and once more because a connection may have been at fault."""
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """Generations in which a state was refused to a rank, all of the same plan."""
+
+    plan: tuple[object, ...] = ()
+    """What decides where state comes from: processes, their ranks, the step and who gives it."""
+    generations: tuple[int, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether another try is of no use."""
+        return len(self.generations) >= TRIES
+
+
+def refused(refusals: Refusals, *, plan: tuple[object, ...], generation: int) -> Refusals:
+    """A rank did not get its state in a generation of this plan."""
+    if plan != refusals.plan:
+        return Refusals(plan, (generation,))
+    known = refusals.generations
+    return refusals if generation in known else replace(refusals, generations=(*known, generation))
