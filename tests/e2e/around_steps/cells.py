@@ -66,7 +66,7 @@ class Cell:
     @property
     def words(self) -> str:
         """What a message has to have one of."""
-        return self.entry.words + (STATEMENT if self.collective else "")
+        return self.entry.words + (STATEMENT if self.collective or self.place == "evaluation" else "")
 
     @property
     def allowed(self) -> tuple[str, ...]:

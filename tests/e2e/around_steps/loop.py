@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-import holdfast_runtime as holdfast
-
 WIDTH, HIDDEN, SAMPLES, STEPS = 16, 32, 8, 12
 PARTS = 4
 """Logical ranks of the elastic layout."""
@@ -72,6 +70,13 @@ class Loop:
         self.number, self.trial, self.whole = number, trial, False
         self.redone += number < self.most
         self.most = max(self.most, number + 1 if self.run.step > number else number)
+
+    def __enter__(self) -> None:
+        """Enter the body of a step."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        """Note whether the body has run to its end; no statement of the program stands at its end for that."""
+        self.whole = kind is None
 
     def left(self) -> None:
         """Record a step that was left: its body has not run to its end."""
@@ -177,9 +182,3 @@ def sharded(model: Any, layout: str, units: list[Any]) -> None:
         mesh = init_device_mesh("cpu", (count,))
     for unit in (*units, model):
         fully_shard(unit, mesh=mesh)
-
-
-def step_done(step: holdfast.Step) -> bool:
-    """Return True if the update of the step is committed, for code after ``with step:``."""
-    done: bool = step.done  # type: ignore[attr-defined]
-    return done

@@ -48,9 +48,8 @@ def main() -> None:
     for step in run.steps(STEPS):
         HERE.begin(step.number, trial=step.trial)
         form.outset(step.number)
-        with step:
+        with step, HERE:
             one(form, step)
-            HERE.whole = True
         HERE.left()
         HERE.die("between")
         HERE.pause()

@@ -70,17 +70,13 @@ class Form:
             value = self.error(number)
         HERE.die("evaluation")
         HERE.run.all_reduce_mean(value)
-        self.train()
+        HERE.model.train()
 
     def error(self, number: int) -> Tensor:
         """Of data that are not trained with."""
         values = samples(10**6 + number, HERE.run.data_rank)
         found: Tensor = (HERE.model(values) - values).square().mean()
         return found
-
-    def train(self) -> None:
-        """Modes of training after an evaluation."""
-        HERE.model.train()
 
     def between(self, step: holdfast.Step) -> None:
         """After ``with step:``."""
@@ -154,7 +150,7 @@ def at_place(place: str, change: Callable[[Any, int], None], base: type[Form], *
     """
 
     def between(form: Any, step: holdfast.Step) -> None:
-        if place == "between" or step.done:  # type: ignore[attr-defined]
+        if place == "between" or step.done:
             change(form, step.number)
 
     at: dict[str, Any] = {"between": between} if place in ("between", "guarded") else {place: change}

@@ -68,15 +68,10 @@ class Frozen(Form):
         if number == 5:
             HERE.model.norm.eval()
 
-    def train(self) -> None:
-        frozen = not self.was
-        HERE.model.train()
-        if frozen:
-            HERE.model.norm.eval()
-
     def evaluate(self, number: int) -> None:
-        self.was = HERE.model.norm.training
         super().evaluate(number)
+        if number >= 5:
+            HERE.model.norm.eval()
 
 
 class EvalFromStep(Dropout):
@@ -86,9 +81,9 @@ class EvalFromStep(Dropout):
         if number == 5:
             HERE.model.drop.eval()
 
-    def train(self) -> None:
-        HERE.model.train()
-        if HERE.number >= 5:
+    def evaluate(self, number: int) -> None:
+        super().evaluate(number)
+        if number >= 5:
             HERE.model.drop.eval()
 
 
@@ -114,12 +109,12 @@ class ByRank(Dropout):
     """Rank 1 has no dropout, on purpose."""
 
     def ready(self) -> None:
-        self.train()
-
-    def train(self) -> None:
-        HERE.model.train()
         if HERE.run.data_rank == 1:
             HERE.model.drop.eval()
+
+    def evaluate(self, number: int) -> None:
+        super().evaluate(number)
+        self.ready()
 
 
 class Raises(Dropout):
@@ -160,9 +155,6 @@ class OneByOne(Normed):
         if number % 4 == 3:
             HERE.model.drop.train()
 
-    def train(self) -> None:
-        HERE.model.train()
-
 
 class ValidatesLocally(Dropout):
     """After ``with step:``, by each rank for itself."""
@@ -188,8 +180,16 @@ add("modes.after.batchnorm", Normed, row="modes", words=WORDS + "|norm", changes
 add("modes.top", ValidationAtTop, row="modes", words=WORDS, elastic=True)
 add("modes.top.batchnorm", NormedAtTop, row="modes", words=WORDS + "|norm")
 add("modes.finally", Finally, row="modes", words=WORDS, changes_after=True)
-add("modes.frozen_norm", Frozen, row="modes", words=WORDS + "|norm")
-add("modes.eval_from_step", EvalFromStep, row="modes", words=WORDS + "|drop", elastic=True)
+# What sets modes behind the collective of an evaluation may end the job, which names the statement.
+add("modes.frozen_norm", Frozen, row="modes", words=WORDS + "|norm", by_place={"evaluation": NAMED})
+add(
+    "modes.eval_from_step",
+    EvalFromStep,
+    row="modes",
+    words=WORDS + "|drop",
+    elastic=True,
+    by_place={"evaluation": NAMED},
+)
 add("modes.in_forward", InForward, row="modes", words=WORDS + "|drop", verdict=NAMED)
 add("modes.by_rank", ByRank, row="modes", words=WORDS + "|drop", verdict=NAMED)
 # Two ranks of two are lost in the step of the evaluation: that ends the job, whatever it has.
@@ -202,7 +202,9 @@ add(
     places=("top", "forward", "backward", "vote", "after", "between", "pause"),
 )
 add("modes.update_bn", UpdateBn, row="modes", words=WORDS + "|norm|momentum", verdict=NAMED, changes_after=True)
-add("modes.one_by_one", OneByOne, row="modes", words=WORDS + "|drop", changes_after=True)
+add(
+    "modes.one_by_one", OneByOne, row="modes", words=WORDS + "|drop", changes_after=True, by_place={"evaluation": NAMED}
+)
 ALONE = "a forward of a sharded model is a collective, and belongs into a step"
 add("modes.between", ValidatesLocally, row="modes", words=WORDS, without=dict.fromkeys(("fsdp", "hsdp"), ALONE))
 

@@ -99,10 +99,33 @@ class InferenceBlock(Form):
             HERE.run.all_reduce_mean(value.clone())
 
 
-add("switches.grad.evaluation", GradOff, row="switches", words=WORDS, changes_after=True)
-add("switches.dtype.evaluation", HalfWay, row="switches", words=WORDS, changes_after=True)
-add("switches.autocast.evaluation", AutocastAtEvaluation, row="switches", words=WORDS, changes_after=True)
-add("switches.inference.evaluation", InferenceBlock, row="switches", words=WORDS, changes_after=True)
+add(
+    "switches.grad.evaluation", GradOff, row="switches", words=WORDS, changes_after=True, by_place={"evaluation": NAMED}
+)
+add(
+    "switches.dtype.evaluation",
+    HalfWay,
+    row="switches",
+    words=WORDS,
+    changes_after=True,
+    by_place={"evaluation": NAMED},
+)
+add(
+    "switches.autocast.evaluation",
+    AutocastAtEvaluation,
+    row="switches",
+    words=WORDS,
+    changes_after=True,
+    by_place={"evaluation": NAMED},
+)
+add(
+    "switches.inference.evaluation",
+    InferenceBlock,
+    row="switches",
+    words=WORDS,
+    changes_after=True,
+    by_place={"evaluation": NAMED},
+)
 for name, change, base in (
     ("autocast", autocast, AutocastOn),
     ("default_double", default_double, Types),
