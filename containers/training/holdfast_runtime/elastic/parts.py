@@ -129,8 +129,10 @@ def put_in(
             key, _, of = name.removeprefix(OPTIMIZER).partition(" ")
             kept = optimizer.state[parameters[of]]
             kept[key] = kept[key].copy_(values) if key in kept else values.clone()
+    if len(rest) == len(whole):
+        return None
     put_buffers(model, buffers)
-    return (rest[-1].numpy().tobytes(), state) if len(rest) > len(whole) else None
+    return rest[-1].numpy().tobytes(), state
 
 
 @torch.no_grad()

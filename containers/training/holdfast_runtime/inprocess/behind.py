@@ -182,8 +182,9 @@ def _harmless_call(call: ast.Call, names: Names, *, depth: int) -> bool:
     if name in HARMLESS:
         return True
     called = _known(call.func, names)
-    if called is None:
-        # A method of a value that is not there: those of tensors are known by name.
+    of = _known(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
+    if called is None or isinstance(of, torch.Tensor):
+        # A method of a value that may not exist yet: those of tensors are known by name.
         return isinstance(call.func, ast.Attribute) and hasattr(torch.Tensor, name) and not name.endswith("_")
     if isinstance(called, nn.Module):
         return True

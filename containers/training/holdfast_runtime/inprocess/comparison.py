@@ -89,6 +89,20 @@ class Comparison:
             )
         self._state.by_rank |= {*different}
 
+    def different_parameter(self, *, wait: Wait) -> str:
+        """Return a sentence on the first parameter that is not the same on all ranks. A collective of all ranks."""
+        named_parameters = [(name, local(tensor)) for name, tensor in self._state.model.named_parameters()]
+        mine = {name: [shown(tensor), digest_of([tensor])] for name, tensor in named_parameters}
+        every = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=wait)]
+        for name in mine:
+            for rank, theirs in enumerate(every):
+                if theirs.get(name) != every[0].get(name):
+                    return (
+                        f"the parameters of the ranks are different: {name} is {every[0].get(name, ['nothing'])[0]} at "
+                        f"rank 0, and {theirs.get(name, ['nothing'])[0]} at rank {rank}"
+                    )
+        return "the parameters of the ranks are different"
+
     def gather(self, *, step: int, wait: Wait) -> None:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:

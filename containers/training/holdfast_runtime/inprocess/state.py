@@ -26,6 +26,7 @@ from holdfast_runtime.state import (
     Noted,
     Path,
     Schedulers,
+    StructureError,
     groups_of,
     leaves,
     named,
@@ -124,6 +125,11 @@ class TrainingState:
         self._at_update: tuple[list[tuple[str, bool]], dict[str, Any]] = [], {}
         """Modes of all modules and settings of torch, as the last update left them."""
         self._group_sizes: list[int] = []
+        self._frozen = [
+            (name, parameter) for name, parameter in model.named_parameters() if not parameter.requires_grad
+        ]
+        self.reduces = False
+        """Whether gradients are added up here, those of the parameters that are trained when Run is made."""
         self._changes_parameters = False
         """Whether the program was seen to change parameters in a step before its update."""
         self._check_parts()
@@ -236,6 +242,12 @@ class TrainingState:
     def check_structure(self) -> None:
         """Raise ValueError if the model or the optimizer has parameters that others could not take over."""
         self._reader.check_structure()
+        for name, parameter in self._frozen if self.reduces else ():
+            if parameter.requires_grad:
+                raise StructureError(
+                    f"parameter {name} has requires_grad now, and had not when Run was made: its gradients would not "
+                    "be added up over the ranks; make Run while all parameters that are ever trained have requires_grad"
+                )
         sizes = [len(group["params"]) for group in self.optimizer.param_groups]
         if sizes != self._group_sizes:
             groups_of(self.model, self.optimizer)

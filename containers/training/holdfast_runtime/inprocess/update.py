@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -84,6 +85,7 @@ class Updates:
         self._before_trial_bytes = 0
         self._number = 0
         """Of the step that runs."""
+        state.reduces = self._sharded is None
         self._comparison = Comparison(state, every=digest_every)
         self._alike = self._sharded is None or not self._sharded.has_stages
         """Whether all ranks have the same modules. Those of a pipeline have not."""
@@ -268,7 +270,7 @@ class Updates:
         """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
         member = self._member
         assert member is not None
-        member.agreement.judge(outcome)
+        member.agreement.judge(replace(outcome, same_digest=True))
         if not outcome.same_buffers:
             raise DivergenceError(
                 f"the model has other buffers at rank {member.own.rank} than at another rank: "
@@ -276,6 +278,9 @@ class Updates:
             )
         if not outcome.same_facts:
             self._differ(facts, group=range(member.own.world_size))
+        if not outcome.same_digest:
+            name = self._comparison.different_parameter(wait=self.wait)
+            raise DivergenceError(f"{name}, at step {member.own.committed_step}")
 
     def _differ(self, facts: Mapping[Path, Any], *, group: Sequence[int]) -> None:
         """Ranks have other facts. Raises DivergenceError where a recovery has made the difference."""
@@ -309,7 +314,7 @@ class Updates:
             return
         self._state.reach_boundary()
         facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None)
-        tail = torch.zeros(vote.LENGTH, device=member.peers.device)
+        tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=member.peers.device)
         digest = self._state.digest() if self._sharded is None else 0
         vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
         self.wait(dist.all_reduce(tail, async_op=True))

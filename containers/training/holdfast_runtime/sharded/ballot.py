@@ -20,7 +20,7 @@ class Ballot:
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], *, length: int, wait: Callable[[Any], object]) -> None:
-        self.tail = torch.zeros(length)
+        self.tail = torch.zeros(length, dtype=torch.float32)
         self._parameters = list(parameters)
         self._wait = wait
         self._cuda = any(parameter.is_cuda for parameter in self._parameters)

@@ -32,7 +32,8 @@ class _Reader:
     keys: tuple[str, ...]
     read: Callable[[dict[str, Any]], tuple[Any, ...]]
     parameters: tuple[str, ...]
-    modules: int
+    modules: tuple[int, ...]
+    """Parts as objects, by their numbers."""
 
     @staticmethod
     def of(name: str, module: nn.Module) -> "_Reader":
@@ -40,7 +41,7 @@ class _Reader:
         keys = ("training", *(key for key in values if key not in STRUCTURE and key != "training"))
         read = itemgetter(*keys) if len(keys) > 1 else lambda found: (found["training"],)
         parameters = tuple(values["_parameters"])
-        return _Reader(name, module, values, len(values), keys, read, parameters, len(values["_modules"]))
+        return _Reader(name, module, values, len(values), keys, read, parameters, _objects(values["_modules"]))
 
 
 @dataclass(slots=True)
@@ -60,6 +61,8 @@ class ModelNotes:
 
     modules: list[_Note]
     trained: list[bool]
+    hooks: dict[str, dict[int, Any]]
+    """Of the program, on parameters."""
     buffers: dict[str, Tensor | None] = field(default_factory=dict)
     """The buffers that modules had, as objects."""
     contents: dict[str, Tensor] = field(default_factory=dict)
@@ -85,7 +88,7 @@ class ModelReader:
         """Raise StructureError if modules have other parameters or parts than when the training began."""
         for reader in self._readers:
             parameters, parts = reader.values["_parameters"], reader.values["_modules"]
-            if tuple(parameters) != reader.parameters or len(parts) != reader.modules:
+            if tuple(parameters) != reader.parameters or _objects(parts) != reader.modules:
                 came = sorted({*parameters} - {*reader.parameters}) or sorted(parts)
                 gone = sorted({*reader.parameters} - {*parameters})
                 raise StructureError(
@@ -123,7 +126,8 @@ class ModelReader:
             copies = {} if _is_immutable(map(type, found)) else _copies(reader.keys, found)
             hooks = _hooks(values) if any(_hooks_of(values)) else _NO_HOOKS
             modules.append(_Note(reader.keys, found, copies, hooks))
-        notes = ModelNotes(modules, [parameter.requires_grad for _, parameter in self.parameters])
+        trained = [parameter.requires_grad for _, parameter in self.parameters]
+        notes = ModelNotes(modules, trained, self._parameter_hooks())
         for name, buffer, _ in self.buffers() if buffers else ():
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
@@ -140,6 +144,7 @@ class ModelReader:
         for (_, parameter), trained in zip(self.parameters, notes.trained, strict=True):
             if parameter.requires_grad != trained:
                 parameter.requires_grad_(trained)
+        self._restore_parameter_hooks(notes.hooks)
         for name, buffer, module in [*self.buffers()]:
             key = name.rpartition(".")[2]
             if name not in notes.buffers:
@@ -198,19 +203,32 @@ class ModelReader:
         return found
 
     def hooks(self) -> dict[str, list[str]]:
-        """Return the names of all hooks, by module; they cannot be sent."""
-        return {
-            reader.name: listed
-            for reader in self._readers
-            if any(_hooks_of(reader.values))
-            and (
-                listed := [
-                    f"{kind.strip('_')} {_kind(hook)}"
-                    for kind, each in _hooks(reader.values).items()
-                    for hook in each.values()
-                ]
-            )
+        """Return the names of the program's hooks, by module or parameter; they cannot be sent."""
+        found = {
+            name: [f"hook {_kind(hook)}" for hook in each.values()] for name, each in self._parameter_hooks().items()
         }
+        for reader in self._readers:
+            if any(_hooks_of(reader.values)) and (kinds := _hooks(reader.values)):
+                found[reader.name] = [
+                    f"{kind.strip('_')} {_kind(hook)}" for kind, each in kinds.items() for hook in each.values()
+                ]
+        return found
+
+    def _parameter_hooks(self) -> dict[str, dict[int, Any]]:
+        """Return the hooks of the program on parameters, by name of the parameter."""
+        return {
+            name: _program_hooks(hooks)
+            for name, parameter in self.parameters
+            if (hooks := parameter._backward_hooks) and _program_hooks(hooks)
+        }
+
+    def _restore_parameter_hooks(self, noted: Mapping[str, dict[int, Any]]) -> None:
+        for name, parameter in self.parameters:
+            hooks: dict[int, Any] | None = parameter._backward_hooks
+            if hooks is not None and _program_hooks(hooks).keys() != noted.get(name, {}).keys():
+                for number in _program_hooks(hooks):
+                    del hooks[number]
+                hooks.update(noted.get(name, {}))
 
     def _restore_extra(self, extra: Mapping[str, Any]) -> None:
         for name, module in self._extra:
@@ -220,8 +238,12 @@ class ModelReader:
 
 @torch.no_grad()
 def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give a model these buffers: those that exist are changed in place, others are registered."""
+    """Give a model these buffers and no others: those that exist are changed in place, others are registered."""
     modules = dict(model.named_modules())
+    for prefix, module in modules.items():
+        for key in module._buffers:
+            if (f"{prefix}.{key}" if prefix else key) not in tensors:
+                module._buffers[key] = None
     for name, tensor in tensors.items():
         owner, _, key = name.rpartition(".")
         if key not in modules[owner]._buffers:
@@ -232,16 +254,20 @@ def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 _NO_HOOKS: dict[str, dict[int, Any]] = {}
 
 
+def _objects(parts: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(map(id, parts.values()))
+
+
 def _hooks(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
+    return {kind: found for kind in HOOKS if values[kind] and (found := _program_hooks(values[kind]))}
+
+
+def _program_hooks(hooks: Mapping[int, Any]) -> dict[int, Any]:
     """Return the hooks of the program; those of libraries come and go with the state that they keep."""
     return {
-        kind: {
-            number: hook
-            for number, hook in values[kind].items()
-            if not is_library(getattr(getattr(hook, "func", hook), "__module__", "") or "")
-        }
-        for kind in HOOKS
-        if values[kind]
+        number: hook
+        for number, hook in hooks.items()
+        if not is_library(getattr(getattr(hook, "func", hook), "__module__", "") or "")
     }
 
 

@@ -70,7 +70,7 @@ class Agreement:
         own = self._own
         if own.world_size == 1:
             return
-        tail = torch.zeros(vote.LENGTH, device=self._peers.device)
+        tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=self._peers.device)
         digest = made.state.digest() if digest is None else digest
         vote.cast(tail, step=own.committed_step, digest=0 if made.sharded is not None else digest, loss=0.0)
         with with_peers("the ranks could not be compared"):

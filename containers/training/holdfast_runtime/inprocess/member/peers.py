@@ -91,7 +91,7 @@ class Peers:
 
     def all_here(self) -> None:
         """Until all ranks have come to this place. Raises BrokenError."""
-        self.wait(dist.all_reduce(torch.ones(1, device=self.device), async_op=True))
+        self.wait(dist.all_reduce(torch.ones(1, dtype=torch.float32, device=self.device), async_op=True))
 
     def smallest(self, numbers: Sequence[int]) -> Sequence[int]:
         """The smallest of each number over all ranks. Raises BrokenError."""

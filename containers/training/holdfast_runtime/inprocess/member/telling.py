@@ -97,7 +97,7 @@ class Telling:
 
     def uncaught(self, error: BaseException) -> bool:
         """The program ends with an exception. True if the launcher has said all that there is to say."""
-        if error is self._told_of and isinstance(error, UnsupportedError):
+        if error is self._told_of and isinstance(error, UnsupportedError | DivergenceError):
             return True
         if self._own.built >= 0:
             if error is not self._told_of:
